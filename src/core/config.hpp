@@ -1,0 +1,129 @@
+// The resolved input: what input.toml says, with every default filled in. Plain data; the schema
+// (names, types, checks, help) is app/config_schema.cpp. Widths and counts are explained there.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "core/types.hpp"
+
+namespace t3d {
+
+struct RunOptions {
+  std::string name, dir;
+  std::int64_t seed = 1;
+  index_t steps = 0;  // 0 = by tokens
+  double tokens = 0;  // 0 = by steps
+};
+
+struct ModelConfig {
+  std::string preset;
+  index_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, context = 0;
+  std::string norm = "layernorm";      // layernorm | rmsnorm
+  std::string activation = "gelu";     // gelu | swiglu
+  std::string position = "learned";    // learned | rope
+  double rope_base = 10000;
+  double norm_eps = 1e-5;
+  bool bias = true;                    // biases of linears (and of layernorm)
+  bool tied_embeddings = true;
+  double dropout = 0;
+  double init_std = 0.02;
+  [[nodiscard]] index_t head_size() const { return hidden / heads; }
+};
+
+struct MeshConfig {
+  index_t replicas = 1;
+  bool cuboid_auto = true;
+  std::array<index_t, 3> cuboid{1, 1, 1};  // p, q, r
+  std::vector<int> place;                  // slot -> world rank; empty = identity
+  // Explicit widths as weights per part (empty = even): tokens over i; outputs (heads, ffn, vocab)
+  // over j; contractions (hidden) over k.
+  std::vector<double> tokens, outputs, contractions;
+  std::string keep = "auto";         // gathered operands kept to backward: auto | all | none
+  double gather_budget_mib = 1024;   // for keep = auto
+  std::string attention = "auto";    // over k: auto | sequences (layout A) | heads (layout B)
+};
+
+struct DataConfig {
+  std::vector<std::string> train, valid;
+  std::string tokenizer;  // SentencePiece model or "" = from the token file / bytes
+  bool shuffle = true;
+  std::string format = "auto";  // auto | hdf5 | llmc | u16 | u32 | bytes
+};
+
+struct BatchConfig {
+  index_t sequences = 0;           // per step, all replicas
+  index_t micro = 0;               // sequences per replica per pass; 0 = all at once
+  std::string recompute = "none";  // none | block
+};
+
+struct PrecisionConfig {
+  std::string compute = "fp32";   // fp64 | fp32 | bf16
+  std::string reduce = "auto";    // partial sums of activations: auto | fp32 | compute
+  std::string backend = "auto";   // auto | cpu | reference
+};
+
+struct OptimizerConfig {
+  std::string kind = "adamw";  // adamw | sgd
+  double lr = 3e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
+  double momentum = 0.9;
+  bool nesterov = false;
+  double clip_norm = 1.0;  // 0 = off
+};
+
+struct ScheduleConfig {
+  std::string kind = "cosine";  // constant | linear | cosine | wsd
+  index_t warmup_steps = 0;
+  double final_fraction = 0.1;
+  double decay_fraction = 0.2;  // wsd: last part of the run
+};
+
+struct AggregateConfig {
+  std::string method = "mean";
+};
+
+struct CheckpointConfig {
+  std::string dir;
+  index_t every_steps = 0;   // 0 = only by minutes and at the end
+  double every_minutes = 30;
+  index_t keep = 2;
+  index_t major_every = 0;   // steps; checkpoints at its multiples are never deleted
+  std::string restart = "auto";  // auto | never | PATH
+  bool verify = true;
+  index_t ranks_per_file = 0;    // 0 = the ranks of a node
+};
+
+struct EvalConfig {
+  index_t every_steps = 0;
+  index_t batches = 20;
+};
+
+struct LogConfig {
+  index_t every_steps = 1;
+  bool json = true;
+  bool progress = true;  // a bar when the screen is a terminal
+};
+
+struct DebugConfig {
+  bool check_finite = true;
+  double watchdog_seconds = 300;
+  int threads = 0;  // per rank; 0 = cores / ranks on the node
+};
+
+struct Config {
+  RunOptions run;
+  ModelConfig model;
+  MeshConfig mesh;
+  DataConfig data;
+  BatchConfig batch;
+  PrecisionConfig precision;
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+  AggregateConfig aggregate;
+  CheckpointConfig checkpoint;
+  EvalConfig eval;
+  LogConfig log;
+  DebugConfig debug;
+};
+
+}  // namespace t3d

@@ -1,0 +1,109 @@
+#include "device/device.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace t3d {
+namespace {
+
+// Blocks are rounded so that nearly equal requests share cached blocks: to 64 bytes up to 4 KiB, then
+// to a 64th of the next lower power of two, at least a page (at most 1.6 % waste above 256 KiB).
+index_t block_size(index_t bytes) {
+  if (bytes <= 4096) return std::max<index_t>(64, (bytes + 63) / 64 * 64);
+  index_t power = 4096;
+  while (power * 2 <= bytes) power *= 2;
+  const index_t step = std::max<index_t>(4096, power / 64);
+  return (bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
+std::string_view name_of(MemoryKind kind) {
+  constexpr std::array<std::string_view, kMemoryKinds> names{
+      "weights", "optimizer", "gradients", "activations", "gathered", "workspace"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+void* Device::allocate(index_t bytes, MemoryKind kind) {
+  const index_t size = block_size(bytes);
+  void* data = nullptr;
+  auto& free_blocks = cache_[size];
+  if (!free_blocks.empty()) {
+    data = free_blocks.back();
+    free_blocks.pop_back();
+  } else {
+    data = system_allocate(size);
+    if (data == nullptr) {
+      trim();
+      data = system_allocate(size);
+    }
+    if (data == nullptr) {
+      const auto most = std::max_element(memory_.by_kind.begin(), memory_.by_kind.end());
+      throw_error(ExitCode::unavailable,
+                  "out of memory on {}: asked for {} MiB for {} beside {} MiB in use; the largest "
+                  "consumer is {} with {} MiB",
+                  name(), size >> 20, name_of(kind), memory_.live >> 20,
+                  name_of(static_cast<MemoryKind>(most - memory_.by_kind.begin())), *most >> 20);
+    }
+    memory_.reserved += size;
+    memory_.reserved_peak = std::max(memory_.reserved_peak, memory_.reserved);
+  }
+  memory_.live += size;
+  memory_.by_kind[static_cast<std::size_t>(kind)] += size;
+  if (memory_.live > memory_.live_peak) {
+    memory_.live_peak = memory_.live;
+    memory_.at_peak = memory_.by_kind;
+  }
+  return data;
+}
+
+void Device::release(void* data, index_t bytes, MemoryKind kind) noexcept {
+  const index_t size = block_size(bytes);
+  memory_.live -= size;
+  memory_.by_kind[static_cast<std::size_t>(kind)] -= size;
+  cache_[size].push_back(data);
+}
+
+void Device::trim() {
+  for (auto& [size, blocks] : cache_) {
+    for (void* data : blocks) {
+      system_release(data, size);
+      memory_.reserved -= size;
+    }
+    blocks.clear();
+  }
+}
+
+Tensor::Tensor(Device& device, DType dtype, index_t rows, index_t cols, MemoryKind kind)
+    : device_(&device), dtype_(dtype), rows_(rows), cols_(cols), kind_(kind) {
+  T3D_CHECK(rows >= 0 && cols >= 0, "tensor of {} x {}", rows, cols);
+  data_ = device.allocate(view().bytes(), kind);
+}
+
+Tensor::Tensor(Tensor&& other) noexcept { *this = std::move(other); }
+
+Tensor& Tensor::operator=(Tensor&& other) noexcept {
+  if (this == &other) return *this;
+  reset();
+  device_ = std::exchange(other.device_, nullptr);
+  data_ = std::exchange(other.data_, nullptr);
+  dtype_ = other.dtype_;
+  rows_ = std::exchange(other.rows_, 0);
+  cols_ = std::exchange(other.cols_, 0);
+  kind_ = other.kind_;
+  return *this;
+}
+
+Tensor::~Tensor() { reset(); }
+
+void Tensor::reset() noexcept {
+  if (device_ != nullptr) device_->release(data_, view().bytes(), kind_);
+  device_ = nullptr;
+  data_ = nullptr;
+  rows_ = 0;
+  cols_ = 0;
+}
+
+}  // namespace t3d

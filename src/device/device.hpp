@@ -1,0 +1,95 @@
+// Device: where memory comes from, and the account of it. Freed blocks are kept by size and handed
+// out again (a step repeats the same requests, and fresh pages cost more than the arithmetic that
+// fills them), so `reserved` is what the operating system sees and `live` what the program uses.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/types.hpp"
+#include "device/queue.hpp"
+#include "device/tensor_view.hpp"
+
+namespace t3d {
+
+/// What a block of memory is for; the memory report is by these.
+enum class MemoryKind : int { weights, optimizer, gradients, activations, gathered, workspace, count_ };
+inline constexpr int kMemoryKinds = static_cast<int>(MemoryKind::count_);
+[[nodiscard]] std::string_view name_of(MemoryKind kind);
+
+/// Bytes now and at the highest moment. `at_peak` is the split by kind when `live` peaked.
+struct MemoryAccount {
+  index_t live = 0;
+  index_t live_peak = 0;
+  index_t reserved = 0;
+  index_t reserved_peak = 0;
+  std::array<index_t, kMemoryKinds> by_kind{};
+  std::array<index_t, kMemoryKinds> at_peak{};
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// True where the host can read device memory through the pointer.
+  [[nodiscard]] virtual bool host_addressable() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Queue> make_queue() = 0;
+  /// Copies `bytes` between this device and host memory (either way), ordered by `queue`.
+  virtual void copy(void* to, const void* from, index_t bytes, Queue& queue) = 0;
+
+  /// At least `bytes` bytes (rounded up to the block size), 64-byte aligned. Throws
+  /// ExitCode::unavailable with the largest consumers when there is no more.
+  [[nodiscard]] void* allocate(index_t bytes, MemoryKind kind);
+  void release(void* data, index_t bytes, MemoryKind kind) noexcept;
+  /// Gives cached blocks back to the system.
+  void trim();
+  [[nodiscard]] const MemoryAccount& memory() const { return memory_; }
+
+ protected:
+  virtual void* system_allocate(index_t bytes) = 0;  // nullptr when there is none
+  virtual void system_release(void* data, index_t bytes) noexcept = 0;
+
+ private:
+  MemoryAccount memory_;
+  std::map<index_t, std::vector<void*>> cache_;  // free blocks by rounded size
+};
+
+/// Host memory.
+[[nodiscard]] std::unique_ptr<Device> make_cpu_device();
+/// Counts memory without having any: pointers are non-null but must never be read (dry runs).
+[[nodiscard]] std::unique_ptr<Device> make_dry_device();
+
+/// Owning matrix [rows, cols], contiguous. Move-only. Not initialised.
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(Device& device, DType dtype, index_t rows, index_t cols, MemoryKind kind);
+  Tensor(Tensor&& other) noexcept;
+  Tensor& operator=(Tensor&& other) noexcept;
+  Tensor(const Tensor&) = delete;
+  Tensor& operator=(const Tensor&) = delete;
+  ~Tensor();
+
+  [[nodiscard]] TensorView view() const { return {data_, dtype_, rows_, cols_}; }
+  operator TensorView() const { return view(); }            // NOLINT: a tensor is its view
+  operator ConstTensorView() const { return view(); }       // NOLINT
+  [[nodiscard]] index_t rows() const { return rows_; }
+  [[nodiscard]] index_t cols() const { return cols_; }
+  [[nodiscard]] DType dtype() const { return dtype_; }
+  [[nodiscard]] bool allocated() const { return device_ != nullptr; }
+  /// Gives the memory back now.
+  void reset() noexcept;
+
+ private:
+  Device* device_ = nullptr;
+  void* data_ = nullptr;
+  DType dtype_ = DType::f32;
+  index_t rows_ = 0;
+  index_t cols_ = 0;
+  MemoryKind kind_ = MemoryKind::workspace;
+};
+
+}  // namespace t3d
