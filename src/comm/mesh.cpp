@@ -84,6 +84,7 @@ Mesh::Mesh(Communicator& world, MeshShape shape) : shape_(std::move(shape)), wor
   axes_[2] = make({Axis::k}, "k");
   axes_[3] = make({Axis::d}, "d");
   plane_ij_ = make({Axis::i, Axis::j}, "ij");
+  plane_ik_ = make({Axis::i, Axis::k}, "ik");
   cuboid_ = make({Axis::i, Axis::j, Axis::k}, "cuboid");
 }
 

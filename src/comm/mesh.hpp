@@ -61,6 +61,8 @@ class Mesh {
   [[nodiscard]] Communicator& along(Axis axis) const;  // i, j, k, d
   /// Group over i (slower) and j (faster) with k and d fixed: holders of one hidden slice.
   [[nodiscard]] Communicator& plane_ij() const { return *plane_ij_; }
+  /// Group over i (slower) and k (faster) with j and d fixed: holders of one slice of heads or ffn.
+  [[nodiscard]] Communicator& plane_ik() const { return *plane_ik_; }
   [[nodiscard]] Communicator& cuboid() const { return *cuboid_; }
 
  private:
@@ -68,7 +70,7 @@ class Mesh {
   Coord coord_;
   Communicator* world_ = nullptr;
   std::array<std::unique_ptr<Communicator>, 4> axes_;
-  std::unique_ptr<Communicator> plane_ij_, cuboid_;
+  std::unique_ptr<Communicator> plane_ij_, plane_ik_, cuboid_;
 };
 
 }  // namespace t3d

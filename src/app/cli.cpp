@@ -1,0 +1,209 @@
+#include "app/cli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "app/defaults.hpp"
+#include "app/explain.hpp"
+#include "core/error.hpp"
+#include "core/levenshtein.hpp"
+#include "t3d_version.hpp"
+
+namespace t3d {
+namespace {
+
+using Action = CommandLine::Action;
+
+constexpr const char* kTryHelp = "transformer3d --help shows how to call it";
+
+const std::vector<std::string>& command_names() {
+  static const std::vector<std::string> names{"tokenize", "eval", "generate", "inspect"};
+  return names;
+}
+
+bool is_count(const std::string& word) {
+  return !word.empty() && word.size() < 10 &&
+         std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// `-n` may stand alone or before a number of ranks: written out, so that it never takes the input
+/// file for its number.
+std::vector<std::string> with_plain_dry_run(std::vector<std::string> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] != "-n" && words[i] != "--dry-run") continue;
+    const bool number = i + 1 < words.size() && is_count(words[i + 1]);
+    words[i] = "--dry-run=" + (number ? words[i + 1] : std::string("here"));
+    if (number) words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+  return words;
+}
+
+/// Words of the user, before they become a CommandLine.
+struct Parsed {
+  CommandLine line;
+  std::string restart, dir, dry_run, explain;
+  bool defaults = false, reference = false;
+  int more = 0, less = 0;
+};
+
+void add_overrides(CLI::App& app, CommandLine& line) {
+  app.add_option("--set", line.overrides, "table.key=value wins over the input; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+}
+
+void add_main_job(CLI::App& app, Parsed& p) {
+  app.add_option("input", p.line.input, "input file: train as it says")->type_name("input.toml");
+  app.add_option("-r,--restart", p.restart, "auto, never, or the path of a checkpoint")
+      ->type_name("HOW");
+  app.add_option("-d,--dir", p.dir, "folder of the run (run.dir)")->type_name("DIR");
+  add_overrides(app, p.line);
+  app.add_option("-n,--dry-run", p.dry_run,
+                 "plan for so many ranks (or those started), print, quit")
+      ->type_name("[RANKS]");
+  app.add_flag("-v", p.more, "more log");
+  app.add_flag("-q", p.less, "less log");
+  app.add_flag("--defaults", p.defaults, "print a complete commented input, quit");
+  app.add_option("--explain", p.explain, "print the help of an input key or table, quit")
+      ->type_name("KEY");
+  app.add_flag("--input-reference", p.reference,
+               "print the reference of the input as Markdown, quit");
+  app.set_version_flag("--version", fmt::format("transformer3d {} ({}, {}, {})", kVersion, kGit,
+                                                kCompiler, kBuildType));
+}
+
+void add_tokenize(CLI::App& app, TokenizeCommand& command) {
+  TokenizeOptions& options = command.options;
+  CLI::App* sub = app.add_subcommand("tokenize", "make token files from text files");
+  sub->add_option("inputs", command.inputs, "text files")->required()->type_name("INPUT...");
+  sub->add_option("-o,--output", command.prefix, "writes PREFIX-train.h5 and PREFIX-valid.h5")
+      ->required()
+      ->type_name("PREFIX");
+  sub->add_option("--kind", options.kind, "bytes, bpe or unigram (trained on the text)")
+      ->check(CLI::IsMember({"bytes", "bpe", "unigram"}));
+  sub->add_option("--vocab", options.vocab, "vocabulary of a trained tokenizer")
+      ->check(CLI::Range(index_t{2}, index_t{10'000'000}));
+  sub->add_option("--model", options.model_file, "use this SentencePiece model")->type_name("FILE");
+  sub->add_option("--valid", options.valid_fraction, "share of the text kept for validation")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
+void add_eval(CLI::App& app, CommandLine& line) {
+  CLI::App* sub = app.add_subcommand("eval", "loss of a checkpoint on a token file");
+  sub->add_option("checkpoint", line.eval.checkpoint, "checkpoint folder")->required();
+  sub->add_option("tokenfile", line.eval.token_file, "token file")->required();
+  sub->add_option("--sequences", line.eval.sequences, "how many; 0 = all")
+      ->check(CLI::Range(index_t{0}, index_t{1'000'000'000'000}));
+  add_overrides(*sub, line);
+}
+
+void add_generate(CLI::App& app, CommandLine& line) {
+  GenerateCommand& command = line.generate;
+  CLI::App* sub = app.add_subcommand("generate", "continue a text with a checkpoint");
+  sub->add_option("checkpoint", command.checkpoint, "checkpoint folder")->required();
+  sub->add_option("--prompt", command.prompt, "text to continue")->type_name("TEXT");
+  sub->add_option("--tokens", command.tokens, "how many to add")
+      ->check(CLI::Range(index_t{0}, index_t{1'000'000'000}));
+  sub->add_option("--temperature", command.temperature, "above 1 wilder, below 1 tamer")
+      ->check(CLI::Range(1e-6, 1e6));
+  sub->add_option("--top-k", command.top_k, "only the k likeliest; 0 = off")
+      ->check(CLI::Range(index_t{0}, index_t{1'000'000'000}));
+  sub->add_option("--top-p", command.top_p, "only the likeliest that make up p; 1 = off")
+      ->check(CLI::Range(1e-9, 1.0));
+  sub->add_flag("--greedy", command.greedy, "always the likeliest");
+  sub->add_option("--seed", command.seed, "of the random choice");
+  add_overrides(*sub, line);
+}
+
+void add_inspect(CLI::App& app, InspectCommand& command) {
+  CLI::App* sub = app.add_subcommand("inspect", "what is in a checkpoint or token file");
+  sub->add_option("path", command.path, "checkpoint folder or token file")->required();
+  sub->add_flag("--verify", command.verify, "read everything and compare checksums");
+}
+
+/// A first word that is neither a command nor an input file is most likely a slip in a command.
+void check_first_word(const std::string& word) {
+  if (word.ends_with(".toml") || std::filesystem::is_regular_file(word)) return;
+  const auto near = nearest_word(word, command_names());
+  throw_error(ExitCode::usage, "'{}' is neither an input file nor a command; {}", word,
+              near ? fmt::format("did you mean {}?", *near) : std::string(kTryHelp));
+}
+
+Action chosen_action(const CLI::App& app, const Parsed& parsed) {
+  if (app.got_subcommand("tokenize")) return Action::tokenize;
+  if (app.got_subcommand("eval")) return Action::eval;
+  if (app.got_subcommand("generate")) return Action::generate;
+  if (app.got_subcommand("inspect")) return Action::inspect;
+  return parsed.dry_run.empty() ? Action::train : Action::dry_run;
+}
+
+CommandLine finished(const CLI::App& app, Parsed parsed) {
+  CommandLine& line = parsed.line;
+  line.action = Action::print;
+  if (parsed.defaults)
+    line.text = defaults_text();
+  else if (parsed.reference)
+    line.text = input_reference();
+  else if (!parsed.explain.empty())
+    line.text = explain(parsed.explain);
+  else
+    line.action = chosen_action(app, parsed);
+
+  const bool main_job = line.action == Action::train || line.action == Action::dry_run;
+  if (main_job && line.input.empty()) {
+    throw_error(ExitCode::usage, "the input file is missing; {}", kTryHelp);
+  }
+  if (main_job) check_first_word(line.input);
+  if (!main_job && line.action != Action::print && !line.input.empty()) {
+    throw_error(ExitCode::usage, "'{}' stands before a command; {}", line.input, kTryHelp);
+  }
+  if (line.action == Action::tokenize && line.tokenize.options.valid_fraction >= 1) {
+    throw_error(ExitCode::usage, "--valid must be below 1: nothing would be left to train on");
+  }
+  line.verbosity = parsed.more - parsed.less;
+  if (is_count(parsed.dry_run)) {
+    line.dry_run_ranks = std::stoll(parsed.dry_run);
+    if (*line.dry_run_ranks < 1) throw_error(ExitCode::usage, "--dry-run needs at least 1 rank");
+  } else if (!parsed.dry_run.empty() && parsed.dry_run != "here") {
+    throw_error(ExitCode::usage, "--dry-run needs a number of ranks, not '{}'", parsed.dry_run);
+  }
+  if (!parsed.dir.empty()) line.overrides.push_back("run.dir=" + parsed.dir);
+  if (!parsed.restart.empty()) line.overrides.push_back("checkpoint.restart=" + parsed.restart);
+  return std::move(line);
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
+  words = with_plain_dry_run(std::move(words));
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+
+  Parsed parsed;
+  CLI::App app("Trains transformer language models on p x q x r ranks.", "transformer3d");
+  app.require_subcommand(0, 1);
+  add_main_job(app, parsed);
+  add_tokenize(app, parsed.line.tokenize);
+  add_eval(app, parsed.line);
+  add_generate(app, parsed.line);
+  add_inspect(app, parsed.line.inspect);
+  try {
+    app.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    const auto commands = app.get_subcommands();
+    parsed.line.action = Action::print;
+    parsed.line.text = commands.empty() ? app.help() : commands.front()->help();
+    return std::move(parsed.line);
+  } catch (const CLI::CallForVersion& version) {
+    parsed.line.action = Action::print;
+    parsed.line.text = std::string(version.what()) + "\n";
+    return std::move(parsed.line);
+  } catch (const CLI::ParseError& error) {
+    throw_error(ExitCode::usage, "{}; {}", error.what(), kTryHelp);
+  }
+  return finished(app, std::move(parsed));
+}
+
+}  // namespace t3d

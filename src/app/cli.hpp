@@ -1,0 +1,64 @@
+// The command line: what to do, and with which words. Everything else is a key of the input.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/types.hpp"
+#include "data/tokenize.hpp"
+
+namespace t3d {
+
+struct EvalCommand {
+  std::string checkpoint, token_file;
+  index_t sequences = 0;  // 0 = all
+};
+
+struct GenerateCommand {
+  std::string checkpoint, prompt;
+  index_t tokens = 256;
+  double temperature = 1;
+  index_t top_k = 0;  // 0 = off
+  double top_p = 1;   // 1 = off
+  bool greedy = false;
+  std::int64_t seed = 1;
+};
+
+struct InspectCommand {
+  std::string path;
+  bool verify = false;
+};
+
+struct TokenizeCommand {
+  std::vector<std::string> inputs;
+  std::string prefix;
+  TokenizeOptions options;
+};
+
+struct CommandLine {
+  enum class Action {
+    train,     // input, overrides
+    dry_run,   // input, overrides, dry_run_ranks
+    print,     // text: help, version, defaults, explanation, reference
+    tokenize,  // tokenize
+    eval,      // eval, overrides
+    generate,  // generate, overrides
+    inspect    // inspect
+  };
+  Action action = Action::train;
+  std::string input;
+  std::vector<std::string> overrides;    // "table.key=value"; -d and -r come last, as such
+  std::optional<index_t> dry_run_ranks;  // absent: the ranks started
+  int verbosity = 0;                     // -v counts up, -q down
+  std::string text;
+  TokenizeCommand tokenize;
+  EvalCommand eval;
+  GenerateCommand generate;
+  InspectCommand inspect;
+};
+
+/// Throws Error(usage) with the text to show.
+[[nodiscard]] CommandLine parse_command_line(int argc, const char* const* argv);
+
+}  // namespace t3d

@@ -1,0 +1,145 @@
+// Operations that only move bytes: all-gather, broadcast, exchange, barrier.
+#include "comm/collectives.hpp"
+
+#include <cstring>
+#include <map>
+#include <numeric>
+
+#include "comm/lanes.hpp"
+
+namespace t3d {
+namespace {
+
+void copy(void* to, const void* from, index_t bytes) {
+  if (bytes > 0 && to != from) std::memmove(to, from, static_cast<std::size_t>(bytes));
+}
+
+// Transports never write through what they send.
+void* sendable(const void* data) { return const_cast<void*>(data); }
+
+class Transfer final : public Operation {
+ public:
+  explicit Transfer(const Party& party) : lanes_(party.engine.transport(), party.tag) {}
+  [[nodiscard]] Lanes& lanes() { return lanes_; }
+  bool advance() override { return lanes_.advance(); }
+  [[nodiscard]] index_t bytes_sent() const override { return lanes_.bytes_sent(); }
+  void missing(std::set<int>& peers) const override { lanes_.missing(peers); }
+
+ private:
+  Lanes lanes_;
+};
+
+class Barrier final : public Operation {
+ public:
+  explicit Barrier(const Party& party) : lanes_(party.engine.transport(), party.tag) {
+    const int n = party.size();
+    for (int distance = 1; distance < n; distance *= 2) {
+      const auto member = [&](int at) { return party.members[static_cast<std::size_t>(at % n)]; };
+      lanes_.send_to(member(party.rank + distance)).add_token();
+      lanes_.receive_from(member(party.rank + n - distance)).add_token();
+    }
+  }
+  bool advance() override {
+    for (; round_ < lanes_.sends().size(); ++round_) {
+      const bool sent = lanes_.sends()[round_].advance();
+      if (!lanes_.receives()[round_].advance() || !sent) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] index_t bytes_sent() const override { return lanes_.bytes_sent(); }
+  void missing(std::set<int>& peers) const override {
+    // Later rounds wait for this one's peer, not for theirs.
+    peers.insert(lanes_.receives()[round_].peer());
+  }
+
+ private:
+  Lanes lanes_;
+  std::size_t round_ = 0;
+};
+
+}  // namespace
+
+OperationPtr make_all_gather(const Party& party, ConstTensorView part, TensorView whole,
+                             std::span<const index_t> counts) {
+  auto operation = std::make_unique<Transfer>(party);
+  const index_t size = size_of(whole.dtype);
+  const int n = party.size();
+  std::vector<index_t> offsets(counts.size() + 1, 0);
+  std::partial_sum(counts.begin(), counts.end(), offsets.begin() + 1);
+  const auto place = [&](int rank) {
+    return static_cast<std::byte*>(whole.data) + offsets[static_cast<std::size_t>(rank)] * size;
+  };
+  const auto bytes = [&](int rank) { return counts[static_cast<std::size_t>(rank)] * size; };
+  if (bytes(party.rank) > 0) copy(place(party.rank), part.data, bytes(party.rank));
+  for (int distance = 1; distance < n; ++distance) {  // staggered: nobody is everybody's first
+    const int to = (party.rank + distance) % n;
+    const int from = (party.rank + n - distance) % n;
+    operation->lanes()
+        .send_to(party.members[static_cast<std::size_t>(to)])
+        .add(sendable(part.data), bytes(party.rank));
+    if (bytes(from) > 0)
+      operation->lanes()
+          .receive_from(party.members[static_cast<std::size_t>(from)])
+          .add(place(from), bytes(from));
+  }
+  return operation;
+}
+
+OperationPtr make_broadcast(const Party& party, TensorView x, int root) {
+  auto operation = std::make_unique<Transfer>(party);
+  if (party.rank != root) {
+    const int from = party.members[static_cast<std::size_t>(root)];
+    operation->lanes().receive_from(from).add(x.data, x.bytes());
+    return operation;
+  }
+  for (int distance = 1; distance < party.size(); ++distance) {
+    const int to = (root + distance) % party.size();
+    operation->lanes().send_to(party.members[static_cast<std::size_t>(to)]).add(x.data, x.bytes());
+  }
+  return operation;
+}
+
+OperationPtr make_exchange(const Party& party, std::span<const Exchange> messages) {
+  auto operation = std::make_unique<Transfer>(party);
+  // One lane per peer and direction keeps several messages with one peer in order.
+  std::map<int, Lane> sends, receives;
+  std::vector<const Exchange*> to_self, from_self;
+  Lanes& lanes = operation->lanes();
+  std::vector<std::size_t> send_lane(static_cast<std::size_t>(party.size()), SIZE_MAX);
+  std::vector<std::size_t> receive_lane(send_lane);
+  for (const Exchange& message : messages) {
+    const auto peer = static_cast<std::size_t>(message.peer);
+    if (message.peer == party.rank) {
+      if (!message.send.empty()) to_self.push_back(&message);
+      if (!message.receive.empty()) from_self.push_back(&message);
+      continue;
+    }
+    if (!message.send.empty()) {
+      if (send_lane[peer] == SIZE_MAX) {
+        send_lane[peer] = lanes.sends().size();
+        lanes.send_to(party.members[peer]);
+      }
+      lanes.sends()[send_lane[peer]].add(sendable(message.send.data), message.send.bytes());
+    }
+    if (!message.receive.empty()) {
+      if (receive_lane[peer] == SIZE_MAX) {
+        receive_lane[peer] = lanes.receives().size();
+        lanes.receive_from(party.members[peer]);
+      }
+      lanes.receives()[receive_lane[peer]].add(message.receive.data, message.receive.bytes());
+    }
+  }
+  T3D_CHECK(to_self.size() == from_self.size(), "{} messages to oneself, {} received",
+            to_self.size(), from_self.size());
+  for (std::size_t at = 0; at < to_self.size(); ++at) {
+    const ConstTensorView from = to_self[at]->send;
+    const TensorView to = from_self[at]->receive;
+    T3D_CHECK(from.bytes() == to.bytes(), "{} bytes to oneself, {} received", from.bytes(), to.bytes());
+    copy(to.data, from.data, to.bytes());
+  }
+  return operation;
+}
+
+OperationPtr make_barrier(const Party& party) { return std::make_unique<Barrier>(party); }
+
+}  // namespace t3d

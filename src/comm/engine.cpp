@@ -1,0 +1,133 @@
+#include "comm/engine.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace t3d {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Polls before the core is offered to others: an answer that is near comes within microseconds.
+constexpr int kSpins = 64;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+class Engine::InFlight final : public Work::Impl {
+ public:
+  InFlight(std::shared_ptr<Engine> engine, std::unique_ptr<Operation> operation, Verb verb,
+           const std::string& axis, index_t number)
+      : engine_(std::move(engine)), operation_(std::move(operation)), verb_(verb), axis_(axis),
+        number_(number) {
+    engine_->in_flight_.push_back(this);
+  }
+  ~InFlight() override {
+    if (finished_) return;
+    engine_->leave(*this);
+    if (engine_->failure_.empty())
+      engine_->failure_ = fmt::format("{} on {} was abandoned by an error", name_of(verb_), axis_);
+  }
+  bool test() override {
+    if (finished_) return true;
+    engine_->progress();
+    engine_->check();
+    return finished_;
+  }
+  void wait() override {
+    if (!finished_) engine_->wait(*this);
+  }
+
+  bool advance() {
+    finished_ = operation_->advance();
+    if (finished_) {
+      engine_->trace_.finish(number_);
+      operation_.reset();
+    }
+    return finished_;
+  }
+  [[nodiscard]] bool finished() const { return finished_; }
+  [[nodiscard]] Verb verb() const { return verb_; }
+  [[nodiscard]] const std::string& axis() const { return axis_; }
+  [[nodiscard]] index_t number() const { return number_; }
+  [[nodiscard]] const Operation& operation() const { return *operation_; }
+
+ private:
+  std::shared_ptr<Engine> engine_;
+  std::unique_ptr<Operation> operation_;
+  Verb verb_;
+  std::string axis_;
+  index_t number_;
+  bool finished_ = false;
+};
+
+Work Engine::start(std::unique_ptr<Operation> operation, Verb verb, const std::string& axis,
+                   bool counted) {
+  check();
+  const index_t bytes = operation->bytes_sent();
+  if (counted) ledger_.count(verb, axis, bytes);
+  const index_t number = trace_.add(verb, axis, bytes);
+  if (operation->advance()) {
+    trace_.finish(number);
+    return Work();
+  }
+  return Work(std::make_unique<InFlight>(shared_from_this(), std::move(operation), verb, axis, number));
+}
+
+void Engine::progress() noexcept {
+  if (in_flight_.empty() || !failure_.empty()) return;
+  try {
+    advance();
+  } catch (const std::exception& error) {
+    failure_ = error.what();
+  }
+}
+
+void Engine::check() const {
+  if (!failure_.empty()) throw Error(ExitCode::peer_lost, failure_);
+}
+
+void Engine::advance() {
+  transport_->poll();
+  const auto end = std::remove_if(in_flight_.begin(), in_flight_.end(),
+                                  [](InFlight* work) { return work->advance(); });
+  in_flight_.erase(end, in_flight_.end());
+}
+
+void Engine::wait(InFlight& work) {
+  const auto start = Clock::now();
+  for (int turn = 0; !work.finished(); ++turn) {
+    progress();
+    check();
+    if (turn < kSpins) continue;
+    sched_yield();
+    if (watchdog_seconds_ <= 0) continue;
+    const double seconds = seconds_since(start);
+    if (seconds > watchdog_seconds_ && !work.finished()) give_up(work, seconds);
+  }
+  wait_seconds_[work.axis()] += seconds_since(start);
+}
+
+void Engine::leave(const InFlight& work) {
+  in_flight_.erase(std::remove(in_flight_.begin(), in_flight_.end(), &work), in_flight_.end());
+}
+
+void Engine::give_up(const InFlight& work, double seconds) {
+  std::set<int> peers;
+  work.operation().missing(peers);
+  failure_ = fmt::format(
+      "rank {} has waited {:.1f} s for {} on axis {} (operation #{}, {} bytes to send); missing: world "
+      "rank{} {}. Last operations of this rank:\n{}",
+      transport_->rank(), seconds, name_of(work.verb()), work.axis(), work.number(),
+      work.operation().bytes_sent(), peers.size() == 1 ? "" : "s", fmt::join(peers, ", "),
+      trace_.text());
+  throw Error(ExitCode::peer_lost, failure_);
+}
+
+}  // namespace t3d

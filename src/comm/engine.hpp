@@ -1,0 +1,72 @@
+// Engine: what all groups of one rank share. It advances the operations in flight, in the order in
+// which they were issued, whenever anybody waits, asks, or calls progress(); it keeps the books
+// (ledger, waiting times, trace) and turns a wait without end into an error that names the missing.
+#pragma once
+#include <bitset>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/scratch.hpp"
+#include "comm/trace.hpp"
+#include "comm/transport.hpp"
+
+namespace t3d {
+
+/// One collective as a state machine.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  /// Does what can be done without waiting; true when nothing is left.
+  virtual bool advance() = 0;
+  /// Payload bytes that this rank passes to the transport.
+  [[nodiscard]] virtual index_t bytes_sent() const = 0;
+  /// Adds the world ranks that it still needs something from.
+  virtual void missing(std::set<int>& peers) const = 0;
+};
+
+class Engine : public std::enable_shared_from_this<Engine> {
+ public:
+  explicit Engine(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
+
+  [[nodiscard]] Transport& transport() { return *transport_; }
+  [[nodiscard]] ScratchPool& scratch() { return scratch_; }
+  [[nodiscard]] Ledger& ledger() { return ledger_; }
+  [[nodiscard]] const std::map<std::string, double>& wait_seconds() const { return wait_seconds_; }
+  void set_watchdog(double seconds) { watchdog_seconds_ = seconds; }
+
+  /// Starts an operation; `counted` ones appear in the ledger.
+  [[nodiscard]] Work start(std::unique_ptr<Operation> operation, Verb verb, const std::string& axis,
+                           bool counted = true);
+  /// Advances everything in flight. A failure is kept for the next wait or verb.
+  void progress() noexcept;
+  /// Throws when this rank's world has failed.
+  void check() const;
+
+  /// Group numbers, part of the messages' tags: 0 is the world.
+  static constexpr std::size_t kContexts = 256;
+  using Contexts = std::bitset<kContexts>;
+  [[nodiscard]] Contexts& contexts() { return contexts_; }
+
+ private:
+  class InFlight;
+  void advance();
+  void wait(InFlight& work);
+  void leave(const InFlight& work);
+  [[noreturn]] void give_up(const InFlight& work, double seconds);
+
+  std::unique_ptr<Transport> transport_;
+  ScratchPool scratch_;
+  Ledger ledger_;
+  Trace trace_;
+  std::map<std::string, double> wait_seconds_;
+  double watchdog_seconds_ = 0;
+  Contexts contexts_;
+  std::vector<InFlight*> in_flight_;
+  std::string failure_;  // empty while all is well
+};
+
+}  // namespace t3d

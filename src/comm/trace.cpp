@@ -1,0 +1,31 @@
+#include "comm/trace.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace t3d {
+namespace {
+constexpr auto kRing = static_cast<index_t>(Trace::kLength);
+}
+
+index_t Trace::add(Verb verb, const std::string& axis, index_t bytes) {
+  ring_[static_cast<std::size_t>(next_ % kRing)] = {verb, false, axis, bytes};
+  return next_++;
+}
+
+void Trace::finish(index_t number) {
+  if (number >= next_ - kRing) ring_[static_cast<std::size_t>(number % kRing)].finished = true;
+}
+
+std::string Trace::text() const {
+  std::string text;
+  for (index_t number = std::max<index_t>(0, next_ - kRing); number < next_; ++number) {
+    const Entry& entry = ring_[static_cast<std::size_t>(number % kRing)];
+    text += fmt::format("  #{} {} on {}, {} bytes sent, {}\n", number, name_of(entry.verb), entry.axis,
+                        entry.bytes, entry.finished ? "finished" : "IN FLIGHT");
+  }
+  return text;
+}
+
+}  // namespace t3d

@@ -1,0 +1,46 @@
+// PhaseClock: where a rank's time went, by name. Scopes may nest; inner time is not counted twice.
+#pragma once
+#include <chrono>
+#include <map>
+#include <string>
+
+namespace t3d {
+
+class PhaseClock {
+ public:
+  class Scope {
+   public:
+    Scope(PhaseClock& clock, const char* phase)
+        : clock_(clock), phase_(phase), outer_(clock.current_), start_(now()) {
+      clock.current_ = this;
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() {
+      const double total = now() - start_;
+      clock_.seconds_[phase_] += total - inner_;
+      if (outer_ != nullptr) outer_->inner_ += total;
+      clock_.current_ = outer_;
+    }
+
+   private:
+    PhaseClock& clock_;
+    const char* phase_;
+    Scope* outer_;
+    double start_;
+    double inner_ = 0;
+  };
+
+  [[nodiscard]] const std::map<std::string, double>& seconds() const { return seconds_; }
+  void clear() { seconds_.clear(); }
+  /// Monotonic seconds.
+  [[nodiscard]] static double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+
+ private:
+  std::map<std::string, double> seconds_;
+  Scope* current_ = nullptr;
+};
+
+}  // namespace t3d

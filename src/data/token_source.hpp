@@ -1,0 +1,44 @@
+// TokenSource: a corpus seen as one long array of token ids, whatever files it lies in.
+//
+//   hdf5   token files of ours (io/token_file.hpp)
+//   llmc   llm.c shards: 256 int32 header (magic 20240520 v1 uint16, 20240801 v7 uint32)
+//   u16, u32   headerless little-endian ids (nanoGPT)
+//   bytes  any file: one token per byte, vocabulary 256
+//   auto   by signature and ending: HDF5 signature, llm.c magic, else *.txt as bytes
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/types.hpp"
+
+namespace t3d {
+
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
+  [[nodiscard]] virtual index_t size() const = 0;
+  /// Ids are in [0, vocab()); 0 when the format does not say (llmc, u16, u32).
+  [[nodiscard]] virtual index_t vocab() const = 0;
+  /// Bytes of text per token, for bits per byte; 0 when unknown.
+  [[nodiscard]] virtual double bytes_per_token() const = 0;
+  /// Throws Error(io) on damage, Error(config) on an id outside the vocabulary.
+  virtual void read(index_t first, index_t count, std::int32_t* out) = 0;
+  /// "train.h5: 1234567 tokens, vocabulary 32000, sentencepiece"
+  [[nodiscard]] virtual std::string describe() const = 0;
+  /// Serialized SentencePiece model, or empty.
+  [[nodiscard]] virtual std::string tokenizer_model() const { return {}; }
+};
+
+/// Opens all files that match `patterns` (globs, each expanded in sorted order) as one source.
+/// `vocab` > 0: every id read must be below it. Error(no_input) when a pattern matches nothing.
+[[nodiscard]] std::shared_ptr<TokenSource> make_token_source(
+    const std::vector<std::string>& patterns, const std::string& format = "auto",
+    index_t vocab = 0);
+
+/// Tokens that are in memory already (tests, generated text).
+[[nodiscard]] std::shared_ptr<TokenSource> make_memory_source(std::vector<std::int32_t> ids,
+                                                              index_t vocab);
+
+}  // namespace t3d

@@ -1,0 +1,43 @@
+// Collective failure: work that one rank cannot do must end with the same Error on every rank, and
+// nobody may be left waiting. Each rank attempts its local work; then all agree.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "core/error.hpp"
+
+namespace t3d {
+
+/// Runs local `work` (no communication in it) unless there is a fault already, and keeps what it
+/// throws. A missing file is an I/O fault here.
+template <class Work>
+void attempt(std::optional<Error>& fault, const Work& work) {
+  if (fault) return;
+  try {
+    work();
+  } catch (const Error& error) {
+    const bool missing = error.code() == ExitCode::no_input;
+    fault = Error(missing ? ExitCode::io : error.code(), error.what());
+  } catch (const std::exception& error) {
+    fault = Error(ExitCode::io, error.what());
+  }
+}
+
+/// Collective. Throws the fault of the lowest rank that has one, on every rank.
+void agree(Communicator& group, const std::optional<Error>& fault);
+
+/// Collective. Everybody's text, on every rank.
+[[nodiscard]] std::vector<std::string> all_gather_texts(Communicator& group,
+                                                        const std::string& text);
+/// Collective. Everybody's text on rank 0; nothing elsewhere.
+[[nodiscard]] std::vector<std::string> gather_texts(Communicator& group, const std::string& text);
+/// Collective. The text of `root`.
+[[nodiscard]] std::string broadcast_text(Communicator& group, std::string text, int root = 0);
+
+/// Collective. All ranks of `world` under an axis label of its own, so that the bytes of
+/// checkpoints are counted apart.
+[[nodiscard]] std::unique_ptr<Communicator> checkpoint_group(Communicator& world);
+
+}  // namespace t3d

@@ -1,0 +1,149 @@
+#include "io/posix_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "core/error.hpp"
+#include "io/crc32c.hpp"
+
+namespace t3d {
+namespace {
+
+[[noreturn]] void fail(const char* verb, const std::string& path) {
+  const int reason = errno;
+  throw_error(ExitCode::io, "cannot {} {}: {}", verb, path, std::strerror(reason));
+}
+
+void write_all(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t done = ::write(fd, text.data(), text.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) fail("write", path);
+    text.remove_prefix(static_cast<std::size_t>(done));
+  }
+}
+
+std::string folder_of(const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+}  // namespace
+
+FileReader::FileReader(const std::string& path) : path_(path) {
+  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd_ < 0 && errno == ENOENT)
+    throw_error(ExitCode::no_input, "{} does not exist", path);
+  if (fd_ < 0) fail("open", path);
+  struct stat status {};
+  if (::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(fd_);
+    throw_error(ExitCode::io, "{} is not a readable file", path);
+  }
+  size_ = status.st_size;
+}
+
+FileReader::~FileReader() { ::close(fd_); }
+
+void FileReader::read_at(index_t offset, void* out, index_t bytes) const {
+  auto* at = static_cast<std::byte*>(out);
+  while (bytes > 0) {
+    const ssize_t done = ::pread(fd_, at, static_cast<std::size_t>(bytes), offset);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail("read", path_);
+    if (done == 0)
+      throw_error(ExitCode::io, "{} ends at byte {}, {} more expected", path_, offset, bytes);
+    at += done;
+    offset += done;
+    bytes -= done;
+  }
+}
+
+std::string read_text_file(const std::string& path) {
+  const FileReader file(path);
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read_at(0, text.data(), file.size());
+  return text;
+}
+
+void write_text_durably(const std::string& path, std::string_view text) {
+  const std::string temporary = path + ".tmp";
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) fail("create", temporary);
+  try {
+    write_all(fd, text, temporary);
+    if (::fsync(fd) != 0) fail("fsync", temporary);
+  } catch (...) {
+    ::close(fd);
+    throw;
+  }
+  if (::close(fd) != 0) fail("close", temporary);
+  rename_durably(temporary, path);
+}
+
+void sync_path(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail("open", path);
+  if (::fsync(fd) != 0) {
+    const int reason = errno;
+    ::close(fd);
+    errno = reason;
+    fail("fsync", path);
+  }
+  if (::close(fd) != 0) fail("close", path);
+}
+
+void rename_durably(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) fail("rename", from);
+  sync_path(folder_of(to));
+}
+
+index_t file_size(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : -1;
+}
+
+std::uint32_t file_crc32c(const std::string& path) {
+  const FileReader file(path);
+  std::vector<std::byte> buffer(static_cast<std::size_t>(4 * kCrcBlockBytes));
+  std::uint32_t crc = 0xffffffffU;
+  const auto most = static_cast<index_t>(buffer.size());
+  for (index_t at = 0; at < file.size(); at += most) {
+    const index_t now = std::min(most, file.size() - at);
+    file.read_at(at, buffer.data(), now);
+    crc = crc32c(buffer.data(), static_cast<std::size_t>(now), crc);
+  }
+  return crc;
+}
+
+double free_bytes(const std::string& folder) {
+  struct statvfs status {};
+  if (::statvfs(folder.c_str(), &status) != 0) fail("ask for the free space of", folder);
+  return static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
+}
+
+void make_folder(const std::string& path) {
+  if (std::filesystem::is_directory(path)) return;
+  const std::string parent = folder_of(path);
+  if (parent != path) make_folder(parent);
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) fail("create folder", path);
+  sync_path(parent);
+}
+
+std::string format_bytes(double bytes) {
+  constexpr std::array<const char*, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 2, kUnits[unit]);
+}
+
+}  // namespace t3d

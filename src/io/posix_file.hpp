@@ -1,0 +1,49 @@
+// Files with every return code looked at: Error(io) names the file and the system's reason.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/types.hpp"
+
+namespace t3d {
+
+/// Opened for reading; any thread may read at once.
+class FileReader {
+ public:
+  /// Error(no_input) when it does not exist, else Error(io).
+  explicit FileReader(const std::string& path);
+  ~FileReader();
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
+
+  [[nodiscard]] index_t size() const { return size_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Exactly `bytes` bytes at `offset`, or Error(io).
+  void read_at(index_t offset, void* out, index_t bytes) const;
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+  index_t size_ = 0;
+};
+
+[[nodiscard]] std::string read_text_file(const std::string& path);
+/// Writes `path`.tmp, fsync, rename to `path`, fsync of the folder: after a crash there is the old
+/// text or the new one.
+void write_text_durably(const std::string& path, std::string_view text);
+/// fsync of a file or a folder.
+void sync_path(const std::string& path);
+/// Renames and makes the new name durable.
+void rename_durably(const std::string& from, const std::string& to);
+/// -1 when there is no such file.
+[[nodiscard]] index_t file_size(const std::string& path);
+[[nodiscard]] std::uint32_t file_crc32c(const std::string& path);
+/// Bytes that an ordinary user may still write into the file system of `folder`.
+[[nodiscard]] double free_bytes(const std::string& folder);
+/// Makes a folder and its parents, and makes their names durable.
+void make_folder(const std::string& path);
+/// "1.50 GiB"
+[[nodiscard]] std::string format_bytes(double bytes);
+
+}  // namespace t3d

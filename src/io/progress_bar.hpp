@@ -1,0 +1,13 @@
+// The bar on a terminal: one line, rewritten in place, never wider than the terminal.
+#pragma once
+#include <string>
+
+#include "io/step_record.hpp"
+
+namespace t3d {
+
+/// "[=======>            ]  35%  120/340  loss 6.1342  1.27k tok/s  left 05:41", at most `columns`
+/// characters; the bar gives way first.
+[[nodiscard]] std::string progress_text(const StepRecord& record, double seconds_left, int columns);
+
+}  // namespace t3d

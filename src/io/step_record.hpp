@@ -1,0 +1,37 @@
+// What one step did, for people (a line of fixed columns) and for programs (a JSON object).
+#pragma once
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/types.hpp"
+
+namespace t3d {
+
+/// Numbers that are not finite are not known: a dash in the line, null in JSON.
+struct StepRecord {
+  index_t step = 0, steps = 0;
+  double loss = 0, grad_norm = 0, lr = 0;
+  double seconds = 0, tokens = 0, tokens_per_second = 0;
+  double mfu = std::numeric_limits<double>::quiet_NaN();
+  double imbalance = 0, comm_fraction = 0;
+  std::map<std::string, double> phase_seconds;
+  std::map<std::string, index_t> bytes_by_axis;
+  index_t memory_bytes = 0;
+  std::optional<double> valid_loss;
+};
+
+/// "step 120/18865  loss 6.1342  norm 1.02  lr 1.03e-04  412 ms  1.27k tok/s  mfu 38%  imb 4%
+///  comm 21%  left 05:41", the columns padded on the right so that they stand still.
+[[nodiscard]] std::string step_line(const StepRecord& record, double seconds_left);
+
+/// One line of log.jsonl, without the newline.
+[[nodiscard]] std::string step_json(const StepRecord& record);
+
+[[nodiscard]] std::string short_count(double count);   // 1.27k, 412, 3.40M
+[[nodiscard]] std::string short_bytes(double bytes);   // 1.50 MiB
+[[nodiscard]] std::string short_time(double seconds);  // 412 ms, 12.3 s
+[[nodiscard]] std::string clock_time(double seconds);  // 05:41, 3:05:41, 2d 03:05:41
+
+}  // namespace t3d

@@ -1,0 +1,92 @@
+#include "layers/attention.hpp"
+
+#include <cmath>
+
+#include "core/error.hpp"
+
+namespace t3d {
+namespace {
+
+// Residual projections start smaller, by the number of additions to the stream (GPT-2, section 2.3).
+double residual_std(const ModelConfig& model) {
+  return model.init_std / std::sqrt(2.0 * static_cast<double>(model.layers));
+}
+
+}  // namespace
+
+Attention::Attention(const Context& context, const std::string& name, const ModelShape& shape,
+                     ParamBucket& qkv, ParamBucket& proj, ParamBucket* inner_vectors,
+                     ParamBucket* hidden_vectors)
+    : context_(context), shape_(shape),
+      qkv_(context, name + ".qkv", Axis::j, shape.qkv_features(shape.model.context),
+           shape.hidden_features(), qkv, inner_vectors, shape.model.init_std),
+      proj_(context, name + ".proj", Axis::k, shape.hidden_features(),
+            shape.head_features(shape.model.context), proj, hidden_vectors,
+            residual_std(shape.model)) {}
+
+AttentionArgs Attention::arguments(const DistTensor& qkv, const PassInfo& pass) const {
+  const ModelConfig& model = shape_.model;
+  AttentionArgs args;
+  args.qkv = qkv.local;
+  args.length = pass.length;
+  args.sequences = qkv.local.rows() / pass.length;
+  args.head_size = model.head_size();
+  const index_t group_heads = shape_.query_heads_per_group();
+  args.kv_heads = qkv.local.cols() / ((group_heads + 2) * args.head_size);
+  args.heads = args.kv_heads * group_heads;
+  return args;
+}
+
+void Attention::rotate(DistTensor& qkv, const PassInfo& pass, bool inverse) const {
+  if (shape_.model.position != "rope") return;
+  const AttentionArgs args = arguments(qkv, pass);
+  const TensorView q_and_k =
+      qkv.local.view().col_range(0, (args.heads + args.kv_heads) * args.head_size);
+  context_.ops.rope(context_.queue,
+                    {q_and_k, pass.length, args.head_size, shape_.model.rope_base, inverse});
+}
+
+DistTensor Attention::forward(DistTensor h, const PassInfo& pass, Saved* saved) {
+  const Partition tokens = h.layout.rows.partition;
+  DistTensor qkv = qkv_.forward(h, saved != nullptr ? &saved->qkv_saved : nullptr);
+  DistTensor out = DistTensor::make(context_, proj_.input_layout(tokens), context_.activation,
+                                    MemoryKind::activations);
+  Tensor lse;
+  {
+    const PhaseClock::Scope scope(context_.clock, "attention");
+    rotate(qkv, pass, false);
+    const AttentionArgs args = arguments(qkv, pass);
+    lse = context_.make(context_.accumulator(), qkv.local.rows(), args.heads, MemoryKind::activations);
+    context_.ops.attention_forward(context_.queue, args, out.local, lse);
+  }
+  if (saved == nullptr) return proj_.forward(out, nullptr);
+  DistTensor o = proj_.forward(out, &saved->proj_saved);
+  if (!saved->qkv_saved.gathered.allocated()) saved->input = std::move(h);
+  saved->qkv = std::move(qkv);
+  saved->out = std::move(out);
+  saved->lse = std::move(lse);
+  return o;
+}
+
+DistTensor Attention::backward(const DistTensor& dout, const PassInfo& pass, Saved& saved) {
+  DistTensor da = proj_.backward(dout, saved.out, saved.proj_saved);
+  DistTensor dqkv{saved.qkv.layout, context_.make(context_.activation, saved.qkv.local.rows(),
+                                                  saved.qkv.local.cols(), MemoryKind::activations)};
+  {
+    const PhaseClock::Scope scope(context_.clock, "attention");
+    context_.ops.attention_backward(context_.queue, arguments(saved.qkv, pass), saved.out.local,
+                                    saved.lse, da.local, dqkv.local);
+    rotate(dqkv, pass, true);
+  }
+  saved.qkv.local.reset();
+  saved.out.local.reset();
+  da.local.reset();
+  return qkv_.backward(dqkv, saved.input, saved.qkv_saved);
+}
+
+void Attention::predict(Ledger& ledger, const Partition& tokens, bool backward) const {
+  qkv_.predict(ledger, tokens, backward);
+  proj_.predict(ledger, tokens, backward);
+}
+
+}  // namespace t3d

@@ -1,0 +1,40 @@
+// Attention: qkv linear, rotary positions, softmax attention over whole local sequences, projection.
+// Heads are cut over j and, over k, either whole sequences (layout A) or heads again (layout B); the
+// core needs no messages.
+//
+//   h [T x H | i,j | k] -> qkv [T | i,(k) | groups j,(k)] -> out -> o [T x H | i,j | k]
+#pragma once
+#include <memory>
+#include <string>
+
+#include "layers/model_shape.hpp"
+#include "layers/step_info.hpp"
+#include "tensor3d/linear3d.hpp"
+
+namespace t3d {
+
+class Attention {
+ public:
+  Attention(const Context& context, const std::string& name, const ModelShape& shape,
+            ParamBucket& qkv, ParamBucket& proj, ParamBucket* inner_vectors,
+            ParamBucket* hidden_vectors);
+
+  struct Saved {
+    DistTensor input, qkv, out;
+    Tensor lse;
+    Linear3d::Saved qkv_saved, proj_saved;
+  };
+  [[nodiscard]] DistTensor forward(DistTensor h, const PassInfo& pass, Saved* saved);
+  [[nodiscard]] DistTensor backward(const DistTensor& dout, const PassInfo& pass, Saved& saved);
+  void predict(Ledger& ledger, const Partition& tokens, bool backward) const;
+
+ private:
+  [[nodiscard]] AttentionArgs arguments(const DistTensor& qkv, const PassInfo& pass) const;
+  void rotate(DistTensor& qkv, const PassInfo& pass, bool inverse) const;
+
+  const Context& context_;
+  const ModelShape& shape_;
+  Linear3d qkv_, proj_;
+};
+
+}  // namespace t3d

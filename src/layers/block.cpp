@@ -1,0 +1,124 @@
+#include "layers/block.hpp"
+
+#include <fmt/core.h>
+
+namespace t3d {
+namespace {
+
+std::unique_ptr<ParamBucket> weight_bucket(const Context& context, const std::string& name) {
+  return std::make_unique<ParamBucket>(context, context.mesh.along(Axis::i), name, context.activation);
+}
+
+NormKind norm_kind(const ModelConfig& model) {
+  return model.norm == "rmsnorm" ? NormKind::rms : NormKind::layer;
+}
+
+bool norm_has_bias(const ModelConfig& model) { return model.norm == "layernorm" && model.bias; }
+
+ParamBucket* if_bias(const ModelConfig& model, ParamBucket& vectors) {
+  return model.bias ? &vectors : nullptr;
+}
+
+}  // namespace
+
+Block::Block(const Context& context, index_t number, const ModelShape& shape,
+             ParamBucket& inner_vectors, ParamBucket& hidden_vectors, bool recompute)
+    : context_(context), shape_(shape), number_(static_cast<std::uint64_t>(number)),
+      recompute_(recompute),
+      qkv_(weight_bucket(context, fmt::format("blocks.{}.attn.qkv", number))),
+      proj_(weight_bucket(context, fmt::format("blocks.{}.attn.proj", number))),
+      up_(weight_bucket(context, fmt::format("blocks.{}.mlp.up", number))),
+      down_(weight_bucket(context, fmt::format("blocks.{}.mlp.down", number))),
+      norm1_(context, fmt::format("blocks.{}.norm1", number), norm_kind(shape.model), shape.hidden,
+             norm_has_bias(shape.model), shape.model.norm_eps, hidden_vectors),
+      norm2_(context, fmt::format("blocks.{}.norm2", number), norm_kind(shape.model), shape.hidden,
+             norm_has_bias(shape.model), shape.model.norm_eps, hidden_vectors),
+      attention_(context, fmt::format("blocks.{}.attn", number), shape, *qkv_, *proj_,
+                 if_bias(shape.model, inner_vectors), if_bias(shape.model, hidden_vectors)),
+      mlp_(context, fmt::format("blocks.{}.mlp", number), shape, *up_, *down_,
+           if_bias(shape.model, inner_vectors), if_bias(shape.model, hidden_vectors)) {
+  for (ParamBucket* bucket : buckets()) bucket->finish();
+}
+
+std::vector<ParamBucket*> Block::buckets() { return {qkv_.get(), proj_.get(), up_.get(), down_.get()}; }
+
+void residual_dropout(const Context& context, DistTensor& x, const PassInfo& pass, double p,
+                      std::uint64_t place) {
+  if (p <= 0 || !pass.training) return;
+  const PhaseClock::Scope scope(context.clock, "dropout");
+  const Box box = x.layout.box(context.mesh.shape(), context.mesh.coord());
+  context.ops.dropout(context.queue,
+                      {x.local, pass.dropout_key(place), pass.first_position * pass.length + box.row0,
+                       box.col0, x.layout.cols.length(), p});
+}
+
+void Block::drop(DistTensor& x, const PassInfo& pass, std::uint64_t place) const {
+  residual_dropout(context_, x, pass, shape_.model.dropout, 1 + 2 * number_ + place);
+}
+
+DistTensor Block::run(DistTensor x, const PassInfo& pass, Saved* saved) {
+  DistTensor h = norm1_.forward(x, saved != nullptr ? &saved->norm1 : nullptr);
+  DistTensor x1 = attention_.forward(std::move(h), pass, saved != nullptr ? &saved->attention : nullptr);
+  drop(x1, pass, 0);
+  context_.ops.add(context_.queue, x.local, x1.local);
+  h = norm2_.forward(x1, saved != nullptr ? &saved->norm2 : nullptr);
+  DistTensor x2 = mlp_.forward(std::move(h), saved != nullptr ? &saved->mlp : nullptr);
+  drop(x2, pass, 1);
+  context_.ops.add(context_.queue, x1.local, x2.local);
+  if (saved != nullptr) {
+    saved->x = std::move(x);
+    saved->x1 = std::move(x1);
+  }
+  return x2;
+}
+
+DistTensor Block::forward(DistTensor x, const PassInfo& pass, Saved* saved) {
+  if (saved == nullptr || !recompute_) return run(std::move(x), pass, saved);
+  // Keep only the input; a copy goes through, as run() consumes what it is given.
+  DistTensor copy{x.layout, context_.make(x.local.dtype(), x.local.rows(), x.local.cols(),
+                                          MemoryKind::activations)};
+  context_.ops.copy(context_.queue, x.local, copy.local);
+  saved->x = std::move(x);
+  return run(std::move(copy), pass, nullptr);
+}
+
+// The gradient that enters a branch: the residual's own, or its masked copy under dropout.
+DistTensor Block::branch_gradient(const DistTensor& dx, const PassInfo& pass,
+                                  std::uint64_t place) const {
+  DistTensor copy{dx.layout, context_.make(dx.local.dtype(), dx.local.rows(), dx.local.cols(),
+                                           MemoryKind::activations)};
+  context_.ops.copy(context_.queue, dx.local, copy.local);
+  drop(copy, pass, place);
+  return copy;
+}
+
+void Block::backward(DistTensor& dx, const PassInfo& pass, Saved& saved) {
+  if (recompute_) (void)run(std::move(saved.x), pass, &saved);
+  const bool masked = shape_.model.dropout > 0;
+  {
+    const DistTensor dh = masked ? mlp_.backward(branch_gradient(dx, pass, 1), saved.mlp)
+                                 : mlp_.backward(dx, saved.mlp);
+    norm2_.backward_add(dh, saved.x1, saved.norm2, dx);
+  }
+  saved.x1.local.reset();
+  const DistTensor dh = masked
+                            ? attention_.backward(branch_gradient(dx, pass, 0), pass, saved.attention)
+                            : attention_.backward(dx, pass, saved.attention);
+  norm1_.backward_add(dh, saved.x, saved.norm1, dx);
+  saved.x.local.reset();
+}
+
+void Block::predict(Ledger& ledger, const Partition& tokens, bool backward) const {
+  const Layout layout = shape_.residual(tokens);
+  const index_t rows = layout.box(context_.mesh.shape(), context_.mesh.coord()).rows;
+  const auto pass = [&](bool back) {
+    norm1_.predict(ledger, rows, back);
+    norm2_.predict(ledger, rows, back);
+    attention_.predict(ledger, tokens, back);
+    mlp_.predict(ledger, tokens, back);
+  };
+  pass(backward);
+  if (backward && recompute_) pass(false);
+}
+
+}  // namespace t3d

@@ -1,0 +1,31 @@
+// MLP: up (gate | up for SwiGLU), activation, down.
+//
+//   h [T x H | i,j | k] -> u [T x F | i,k | j] -> act(u) -> y [T x H | i,j | k]
+#pragma once
+#include <string>
+
+#include "layers/model_shape.hpp"
+#include "tensor3d/linear3d.hpp"
+
+namespace t3d {
+
+class Mlp {
+ public:
+  Mlp(const Context& context, const std::string& name, const ModelShape& shape, ParamBucket& up,
+      ParamBucket& down, ParamBucket* inner_vectors, ParamBucket* hidden_vectors);
+
+  struct Saved {
+    DistTensor input, up, active;
+    Linear3d::Saved up_saved, down_saved;
+  };
+  [[nodiscard]] DistTensor forward(DistTensor h, Saved* saved);
+  [[nodiscard]] DistTensor backward(const DistTensor& dy, Saved& saved);
+  void predict(Ledger& ledger, const Partition& tokens, bool backward) const;
+
+ private:
+  const Context& context_;
+  Activation activation_;
+  Linear3d up_, down_;
+};
+
+}  // namespace t3d

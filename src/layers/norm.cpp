@@ -1,0 +1,69 @@
+#include "layers/norm.hpp"
+
+#include <vector>
+
+#include "comm/cost.hpp"
+
+namespace t3d {
+
+Norm::Norm(const Context& context, const std::string& name, NormKind kind, const Partition& hidden,
+           bool with_beta, double eps, ParamBucket& vectors)
+    : context_(context), kind_(kind), length_(hidden.length()), eps_(eps), vectors_(vectors) {
+  const index_t part = context.coord(Axis::k);
+  const Box own{hidden.begin(part), 0, hidden.size(part), 1};
+  const auto entry = [&](const char* suffix, ParamInit::Kind init) {
+    return vectors_.add({name + suffix, length_, 1, true, false, {init, 0}, {own}, 0});
+  };
+  gamma_ = entry(".weight", ParamInit::Kind::ones);
+  if (with_beta) beta_ = entry(".bias", ParamInit::Kind::zeros);
+}
+
+DistTensor Norm::forward(const DistTensor& x, Saved* saved) {
+  const PhaseClock::Scope scope(context_.clock, "norm");
+  const index_t rows = x.local.rows();
+  const index_t parts = context_.extent(Axis::k);
+  const DType acc = context_.accumulator();
+  // Every rank's block of the stacked statistics; the own one is gathered in place.
+  Tensor stats = context_.make(acc, parts * rows, 3, MemoryKind::workspace);
+  TensorView own = stats.view().row_range(context_.coord(Axis::k) * rows, rows);
+  context_.ops.norm_stats(context_.queue, kind_, x.local, own);
+  if (parts > 1) {
+    const std::vector<index_t> counts(static_cast<std::size_t>(parts), rows * 3);
+    context_.mesh.along(Axis::k).all_gather(own, stats, counts).wait(context_.queue);
+  }
+  Tensor moments = context_.make(acc, rows, 2, MemoryKind::activations);
+  context_.ops.norm_merge(context_.queue, kind_, stats, parts, eps_, moments);
+  DistTensor y{x.layout, context_.make(context_.activation, rows, x.local.cols(), MemoryKind::activations)};
+  context_.ops.norm_apply(context_.queue, x.local, moments, vectors_.weights(gamma_).flat(),
+                          beta_ < 0 ? ConstTensorView() : vectors_.weights(beta_).flat(), y.local);
+  if (saved != nullptr) saved->moments = std::move(moments);
+  return y;
+}
+
+void Norm::backward_add(const DistTensor& dy, const DistTensor& x, Saved& saved, DistTensor& dx) {
+  const PhaseClock::Scope scope(context_.clock, "norm");
+  const ConstTensorView gamma = vectors_.weights(gamma_).flat();
+  Tensor sums = context_.make(context_.accumulator(), x.local.rows(), 2, MemoryKind::workspace);
+  context_.ops.norm_backward_stats(context_.queue, dy.local, x.local, saved.moments, gamma, sums);
+  if (context_.extent(Axis::k) > 1)
+    context_.mesh.along(Axis::k).all_reduce(sums, ReduceOp::sum).wait(context_.queue);
+  const TensorView dgamma = vectors_.gradient_to_add(gamma_).flat();
+  const TensorView dbeta = beta_ < 0 ? TensorView() : vectors_.gradient_to_add(beta_).flat();
+  context_.ops.norm_backward_apply(context_.queue, kind_, dy.local, x.local, saved.moments, gamma,
+                                   sums, length_, true, dx.local, dgamma, dbeta);
+  saved.moments.reset();
+}
+
+void Norm::predict(Ledger& ledger, index_t rows, bool backward) const {
+  const int ranks = static_cast<int>(context_.extent(Axis::k));
+  const int rank = static_cast<int>(context_.coord(Axis::k));
+  const DType acc = context_.accumulator();
+  if (!backward) {
+    const std::vector<index_t> counts(static_cast<std::size_t>(ranks), rows * 3);
+    ledger.count(Verb::all_gather, "k", all_gather_bytes(counts, rank, acc));
+  } else {
+    ledger.count(Verb::all_reduce, "k", all_reduce_bytes(rows * 2, ranks, rank, acc));
+  }
+}
+
+}  // namespace t3d

@@ -1,0 +1,190 @@
+#include "layers/transformer.hpp"
+
+#include "core/error.hpp"
+
+namespace t3d {
+
+Transformer::Transformer(const Context& context, const ModelShape& shape, bool recompute)
+    : context_(context), shape_(shape), recompute_(recompute),
+      table_(context, context.mesh.along(Axis::i), "wte", context.activation),
+      head_table_(context, context.mesh.along(Axis::i), "head", context.activation),
+      inner_vectors_(context, context.mesh.plane_ik(), "vectors over j", context.accumulator()),
+      hidden_vectors_(context, context.mesh.plane_ij(), "vectors over k", context.accumulator()) {
+  embedding_ = std::make_unique<Embedding>(context, shape_, table_, hidden_vectors_);
+  for (index_t number = 0; number < shape_.model.layers; ++number)
+    blocks_.push_back(std::make_unique<Block>(context, number, shape_, inner_vectors_,
+                                              hidden_vectors_, recompute_));
+  final_norm_ = std::make_unique<Norm>(
+      context, "final_norm", shape_.model.norm == "rmsnorm" ? NormKind::rms : NormKind::layer,
+      shape_.hidden, shape_.model.norm == "layernorm" && shape_.model.bias, shape_.model.norm_eps,
+      hidden_vectors_);
+  const bool tied = shape_.model.tied_embeddings;
+  const int head_entry =
+      tied ? embedding_->table_entry()
+           : head_table_.add(vocabulary_entry(context, shape_, "head.weight"));
+  head_ = std::make_unique<HeadLoss>(context, shape_, tied ? table_ : head_table_, head_entry);
+
+  buckets_ = {&table_, &hidden_vectors_, &inner_vectors_};
+  if (!tied) buckets_.push_back(&head_table_);
+  for (ParamBucket* bucket : buckets_) bucket->finish();
+  for (const auto& block : blocks_)
+    for (ParamBucket* bucket : block->buckets()) buckets_.push_back(bucket);
+  loss_sum_ = context_.make(DType::f64, 1, 1, MemoryKind::workspace);
+  clear_loss();
+}
+
+void Transformer::initialise(std::uint64_t seed) {
+  for (ParamBucket* bucket : buckets_) bucket->initialise(seed);
+}
+
+Transformer::Uploaded Transformer::upload(const MicroBatch& batch, index_t length) {
+  const index_t rows =
+      shape_.tokens(batch.sequences, length).size(context_.coord(Axis::i));
+  T3D_CHECK(static_cast<index_t>(batch.ids.size()) == rows, "{} ids for a slab of {}",
+            batch.ids.size(), rows);
+  const auto send = [&](std::span<const std::int32_t> from) {
+    Tensor to = context_.make(DType::i32, 1, static_cast<index_t>(from.size()), MemoryKind::workspace);
+    context_.device.copy(to.view().data, from.data(), to.view().bytes(), context_.queue);
+    return to;
+  };
+  return {send(batch.ids), send(batch.targets)};
+}
+
+DistTensor Transformer::forward(ConstTensorView ids, const Partition& tokens, const PassInfo& pass,
+                                std::vector<Block::Saved>* saved) {
+  T3D_CHECK(pass.length == shape_.model.context, "sequences of {} tokens, context {}", pass.length,
+            shape_.model.context);
+  hidden_vectors_.acquire();
+  inner_vectors_.acquire();
+  DistTensor x = embedding_->forward(ids, tokens, pass);
+  for (std::size_t number = 0; number < blocks_.size(); ++number) {
+    if (number + 1 < blocks_.size()) blocks_[number + 1]->buckets().front()->prefetch();
+    x = blocks_[number]->forward(std::move(x), pass, saved != nullptr ? &(*saved)[number] : nullptr);
+  }
+  return x;
+}
+
+void Transformer::train(const MicroBatch& batch, PassInfo pass, double scale, bool last) {
+  pass.first_position = batch.first_position;
+  const Uploaded data = upload(batch, pass.length);
+  const Partition tokens = shape_.tokens(batch.sequences, pass.length);
+  std::vector<Block::Saved> saved(blocks_.size());
+  DistTensor x = forward(data.ids, tokens, pass, &saved);
+  Norm::Saved norm_saved;
+  DistTensor dx;
+  {
+    const DistTensor h = final_norm_->forward(x, &norm_saved);
+    const DistTensor dh = head_->train(h, data.targets, scale, loss_sum_);
+    dx = {x.layout, context_.make(context_.activation, x.local.rows(), x.local.cols(),
+                                  MemoryKind::activations)};
+    context_.ops.fill(context_.queue, dx.local, 0);
+    final_norm_->backward_add(dh, x, norm_saved, dx);
+    x.local.reset();
+  }
+  if (last && !shape_.model.tied_embeddings) head_table_.start_reduce();
+  for (std::size_t number = blocks_.size(); number-- > 0;) {
+    blocks_[number]->backward(dx, pass, saved[number]);
+    if (last)
+      for (ParamBucket* bucket : blocks_[number]->buckets()) bucket->start_reduce();
+  }
+  embedding_->backward(std::move(dx), data.ids, pass);
+  if (last) {
+    table_.start_reduce();
+    inner_vectors_.start_reduce();
+    hidden_vectors_.start_reduce();
+  }
+  inner_vectors_.release();
+  hidden_vectors_.release();
+}
+
+void Transformer::evaluate(const MicroBatch& batch, PassInfo pass) {
+  pass.first_position = batch.first_position;
+  pass.training = false;
+  const Uploaded data = upload(batch, pass.length);
+  const DistTensor x = forward(data.ids, shape_.tokens(batch.sequences, pass.length), pass, nullptr);
+  const DistTensor h = final_norm_->forward(x, nullptr);
+  head_->evaluate(h, data.targets, loss_sum_);
+  inner_vectors_.release();
+  hidden_vectors_.release();
+}
+
+std::vector<float> Transformer::next_logits(const MicroBatch& batch, PassInfo pass, index_t row) {
+  pass.training = false;
+  const Uploaded data = upload(batch, pass.length);
+  const DistTensor x = forward(data.ids, shape_.tokens(batch.sequences, pass.length), pass, nullptr);
+  const DistTensor h = final_norm_->forward(x, nullptr);
+  const Tensor logits = head_->logits_of_row(h, row);
+  inner_vectors_.release();
+  hidden_vectors_.release();
+  Tensor narrow = context_.make(DType::f32, 1, logits.cols(), MemoryKind::workspace);
+  context_.ops.copy(context_.queue, logits, narrow);
+  std::vector<float> result(static_cast<std::size_t>(logits.cols()));
+  context_.device.copy(result.data(), narrow.view().data, narrow.view().bytes(), context_.queue);
+  context_.queue.synchronize();
+  return result;
+}
+
+void Transformer::finish_gradients() {
+  for (ParamBucket* bucket : buckets_) bucket->finish_reduce();
+}
+
+void Transformer::drop_gradients() {
+  for (ParamBucket* bucket : buckets_) bucket->drop_gradients();
+}
+
+void Transformer::weights_changed() {
+  for (ParamBucket* bucket : buckets_) bucket->invalidate();
+}
+
+void Transformer::clear_loss() { context_.ops.fill(context_.queue, loss_sum_, 0); }
+
+double Transformer::loss_sum() {
+  double value = 0;
+  context_.device.copy(&value, loss_sum_.view().data, sizeof value, context_.queue);
+  context_.queue.synchronize();
+  return value;
+}
+
+void Transformer::predict_step(Ledger& ledger, std::span<const index_t> micro_sequences,
+                               index_t length) const {
+  for (const index_t sequences : micro_sequences) {
+    const Partition tokens = shape_.tokens(sequences, length);
+    const index_t rows =
+        shape_.residual(tokens).box(context_.mesh.shape(), context_.mesh.coord()).rows;
+    for (const bool backward : {false, true}) {
+      embedding_->predict(ledger, tokens, backward);
+      for (const auto& block : blocks_) block->predict(ledger, tokens, backward);
+      final_norm_->predict(ledger, rows, backward);
+    }
+    head_->predict(ledger, tokens, true);
+  }
+  const auto micros = static_cast<index_t>(micro_sequences.size());
+  for (ParamBucket* bucket : buckets_) {
+    // Once a step where the block stays; else per micro-batch: forward, backward, recompute's
+    // forward. Vectors stay through a micro-batch; the tables are used by embedding and head.
+    index_t gathers = 1;
+    if (!context_.keep_weights) {
+      const bool vectors = bucket == &inner_vectors_ || bucket == &hidden_vectors_;
+      const bool table = bucket == &table_;
+      const bool head = bucket == &head_table_;
+      const index_t uses = vectors || head ? 1
+                           : table        ? (shape_.model.tied_embeddings ? 2 : 1)
+                                          : (recompute_ ? 3 : 2);
+      gathers = uses * micros;
+    }
+    const std::string& axis = bucket->group().axis();
+    ledger.count(Verb::all_gather, axis, gathers * bucket->gather_bytes());
+    ledger.count(Verb::reduce_scatter, axis, bucket->reduce_bytes());
+  }
+}
+
+void Transformer::predict_evaluation(Ledger& ledger, index_t sequences, index_t length) const {
+  const Partition tokens = shape_.tokens(sequences, length);
+  const index_t rows = shape_.residual(tokens).box(context_.mesh.shape(), context_.mesh.coord()).rows;
+  embedding_->predict(ledger, tokens, false);
+  for (const auto& block : blocks_) block->predict(ledger, tokens, false);
+  final_norm_->predict(ledger, rows, false);
+  head_->predict(ledger, tokens, false);
+}
+
+}  // namespace t3d

@@ -1,0 +1,76 @@
+// Transformer: the whole model on one rank of a cuboid, with explicit forward and backward passes.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "layers/block.hpp"
+#include "layers/embedding.hpp"
+#include "layers/head_loss.hpp"
+#include "layers/model_shape.hpp"
+
+namespace t3d {
+
+/// One micro-batch as this rank sees it: the sequences of its slab (cut over i).
+struct MicroBatch {
+  index_t sequences = 0;                 // of the whole micro-batch
+  index_t first_position = 0;            // sample-ledger position of its first sequence
+  std::span<const std::int32_t> ids;     // [slab sequences * length], host
+  std::span<const std::int32_t> targets; // same; negative = ignored
+};
+
+class Transformer {
+ public:
+  /// `context` must outlive the model. `recompute`: keep only block inputs for backward.
+  Transformer(const Context& context, const ModelShape& shape, bool recompute);
+
+  void initialise(std::uint64_t seed);
+
+  /// Forward and backward: loss_sum() += sum over targets of -log p, gradients += those of
+  /// scale * that sum. On the step's last micro-batch (`last`) the sums over the buckets' groups
+  /// start as soon as each gradient is complete.
+  void train(const MicroBatch& batch, PassInfo pass, double scale, bool last);
+  /// Forward only: loss_sum() += ...
+  void evaluate(const MicroBatch& batch, PassInfo pass);
+  /// Host copy of the [1, V] logits after row `row` of the micro-batch, on every rank of the cuboid.
+  [[nodiscard]] std::vector<float> next_logits(const MicroBatch& batch, PassInfo pass, index_t row);
+
+  /// Waits for the sums started by train(last).
+  void finish_gradients();
+  void drop_gradients();
+  /// Master weights have changed.
+  void weights_changed();
+
+  void clear_loss();
+  /// Sum of losses so far on this rank; blocks the host.
+  [[nodiscard]] double loss_sum();
+
+  [[nodiscard]] const std::vector<ParamBucket*>& buckets() const { return buckets_; }
+  [[nodiscard]] const ModelShape& shape() const { return shape_; }
+
+  /// Bytes that this rank sends in a step of these micro-batches (or in one evaluation pass each).
+  void predict_step(Ledger& ledger, std::span<const index_t> micro_sequences, index_t length) const;
+  void predict_evaluation(Ledger& ledger, index_t sequences, index_t length) const;
+
+ private:
+  struct Uploaded {
+    Tensor ids, targets;
+  };
+  [[nodiscard]] Uploaded upload(const MicroBatch& batch, index_t length);
+  [[nodiscard]] DistTensor forward(ConstTensorView ids, const Partition& tokens, const PassInfo& pass,
+                                   std::vector<Block::Saved>* saved);
+
+  const Context& context_;
+  ModelShape shape_;
+  bool recompute_;
+  ParamBucket table_, head_table_, inner_vectors_, hidden_vectors_;
+  std::unique_ptr<Embedding> embedding_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+  std::unique_ptr<Norm> final_norm_;
+  std::unique_ptr<HeadLoss> head_;
+  std::vector<ParamBucket*> buckets_;
+  Tensor loss_sum_;  // [1,1] fp64
+};
+
+}  // namespace t3d

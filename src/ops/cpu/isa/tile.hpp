@@ -1,0 +1,84 @@
+// Small matrix products for attention tiles: C (+)= A B with C in registers. A is broadcast element
+// by element (any strides, so transposes are free), B is read as vectors. All tiles sit in L1/L2.
+#pragma once
+#include "ops/cpu/isa/numbers.hpp"
+
+namespace t3d::cpu::T3D_ISA {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr index_t kLanes = 16, kTileVectors = 4;
+#elif defined(__AVX__)
+constexpr index_t kLanes = 8, kTileVectors = 2;
+#else
+constexpr index_t kLanes = 4, kTileVectors = 2;
+#endif
+constexpr index_t kTileRows = 6;  // rows x vectors fill the register file
+
+typedef float Vec __attribute__((vector_size(4 * kLanes)));
+
+inline Vec load(const float* from) {
+  Vec v;
+  __builtin_memcpy(&v, from, sizeof v);
+  return v;
+}
+inline void store(const Vec& v, float* to) { __builtin_memcpy(to, &v, sizeof v); }
+
+/// Element (m, k) is data[m * row + k * col].
+struct TileA {
+  const float* data;
+  index_t row, col;
+};
+
+template <index_t Rows, index_t Vectors>
+inline void tile_block(const TileA& a, const float* b, index_t ldb, index_t depth, bool accumulate,
+                       float* c, index_t ldc) {
+  Vec sum[Rows][Vectors];
+#pragma GCC unroll 8
+  for (index_t m = 0; m < Rows; ++m)
+#pragma GCC unroll 4
+    for (index_t v = 0; v < Vectors; ++v)
+      sum[m][v] = accumulate ? load(c + m * ldc + v * kLanes) : Vec{};
+  for (index_t k = 0; k < depth; ++k) {
+    Vec right[Vectors];
+#pragma GCC unroll 4
+    for (index_t v = 0; v < Vectors; ++v) right[v] = load(b + k * ldb + v * kLanes);
+#pragma GCC unroll 8
+    for (index_t m = 0; m < Rows; ++m) {
+      const float left = a.data[m * a.row + k * a.col];
+#pragma GCC unroll 4
+      for (index_t v = 0; v < Vectors; ++v) sum[m][v] += left * right[v];
+    }
+  }
+#pragma GCC unroll 8
+  for (index_t m = 0; m < Rows; ++m)
+#pragma GCC unroll 4
+    for (index_t v = 0; v < Vectors; ++v) store(sum[m][v], c + m * ldc + v * kLanes);
+}
+
+template <index_t Vectors>
+inline void tile_panel(const TileA& a, const float* b, index_t ldb, index_t rows, index_t depth,
+                       bool accumulate, float* c, index_t ldc) {
+  index_t m = 0;
+  const auto at = [&](index_t row) { return TileA{a.data + row * a.row, a.row, a.col}; };
+  for (; m + kTileRows <= rows; m += kTileRows)
+    tile_block<kTileRows, Vectors>(at(m), b, ldb, depth, accumulate, c + m * ldc, ldc);
+  if (m + 4 <= rows) {
+    tile_block<4, Vectors>(at(m), b, ldb, depth, accumulate, c + m * ldc, ldc);
+    m += 4;
+  }
+  for (; m < rows; ++m)
+    tile_block<1, Vectors>(at(m), b, ldb, depth, accumulate, c + m * ldc, ldc);
+}
+
+/// C[rows, cols] (+)= A[rows, depth] B[depth, cols]; cols is a multiple of kLanes.
+inline void tile_gemm(const TileA& a, const float* b, index_t ldb, index_t rows, index_t cols,
+                      index_t depth, bool accumulate, float* c, index_t ldc) {
+  index_t n = 0;
+  for (; n + kTileVectors * kLanes <= cols; n += kTileVectors * kLanes)
+    tile_panel<kTileVectors>(a, b + n, ldb, rows, depth, accumulate, c + n, ldc);
+  for (; n < cols; n += kLanes) tile_panel<1>(a, b + n, ldb, rows, depth, accumulate, c + n, ldc);
+}
+
+}  // namespace
+}  // namespace t3d::cpu::T3D_ISA

@@ -1,0 +1,8 @@
+// Kernels for x86-64-v2 (on other machines: the compiler's baseline); flags are set in src/CMakeLists.txt.
+#define T3D_ISA v2
+#include "ops/cpu/isa/table.hpp"
+
+namespace t3d::cpu {
+extern const Kernels kKernelsV2;
+constinit const Kernels kKernelsV2 = v2::table("v2");
+}  // namespace t3d::cpu

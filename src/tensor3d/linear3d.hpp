@@ -1,0 +1,94 @@
+// Linear3d: Y = X W^T + b on the cuboid (Bian et al. 2021, generalised to p x q x r and to unequal
+// parts; tensor3d reference, sections 1.1-1.3 and 4.2). With output axis o and contraction axis c
+// ({o, c} = {j, k}; the two exchange roles from one linear to the next) rank (i, o, c) holds
+//
+//   X at rest  rows tokens|i then evenly|o   columns in|c      gather over o  -> X[M_i x K_c]
+//   W at rest  a flat share of W[N_o x K_c]                    gather over i  -> W[N_o x K_c]
+//   Y at rest  rows tokens|i then evenly|c   columns out|o     Y = X W^T, reduce-scatter over c
+//
+// so Y is the next linear's X with o and c exchanged. (a,1,1) is FSDP, (1,b,1) Megatron tensor +
+// sequence parallelism, (a,b,1) their mesh.
+//
+// Bytes that a rank sends, forward and backward, kept operands:
+//   (q-1) own part of X, its share of W times (p-1), and of Y what it does not keep; twice.
+//
+// Panels (attention layout B): the second cut of a side may be by columns instead of by rows. The
+// local block then consists of column panels stacked one after another, each [M_i x panel].
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tensor3d/context.hpp"
+#include "tensor3d/param_bucket.hpp"
+
+namespace t3d {
+
+/// The features on one side of a linear: groups cut over the side's axis; every group brings
+/// `segments[s]` columns to segment s (attention: q | k | v; gated MLP: gate | up; else one).
+struct Features {
+  Partition groups;
+  std::vector<index_t> segments{1};
+  bool panels = false;     // second cut by columns (whole groups) instead of by rows
+  index_t row_unit = 1;    // lattice of the second cut by rows (a sequence, for attention)
+
+  [[nodiscard]] index_t columns_per_group() const;
+  [[nodiscard]] index_t columns() const { return groups.length() * columns_per_group(); }
+  [[nodiscard]] Partition columns_partition() const;
+};
+
+class Linear3d {
+ public:
+  /// `weights` is this linear's own bucket over axis i; `vectors` the bucket over plane (i, in_axis)
+  /// that takes the bias, or null for no bias. `out_axis` cuts the output features.
+  Linear3d(const Context& context, const std::string& name, Axis out_axis, Features out,
+           Features in, ParamBucket& weights, ParamBucket* vectors, double init_std);
+
+  /// What backward needs beside x: the gathered input, where it was kept.
+  struct Saved {
+    Tensor gathered;
+  };
+
+  [[nodiscard]] Layout input_layout(const Partition& tokens) const;
+  [[nodiscard]] Layout output_layout(const Partition& tokens) const;
+
+  [[nodiscard]] DistTensor forward(const DistTensor& x, Saved* saved);
+  /// dX; adds to the gradients of weight and bias. x is read only where `saved` kept nothing.
+  [[nodiscard]] DistTensor backward(const DistTensor& dy, const DistTensor& x, Saved& saved);
+
+  [[nodiscard]] ParamBucket& bucket() const { return weights_; }
+  /// Adds the bytes that this rank will send for activations (weights are the bucket's).
+  void predict(Ledger& ledger, const Partition& tokens, bool backward) const;
+
+ private:
+  struct Panel {
+    index_t first, count;  // columns (of X, Y) or rows (of W) of one panel, local
+  };
+  [[nodiscard]] std::vector<Panel> panels_of(const Features& side, Axis axis, Axis other) const;
+  [[nodiscard]] std::vector<index_t> counts(const Features& side, Axis other, index_t rows,
+                                            const Partition& tokens,
+                                            const std::vector<Panel>& panels) const;
+  [[nodiscard]] Layout layout(const Features& side, Axis axis, Axis other,
+                              const Partition& tokens) const;
+  [[nodiscard]] TensorView panel_of(TensorView stacked, index_t rows, const Panel& panel) const;
+  [[nodiscard]] ConstTensorView panel_of(ConstTensorView stacked, index_t rows,
+                                         const Panel& panel) const;
+  [[nodiscard]] TensorView gather(const DistTensor& x, const Features& side, Axis other,
+                                  const std::vector<Panel>& panels, Tensor& buffer,
+                                  const char* phase) const;
+  void multiply_forward(ConstTensorView x, TensorView y, index_t rows);
+  void multiply_dgrad(ConstTensorView dy, TensorView dx, index_t rows);
+  void multiply_wgrad(ConstTensorView dy, ConstTensorView x, index_t rows);
+  void add_bias_gradient(const DistTensor& dy);
+  [[nodiscard]] DType partial_dtype(const std::vector<Panel>& summed) const;
+
+  const Context& context_;
+  Axis out_axis_, in_axis_;
+  Features out_, in_;
+  ParamBucket& weights_;
+  ParamBucket* vectors_;
+  int weight_entry_ = -1, bias_entry_ = -1;
+  std::vector<Panel> out_panels_, in_panels_;
+  index_t out_columns_ = 0, in_columns_ = 0;  // local N_o, K_c
+};
+
+}  // namespace t3d

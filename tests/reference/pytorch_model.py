@@ -1,0 +1,149 @@
+"""GPT-2 and Llama decoders in plain PyTorch: what our numbers are compared with.
+
+Parameter names and shapes are those of transformer3d ("blocks.0.attn.qkv.weight" is
+[(heads + 2 kv_heads) D, H], rows q, then k, then v; "blocks.0.mlp.gate_up.weight" has the gate's
+rows first), so that a test or a benchmark can go through both sides by name.
+"""
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+@dataclass
+class Shape:
+    """The keys of table [model] in an input file."""
+    layers: int
+    hidden: int
+    heads: int
+    vocab: int
+    context: int
+    kv_heads: int = 0
+    ffn: int = 0
+    norm: str = "layernorm"    # layernorm | rmsnorm
+    activation: str = "gelu"   # gelu (tanh form) | swiglu
+    position: str = "learned"  # learned | rope
+    rope_base: float = 10000.0
+    norm_eps: float = 1e-5
+    bias: bool = True
+    tied_embeddings: bool = True
+
+    def __post_init__(self):
+        self.kv_heads = self.kv_heads or self.heads
+        self.ffn = self.ffn or 4 * self.hidden
+        self.head_size = self.hidden // self.heads
+
+
+class RmsNorm(nn.Module):
+    def __init__(self, size, eps):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+        self.eps = eps
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps) * self.weight
+
+
+def make_norm(shape):
+    if shape.norm == "rmsnorm":
+        return RmsNorm(shape.hidden, shape.norm_eps)
+    return nn.LayerNorm(shape.hidden, eps=shape.norm_eps, bias=shape.bias)
+
+
+def rotate(x, base):
+    """RoPE on [.., T, D]: pairs are (d, d + D/2), angle = position * base^(-2 d / D)."""
+    length, size = x.shape[-2], x.shape[-1]
+    pair = torch.arange(size // 2, dtype=torch.float64, device=x.device)
+    position = torch.arange(length, dtype=torch.float64, device=x.device)
+    angle = position[:, None] * base ** (-2.0 * pair / size)
+    cosine, sine = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    low, high = x[..., :size // 2], x[..., size // 2:]
+    return torch.cat([low * cosine - high * sine, high * cosine + low * sine], -1)
+
+
+class Attention(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.shape = shape
+        rows = (shape.heads + 2 * shape.kv_heads) * shape.head_size
+        self.qkv = nn.Linear(shape.hidden, rows, bias=shape.bias)
+        self.proj = nn.Linear(shape.heads * shape.head_size, shape.hidden, bias=shape.bias)
+
+    def forward(self, x):
+        batch, length, _ = x.shape
+        shape, size = self.shape, self.shape.head_size
+        parts = self.qkv(x).split([n * size for n in (shape.heads, shape.kv_heads, shape.kv_heads)], -1)
+        q, k, v = (p.view(batch, length, -1, size).transpose(1, 2) for p in parts)
+        if shape.position == "rope":
+            q, k = rotate(q, shape.rope_base), rotate(k, shape.rope_base)
+        if shape.kv_heads != shape.heads:  # query head h reads key head h // (heads / kv_heads)
+            k = k.repeat_interleave(shape.heads // shape.kv_heads, 1)
+            v = v.repeat_interleave(shape.heads // shape.kv_heads, 1)
+        out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.proj(out.transpose(1, 2).reshape(batch, length, -1))
+
+
+class Mlp(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        if shape.activation == "swiglu":
+            self.gate_up = nn.Linear(shape.hidden, 2 * shape.ffn, bias=shape.bias)
+        else:
+            self.up = nn.Linear(shape.hidden, shape.ffn, bias=shape.bias)
+        self.down = nn.Linear(shape.ffn, shape.hidden, bias=shape.bias)
+
+    def forward(self, x):
+        if hasattr(self, "gate_up"):
+            gate, up = self.gate_up(x).chunk(2, -1)
+            return self.down(F.silu(gate) * up)
+        return self.down(F.gelu(self.up(x), approximate="tanh"))
+
+
+class Block(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.norm1, self.attn = make_norm(shape), Attention(shape)
+        self.norm2, self.mlp = make_norm(shape), Mlp(shape)
+
+    def forward(self, x):
+        x = x + self.attn(self.norm1(x))
+        return x + self.mlp(self.norm2(x))
+
+
+class Model(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.shape = shape
+        self.wte = nn.Embedding(shape.vocab, shape.hidden)
+        if shape.position == "learned":
+            self.wpe = nn.Embedding(shape.context, shape.hidden)
+        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
+        self.final_norm = make_norm(shape)
+        if not shape.tied_embeddings:
+            self.head = nn.Linear(shape.hidden, shape.vocab, bias=False)
+
+    def forward(self, ids):
+        """Logits [batch, T, V] of token numbers [batch, T]."""
+        x = self.wte(ids)
+        if hasattr(self, "wpe"):
+            x = x + self.wpe.weight[:ids.shape[1]]
+        for block in self.blocks:
+            x = block(x)
+        head = self.wte.weight if self.shape.tied_embeddings else self.head.weight
+        return F.linear(self.final_norm(x), head)
+
+    def loss(self, ids, targets):
+        logits = self(ids)
+        return F.cross_entropy(logits.flatten(0, 1).float()
+                               if logits.dtype == torch.bfloat16 else logits.flatten(0, 1),
+                               targets.flatten())
+
+
+def adamw(model, lr, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1):
+    """AdamW as in transformer3d: matrices (embeddings too) decay, vectors do not."""
+    matrices = [p for p in model.parameters() if p.ndim >= 2]
+    vectors = [p for p in model.parameters() if p.ndim < 2]
+    return torch.optim.AdamW([{"params": matrices, "weight_decay": weight_decay},
+                              {"params": vectors, "weight_decay": 0.0}],
+                             lr=lr, betas=betas, eps=eps)
