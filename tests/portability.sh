@@ -95,7 +95,7 @@ mount_in tmpfs tmpfs dev/shm
 mount_in --bind /sys sys
 inside() {
   chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-    TERM=dumb DEBIAN_FRONTEND=noninteractive CCACHE_DIR=/root/ccache "$@"
+    TERM=dumb DEBIAN_FRONTEND=noninteractive CCACHE_DIR=/root/ccache T3D_IN_CHROOT=1 "$@"
 }
 
 # The tree as git sees it; what was deleted here disappears there, build/ there stays.

@@ -201,6 +201,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     parsed.line.text = std::string(version.what()) + "\n";
     return std::move(parsed.line);
   } catch (const CLI::ParseError& error) {
+    // A slip in a command's name makes its arguments look superfluous: tell the slip.
+    if (!parsed.line.input.empty()) check_first_word(parsed.line.input);
     throw_error(ExitCode::usage, "{}; {}", error.what(), kTryHelp);
   }
   return finished(app, std::move(parsed));

@@ -7,10 +7,14 @@
 namespace t3d {
 namespace {
 
-std::vector<Fault> in_file_order(std::vector<Fault> faults) {
+/// The file from top to bottom, then what is missing in it, then the command line.
+std::tuple<bool, bool, index_t, index_t> position(const Where& where) {
+  return {where.source.starts_with("--set"), where.line == 0, where.line, where.column};
+}
+
+std::vector<Fault> in_order(std::vector<Fault> faults) {
   std::stable_sort(faults.begin(), faults.end(), [](const Fault& a, const Fault& b) {
-    return std::tuple(a.where.line == 0, a.where.line, a.where.column) <
-           std::tuple(b.where.line == 0, b.where.line, b.where.column);
+    return position(a.where) < position(b.where);
   });
   return faults;
 }
@@ -32,7 +36,6 @@ std::string Fault::text() const {
 }
 
 ConfigErrors::ConfigErrors(std::vector<Fault> faults)
-    : Error(ExitCode::config, lines_of(in_file_order(faults))),
-      faults_(in_file_order(std::move(faults))) {}
+    : Error(ExitCode::config, lines_of(in_order(faults))), faults_(in_order(std::move(faults))) {}
 
 }  // namespace t3d

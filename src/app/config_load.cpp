@@ -86,26 +86,14 @@ class Loader {
     }
   }
 
-  /// The preset comes first, wherever it is written: the other keys win over it.
+  /// The preset comes first, wherever it is written: the other keys win over it. A fault in its
+  /// name is told by apply().
   void apply_preset() {
     Config probe;
     for (const InputEntry& entry : entries_) {
-      if (entry.name() != "model.preset") continue;
-      if (set_value(*find_key("model.preset"), entry, probe)) return;  // told by apply()
-      preset_where_ = entry.where;
+      if (entry.name() == "model.preset") (void)set_value(*find_key("model.preset"), entry, probe);
     }
-    const std::string& name = probe.model.preset;
-    if (name.empty()) return;
-    if (const Preset* preset = find_preset(name)) {
-      config_.model = preset->model;
-      return;
-    }
-    std::string known;
-    for (const std::string& preset : preset_names()) known += (known.empty() ? "" : ", ") + preset;
-    const auto near = nearest_word(name, preset_names());
-    faults_.push_back({preset_where_, fmt::format("there is no preset \"{}\"", name),
-                       fmt::format("known: {}{}", known, near ? "; " + did_you_mean(near) : "")});
-    faulty_.insert("model.preset");
+    if (const Preset* preset = find_preset(probe.model.preset)) config_.model = preset->model;
   }
 
   void apply(const InputEntry& entry) {
@@ -166,7 +154,6 @@ class Loader {
   const std::vector<std::string>& overrides_;
   std::vector<InputEntry> entries_;
   std::map<std::string, Where> tables_;
-  Where preset_where_;
   Config config_;
   Origins origins_;
   std::set<std::string> faulty_;

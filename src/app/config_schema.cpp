@@ -1,6 +1,8 @@
 // One line per key, in the order in which --defaults and the documentation show them.
 #include "app/config_schema.hpp"
 
+#include "app/presets.hpp"
+
 namespace t3d {
 namespace {
 
@@ -67,9 +69,11 @@ void run_keys(std::vector<Key>& keys) {
 
 void model_shape_keys(Rows<ModelConfig>& rows) {
   const Range count = at_least(1, kMany);
+  std::vector<std::string> known = preset_names();
+  known.insert(known.begin(), "");  // none
   rows.add("preset", &ModelConfig::preset,
            "A known model that fills the keys of this table; keys written here win over it.",
-           {.fallback = "\"\": no preset"});
+           {.words = std::move(known)});
   rows.add("layers", &ModelConfig::layers, "Transformer blocks.",
            {.range = count, .required = true});
   rows.add("hidden", &ModelConfig::hidden, "Width of the residual stream; a multiple of heads.",

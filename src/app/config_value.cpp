@@ -180,6 +180,17 @@ class Reader {
 
 }  // namespace
 
+namespace {
+/// 0.5, 4096, 1e8
+std::string bound_text(double x) {
+  std::string text = fmt::format("{:g}", x);
+  if (const auto at = text.find("e+"); at != std::string::npos) {
+    text.erase(at + 1, text[at + 2] == '0' ? 2 : 1);
+  }
+  return text;
+}
+}  // namespace
+
 bool Range::holds(double x) const {
   return (low_open ? x > low : x >= low) && (high_open ? x < high : x <= high);
 }
@@ -187,10 +198,11 @@ bool Range::holds(double x) const {
 std::string Range::text() const {
   const bool has_low = std::isfinite(low), has_high = std::isfinite(high);
   if (has_low && has_high) {
-    return fmt::format("{} {} x {} {}", low, low_open ? "<" : "<=", high_open ? "<" : "<=", high);
+    return fmt::format("{} {} x {} {}", bound_text(low),
+                       low_open ? "<" : "<=", high_open ? "<" : "<=", bound_text(high));
   }
-  if (has_low) return fmt::format("x {} {}", low_open ? ">" : ">=", low);
-  if (has_high) return fmt::format("x {} {}", high_open ? "<" : "<=", high);
+  if (has_low) return fmt::format("x {} {}", low_open ? ">" : ">=", bound_text(low));
+  if (has_high) return fmt::format("x {} {}", high_open ? "<" : "<=", bound_text(high));
   return "";
 }
 
@@ -209,7 +221,9 @@ std::string Key::type_text() const {
 
 std::string Key::allowed_text() const {
   std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  for (const std::string& word : words) {
+    if (!word.empty()) out += (out.empty() ? "" : ", ") + word;
+  }
   return words.empty() ? range.text() : out;
 }
 

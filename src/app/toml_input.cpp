@@ -2,6 +2,7 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <cctype>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,10 @@ std::string trimmed(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return std::string(text);
+}
+
+bool is_ascii(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
 }
 
 [[noreturn]] void bad_override(const Where& where, std::string what) {
@@ -99,6 +104,10 @@ InputEntry parse_override(const std::string& assignment) {
 
   InputEntry entry{name.substr(0, dot), name.substr(dot + 1), {}, where, value};
   const bool quoted = std::string_view("\"'[{").find(value.front()) != std::string_view::npos;
+  if (!quoted && !is_ascii(value)) {  // no TOML value; also, toml++ 3.3 trips over such letters
+    entry.value.text = value;
+    return entry;
+  }
   try {
     const toml::table root = toml::parse("value = " + value);
     if (root.size() == 1) {

@@ -74,13 +74,12 @@ OperationPtr make_all_gather(const Party& party, ConstTensorView part, TensorVie
   for (int distance = 1; distance < n; ++distance) {  // staggered: nobody is everybody's first
     const int to = (party.rank + distance) % n;
     const int from = (party.rank + n - distance) % n;
-    operation->lanes()
-        .send_to(party.members[static_cast<std::size_t>(to)])
-        .add(sendable(part.data), bytes(party.rank));
+    Lanes& lanes = operation->lanes();
+    if (bytes(party.rank) > 0)
+      lanes.send_to(party.members[static_cast<std::size_t>(to)])
+          .add(sendable(part.data), bytes(party.rank));
     if (bytes(from) > 0)
-      operation->lanes()
-          .receive_from(party.members[static_cast<std::size_t>(from)])
-          .add(place(from), bytes(from));
+      lanes.receive_from(party.members[static_cast<std::size_t>(from)]).add(place(from), bytes(from));
   }
   return operation;
 }
@@ -101,41 +100,40 @@ OperationPtr make_broadcast(const Party& party, TensorView x, int root) {
 
 OperationPtr make_exchange(const Party& party, std::span<const Exchange> messages) {
   auto operation = std::make_unique<Transfer>(party);
-  // One lane per peer and direction keeps several messages with one peer in order.
-  std::map<int, Lane> sends, receives;
-  std::vector<const Exchange*> to_self, from_self;
   Lanes& lanes = operation->lanes();
-  std::vector<std::size_t> send_lane(static_cast<std::size_t>(party.size()), SIZE_MAX);
-  std::vector<std::size_t> receive_lane(send_lane);
+  // One lane per peer and direction keeps several messages with one peer in order.
+  std::map<int, std::size_t> send_lane, receive_lane;
+  std::vector<ConstTensorView> to_self;
+  std::vector<TensorView> from_self;
   for (const Exchange& message : messages) {
-    const auto peer = static_cast<std::size_t>(message.peer);
-    if (message.peer == party.rank) {
-      if (!message.send.empty()) to_self.push_back(&message);
-      if (!message.receive.empty()) from_self.push_back(&message);
-      continue;
-    }
+    const bool self = message.peer == party.rank;
+    const int peer = party.members[static_cast<std::size_t>(message.peer)];
     if (!message.send.empty()) {
-      if (send_lane[peer] == SIZE_MAX) {
-        send_lane[peer] = lanes.sends().size();
-        lanes.send_to(party.members[peer]);
+      if (self) {
+        to_self.push_back(message.send);
+      } else {
+        const auto [lane, fresh] = send_lane.try_emplace(peer, lanes.sends().size());
+        if (fresh) lanes.send_to(peer);
+        lanes.sends()[lane->second].add(sendable(message.send.data), message.send.bytes());
       }
-      lanes.sends()[send_lane[peer]].add(sendable(message.send.data), message.send.bytes());
     }
     if (!message.receive.empty()) {
-      if (receive_lane[peer] == SIZE_MAX) {
-        receive_lane[peer] = lanes.receives().size();
-        lanes.receive_from(party.members[peer]);
+      if (self) {
+        from_self.push_back(message.receive);
+      } else {
+        const auto [lane, fresh] = receive_lane.try_emplace(peer, lanes.receives().size());
+        if (fresh) lanes.receive_from(peer);
+        lanes.receives()[lane->second].add(message.receive.data, message.receive.bytes());
       }
-      lanes.receives()[receive_lane[peer]].add(message.receive.data, message.receive.bytes());
     }
   }
-  T3D_CHECK(to_self.size() == from_self.size(), "{} messages to oneself, {} received",
-            to_self.size(), from_self.size());
+  T3D_CHECK(to_self.size() == from_self.size(), "{} messages to oneself, {} received", to_self.size(),
+            from_self.size());
   for (std::size_t at = 0; at < to_self.size(); ++at) {
-    const ConstTensorView from = to_self[at]->send;
-    const TensorView to = from_self[at]->receive;
-    T3D_CHECK(from.bytes() == to.bytes(), "{} bytes to oneself, {} received", from.bytes(), to.bytes());
-    copy(to.data, from.data, to.bytes());
+    const index_t bytes = to_self[at].bytes();
+    T3D_CHECK(bytes == from_self[at].bytes(), "{} bytes to oneself, {} received", bytes,
+              from_self[at].bytes());
+    copy(from_self[at].data, to_self[at].data, bytes);
   }
   return operation;
 }

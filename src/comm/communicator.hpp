@@ -69,7 +69,8 @@ class Communicator {
   [[nodiscard]] virtual Work all_gather(ConstTensorView part, TensorView whole,
                                         std::span<const index_t> counts) = 0;
   /// part = own piece (counts[rank] elements) of the sum over ranks of `whole`. `part` may lie at
-  /// the own place inside `whole`. `part` may be wider than `whole` (bf16 summed into fp32).
+  /// the own place inside `whole`. `part` may be wider than `whole` (bf16 summed into fp32)
+  /// or, where they do not overlap, narrower (fp32 summed into bf16).
   [[nodiscard]] virtual Work reduce_scatter(ConstTensorView whole, TensorView part,
                                             std::span<const index_t> counts) = 0;
   [[nodiscard]] virtual Work all_reduce(TensorView x, ReduceOp op) = 0;  // in place

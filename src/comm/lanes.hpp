@@ -70,6 +70,7 @@ class Lanes {
   Lane& receive_from(int peer);
   [[nodiscard]] std::vector<Lane>& sends() { return sends_; }
   [[nodiscard]] std::vector<Lane>& receives() { return receives_; }
+  [[nodiscard]] const std::vector<Lane>& receives() const { return receives_; }
 
   bool advance_sends();
   bool advance_receives();

@@ -63,7 +63,9 @@ void reduce_numbers(Op op, DType type, std::span<const void* const> sources, voi
 }  // namespace
 
 void check_reducible(ReduceOp op, DType type, DType to_type) {
-  T3D_CHECK(to_type == type || (type == DType::bf16 && to_type == DType::f32),
+  const bool widens = type == DType::bf16 && to_type == DType::f32;
+  const bool narrows = type == DType::f32 && to_type == DType::bf16;
+  T3D_CHECK(to_type == type || widens || narrows,
             "a reduction of {} into {}", name_of(type), name_of(to_type));
   T3D_CHECK(op == ReduceOp::sum || (op == ReduceOp::max && type != DType::bf16) || type == DType::i32,
             "this reduction is not defined for {}", name_of(type));
@@ -75,8 +77,10 @@ void reduce(ReduceOp op, DType type, std::span<const void* const> sources, DType
     reduce_as<std::int32_t, std::int32_t, std::int32_t>(BitOr(), sources, to, count);
   else if (op == ReduceOp::max)
     reduce_numbers(Max(), type, sources, to, count);
-  else if (to_type != type)
+  else if (to_type == DType::f32 && type == DType::bf16)
     reduce_as<bf16, float, float>(Sum(), sources, to, count);
+  else if (to_type == DType::bf16 && type == DType::f32)
+    reduce_as<float, float, bf16>(Sum(), sources, to, count);
   else
     reduce_numbers(Sum(), type, sources, to, count);
 }

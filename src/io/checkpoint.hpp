@@ -1,13 +1,14 @@
 // Checkpoint: a directory per step that any mesh can write and any other can read.
 //
 //   DIR/step-00001200/
-//     node-00000.h5   contiguous datasets, one per (tensor, box) of a group of ranks; CRC32C per block
+//     node-00000.h5   contiguous datasets "<tensor>/<box>" of a group of ranks; CRC32C per block
 //     master.h5       virtual datasets: every tensor whole, under its usual name
 //     MANIFEST.json   written last (fsync, rename): a directory without a valid one does not exist
 //
 // A tensor is cut into boxes of its global index space, wherever they live. Loading intersects the
 // boxes wanted with the boxes stored: no mesh is known here.
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -57,16 +58,18 @@ struct CheckpointInfo {
 };
 
 /// Collective over `world`. Ranks with `write` = false (other replicas) pass parts too but store
-/// nothing. Publishes DIR/step-%08d, then deletes what retention does not keep. On failure (disk
+/// nothing. Publishes DIR/step-%08d (or step-%08d.1, .2, ... when a checkpoint of that step is
+/// there already: what is published is never written over), then deletes what retention does not keep. On failure (disk
 /// full, ...) removes its own partial directory and throws Error(io) on every rank; what was there
 /// before stays. Returns the path.
 std::string save_checkpoint(Communicator& world, const CheckpointOptions& options,
                             const CheckpointState& state, const std::vector<TensorPart>& parts,
                             bool write);
 
-/// Collective. restart "auto": newest valid checkpoint in dir, passing over damaged ones (each
-/// named with its fault through `warn`); nullopt when there is none. A damaged one is found by
-/// reading every block that this job needs, so call load_checkpoint on the result.
+/// Collective. restart "auto": newest checkpoint in dir whose manifest and file sizes are right,
+/// passing over the others (each named with its fault through `warn`, on rank 0); nullopt when
+/// nothing was ever published there. Error(io) when all that is there is damaged: a run must not
+/// start over by mistake. Damage inside the files shows when they are read: see load_newest.
 std::optional<CheckpointInfo> find_checkpoint(
     Communicator& world, const std::string& dir,
     const std::function<void(const std::string&)>& warn);
@@ -75,11 +78,22 @@ std::optional<CheckpointInfo> find_checkpoint(
 CheckpointInfo open_checkpoint(Communicator& world, const std::string& path);
 
 /// Collective. Fills every box of `parts` from `path`, verifying the CRC of every block it touches.
-/// Throws Error(io) on every rank if one rank finds a fault; the message names file and tensor.
-/// A part may be named that the checkpoint does not have only if `optional_prefix` matches it.
-void load_checkpoint(Communicator& world, const std::string& path, std::vector<TensorPart>& parts);
+/// Throws Error(io) on every rank if one rank finds damage; the message names file and data set.
+/// Error(config) if the checkpoint is whole but lacks a tensor or has it in another shape or number
+/// format; parts whose name starts with a non-empty `optional_prefix` may be lacking and then stay
+/// untouched.
+void load_checkpoint(Communicator& world, const std::string& path, std::vector<TensorPart>& parts,
+                     const std::string& optional_prefix = {});
 
-/// Names, shapes, dtypes, and the state: what `inspect` prints. Verifies everything when asked.
+/// Collective. find and load in one: tries the newest, and when it turns out damaged names it with
+/// its fault through `warn` (on rank 0) and takes the next older. Results as find_checkpoint.
+std::optional<CheckpointInfo> load_newest(Communicator& world, const std::string& dir,
+                                          std::vector<TensorPart>& parts,
+                                          const std::function<void(const std::string&)>& warn,
+                                          const std::string& optional_prefix = {});
+
+/// One process. Names, shapes, dtypes, and the state: what `inspect` prints. When asked, reads every
+/// byte of every file first and throws Error(io) at the first fault.
 std::string describe_checkpoint(const std::string& path, bool verify);
 
 }  // namespace t3d

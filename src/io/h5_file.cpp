@@ -63,25 +63,12 @@ void select(const H5Id& space, const Box& box, bool vector) {
            "select in an HDF5 space");
 }
 
-H5Id link_with_parents() {
-  H5Id link(H5Pcreate(H5P_LINK_CREATE), H5Pclose, "create HDF5 properties");
-  h5_check(H5Pset_create_intermediate_group(link.get(), 1), "set HDF5 properties");
-  return link;
-}
-
-H5Id text_type(std::size_t length) {
-  H5Id type(H5Tcopy(H5T_C_S1), H5Tclose, "create an HDF5 type");
-  h5_check(H5Tset_size(type.get(), std::max<std::size_t>(length, 1)), "size an HDF5 text");
-  h5_check(H5Tset_cset(type.get(), H5T_CSET_UTF8), "set an HDF5 text's code");
-  h5_check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "set an HDF5 text's padding");
-  return type;
-}
-
 }  // namespace
 
 H5Guard::H5Guard() : lock_(library_lock()) { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
-H5Id::H5Id(hid_t id, Close close, const std::string& what) : id_(id), close_(close), what_(what) {
+H5Id::H5Id(hid_t id, Close closer, const std::string& what)
+    : id_(id), close_(closer), what_(what) {
   if (id < 0) fail(what);
 }
 
@@ -119,6 +106,12 @@ hid_t h5_type(DType type) {
   throw_error(ExitCode::internal, "{} is never stored", name_of(type));
 }
 
+H5Id h5_link_with_parents() {
+  H5Id link(H5Pcreate(H5P_LINK_CREATE), H5Pclose, "create HDF5 properties");
+  h5_check(H5Pset_create_intermediate_group(link.get(), 1), "set HDF5 properties");
+  return link;
+}
+
 H5File H5File::create(const std::string& path) {
   const H5Guard guard;
   const H5Id access = file_access();
@@ -143,7 +136,7 @@ H5Id H5File::create_contiguous(const std::string& name, hid_t type, index_t rows
                                bool vector) const {
   const H5Guard guard;
   const H5Id space = make_space(rows, cols, vector);
-  const H5Id link = link_with_parents();
+  const H5Id link = h5_link_with_parents();
   const H5Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "create HDF5 properties");
   h5_check(H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY), "set HDF5 properties");
   h5_check(H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER), "set HDF5 properties");
@@ -173,7 +166,7 @@ void H5File::create_virtual(const std::string& name, DType type, index_t rows, i
                             bool vector, const std::vector<H5Source>& sources) const {
   const H5Guard guard;
   const H5Id space = make_space(rows, cols, vector);
-  const H5Id link = link_with_parents();
+  const H5Id link = h5_link_with_parents();
   const H5Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "create HDF5 properties");
   for (const H5Source& source : sources) {
     select(space, source.box, vector);
@@ -188,63 +181,51 @@ void H5File::create_virtual(const std::string& name, DType type, index_t rows, i
   dataset.close();
 }
 
-void H5File::write_text(const std::string& name, const std::string& text) const {
+H5Id H5File::create_growing(const std::string& name, hid_t type, index_t chunk) const {
   const H5Guard guard;
-  const H5Id type = text_type(text.size());
-  const H5Id space(H5Screate(H5S_SCALAR), H5Sclose, "create an HDF5 space");
-  const H5Id link = link_with_parents();
-  H5Id dataset(H5Dcreate2(file_.get(), name.c_str(), type.get(), space.get(), link.get(),
-                          H5P_DEFAULT, H5P_DEFAULT),
-               H5Dclose, what("create", name));
-  h5_check(H5Dwrite(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()),
-           what("write", name));
-  dataset.close();
+  const hsize_t none = 0, most = H5S_UNLIMITED, each = static_cast<hsize_t>(chunk);
+  const H5Id space(H5Screate_simple(1, &none, &most), H5Sclose, "create an HDF5 space");
+  const H5Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "create HDF5 properties");
+  h5_check(H5Pset_chunk(creation.get(), 1, &each), "set HDF5 properties");
+  return {H5Dcreate2(file_.get(), name.c_str(), type, space.get(), H5P_DEFAULT, creation.get(),
+                     H5P_DEFAULT),
+          H5Dclose, what("create", name)};
 }
 
-std::string H5File::read_text(const std::string& name) const {
+void H5File::append(const H5Id& dataset, hid_t type, index_t count, const void* data) const {
   const H5Guard guard;
-  const H5Id dataset(H5Dopen2(file_.get(), name.c_str(), H5P_DEFAULT), H5Dclose, what("open", name));
-  const H5Id type(H5Dget_type(dataset.get()), H5Tclose, what("read", name));
-  std::string text(H5Tget_size(type.get()), '\0');
-  h5_check(H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()),
-           what("read", name));
-  return text;
+  const index_t old = length_of(dataset);
+  const auto size = static_cast<hsize_t>(old + count);
+  h5_check(H5Dset_extent(dataset.get(), &size), "write " + path_);
+  const H5Id file_space(H5Dget_space(dataset.get()), H5Sclose, "read an HDF5 space");
+  select(file_space, {0, old, 1, count}, true);
+  const H5Id memory_space = make_space(1, count, true);
+  h5_check(H5Dwrite(dataset.get(), type, memory_space.get(), file_space.get(), H5P_DEFAULT, data),
+           "write " + path_);
 }
 
-void H5File::write_attribute(const std::string& name, std::int64_t value) const {
+H5Id H5File::open_dataset(const std::string& name) const {
   const H5Guard guard;
-  const H5Id space(H5Screate(H5S_SCALAR), H5Sclose, "create an HDF5 space");
-  const H5Id attribute(H5Acreate2(file_.get(), name.c_str(), H5T_STD_I64LE, space.get(),
-                                  H5P_DEFAULT, H5P_DEFAULT),
-                       H5Aclose, what("create", name));
-  h5_check(H5Awrite(attribute.get(), H5T_NATIVE_INT64, &value), what("write", name));
+  // No chunk cache: a read of a few numbers must not fetch the whole chunk.
+  const H5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, "create HDF5 properties");
+  h5_check(H5Pset_chunk_cache(access.get(), 0, 0, H5D_CHUNK_CACHE_W0_DEFAULT), "set a cache");
+  return {H5Dopen2(file_.get(), name.c_str(), access.get()), H5Dclose, what("open", name)};
 }
 
-void H5File::write_attribute(const std::string& name, const std::string& text) const {
+index_t H5File::length_of(const H5Id& dataset) const {
   const H5Guard guard;
-  const H5Id type = text_type(text.size());
-  const H5Id space(H5Screate(H5S_SCALAR), H5Sclose, "create an HDF5 space");
-  const H5Id attribute(
-      H5Acreate2(file_.get(), name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
-      H5Aclose, what("create", name));
-  h5_check(H5Awrite(attribute.get(), type.get(), text.data()), what("write", name));
+  const H5Id space(H5Dget_space(dataset.get()), H5Sclose, "read an HDF5 space");
+  return static_cast<index_t>(H5Sget_simple_extent_npoints(space.get()));
 }
 
-std::int64_t H5File::read_integer(const std::string& name) const {
+void H5File::read_range(const H5Id& dataset, hid_t type, index_t first, index_t count,
+                        void* out) const {
   const H5Guard guard;
-  const H5Id attribute(H5Aopen(file_.get(), name.c_str(), H5P_DEFAULT), H5Aclose, what("read", name));
-  std::int64_t value = 0;
-  h5_check(H5Aread(attribute.get(), H5T_NATIVE_INT64, &value), what("read", name));
-  return value;
-}
-
-std::string H5File::read_string(const std::string& name) const {
-  const H5Guard guard;
-  const H5Id attribute(H5Aopen(file_.get(), name.c_str(), H5P_DEFAULT), H5Aclose, what("read", name));
-  const H5Id type(H5Aget_type(attribute.get()), H5Tclose, what("read", name));
-  std::string text(H5Tget_size(type.get()), '\0');
-  h5_check(H5Aread(attribute.get(), type.get(), text.data()), what("read", name));
-  return text;
+  const H5Id file_space(H5Dget_space(dataset.get()), H5Sclose, "read an HDF5 space");
+  select(file_space, {0, first, 1, count}, true);
+  const H5Id memory_space = make_space(1, count, true);
+  h5_check(H5Dread(dataset.get(), type, memory_space.get(), file_space.get(), H5P_DEFAULT, out),
+           "read " + path_);
 }
 
 bool H5File::has(const std::string& name) const {

@@ -31,7 +31,7 @@ class H5Id {
   using Close = herr_t (*)(hid_t);
   H5Id() = default;
   /// Throws "cannot <what>: reason" for a negative id.
-  H5Id(hid_t id, Close close, const std::string& what);
+  H5Id(hid_t id, Close closer, const std::string& what);
   H5Id(H5Id&& other) noexcept
       : id_(std::exchange(other.id_, -1)), close_(other.close_), what_(std::move(other.what_)) {}
   H5Id& operator=(H5Id&& other) noexcept;
@@ -50,6 +50,8 @@ class H5Id {
 void h5_check(herr_t status, const std::string& what);
 
 [[nodiscard]] hid_t h5_type(DType type);
+/// Link properties that create the groups on the way.
+[[nodiscard]] H5Id h5_link_with_parents();
 
 /// Where a part of a virtual data set lies.
 struct H5Source {
@@ -78,8 +80,15 @@ class H5File {
   void create_virtual(const std::string& name, DType type, index_t rows, index_t cols, bool vector,
                       const std::vector<H5Source>& sources) const;
 
+  /// A 1-D chunked data set that append() makes longer.
+  [[nodiscard]] H5Id create_growing(const std::string& name, hid_t type, index_t chunk) const;
+  void append(const H5Id& dataset, hid_t type, index_t count, const void* data) const;
+  [[nodiscard]] H5Id open_dataset(const std::string& name) const;
+  [[nodiscard]] index_t length_of(const H5Id& dataset) const;
+  /// Of a 1-D data set.
+  void read_range(const H5Id& dataset, hid_t type, index_t first, index_t count, void* out) const;
+
   void write_text(const std::string& name, const std::string& text) const;
-  [[nodiscard]] std::string read_text(const std::string& name) const;
   void write_attribute(const std::string& name, std::int64_t value) const;
   void write_attribute(const std::string& name, const std::string& text) const;
   [[nodiscard]] std::int64_t read_integer(const std::string& name) const;

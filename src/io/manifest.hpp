@@ -3,7 +3,7 @@
 // loading needs neither HDF5's global lock nor a walk through its metadata: ranks read the blocks
 // they need with pread, in file order.
 //
-// The CRCs of the 1 MiB blocks lie in the node file itself, in one data set `crc` in the order of
+// The CRCs of the 1 MiB blocks lie in the node file itself, in one data set in the order of
 // the pieces: per piece they would cost as many data sets again, and in the manifest every rank
 // would read everybody's. The manifest has the CRC of that table.
 #pragma once
@@ -48,7 +48,7 @@ struct Manifest {
 
 inline constexpr const char* kManifestName = "MANIFEST.json";
 inline constexpr const char* kMasterName = "master.h5";
-inline constexpr const char* kCrcTableName = "crc";
+inline constexpr const char* kCrcTableName = "block_crc32c";
 
 [[nodiscard]] std::string format_manifest(const Manifest& manifest);
 /// Error(io) naming `path` when the text is damaged or from an unknown version.

@@ -148,7 +148,8 @@ class RunLog::Impl {
         last_plain_ = Clock::now();
       }
     }
-    if (bar_ && since(last_bar_) >= kBarSeconds) draw_bar(record, left);
+    if (bar_ && record.step < record.steps && since(last_bar_) >= kBarSeconds)
+      draw_bar(record, left);
   }
 
   void finish(const EndTable& table) {
@@ -179,15 +180,16 @@ class RunLog::Impl {
                             reason));
   }
 
+  /// Not fmt::print: that throws when the screen is a file on a full disk.
   void screen_line(const std::string& text) {
     wipe_bar();
-    fmt::print(options_.screen, "{}\n", text);
+    std::fputs((text + "\n").c_str(), options_.screen);
     std::fflush(options_.screen);
   }
 
   void draw_bar(const StepRecord& record, double left) {
     const std::string text = progress_text(record, left, terminal_columns(options_.screen));
-    fmt::print(options_.screen, "\r\033[K{}", text);
+    std::fputs(("\r\033[K" + text).c_str(), options_.screen);
     std::fflush(options_.screen);
     bar_shown_ = true;
     last_bar_ = Clock::now();
@@ -195,7 +197,7 @@ class RunLog::Impl {
 
   void wipe_bar() {
     if (!bar_shown_) return;
-    fmt::print(options_.screen, "\r\033[K");
+    std::fputs("\r\033[K", options_.screen);
     std::fflush(options_.screen);
     bar_shown_ = false;
   }

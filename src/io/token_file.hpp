@@ -1,9 +1,10 @@
 // Token file: a tokenized text as one HDF5 file that says by itself how it came to be.
 //
-//   tokens            1-D, uint16 (vocabulary <= 65536) or uint32, contiguous
-//   crc               CRC32C of every 1 MiB block of `tokens`, started from the block's number
-//   tokenizer_model   the serialized SentencePiece model (absent for "bytes")
-//   attributes        format, version, vocab, tokenizer, source, text_bytes, crc_header
+//   tokens            1-D, uint16 (vocabulary <= 65536) or uint32, in chunks of 1 MiB
+//   block_crc32c      CRC32C of every such MiB, started from its number
+//   tokenizer_model   the bytes of the SentencePiece model (absent for "bytes")
+//   attributes        format, version, vocab, tokenizer, source, text_bytes; crc32c of all these,
+//                     of the model and of block_crc32c
 //
 // The reader verifies each block the first time it touches it.
 #pragma once

@@ -1,4 +1,5 @@
 // Kernels for x86-64-v3; flags are set in src/CMakeLists.txt.
+#if defined(__x86_64__)
 #define T3D_ISA v3
 #include "ops/cpu/isa/table.hpp"
 
@@ -6,3 +7,4 @@ namespace t3d::cpu {
 extern const Kernels kKernelsV3;
 constinit const Kernels kKernelsV3 = v3::table("v3");
 }  // namespace t3d::cpu
+#endif

@@ -51,22 +51,21 @@ struct Workspace {
 
   Workspace(index_t length, index_t size, float* base)
       : width(padded(size, kLanes)), rows(padded(length, kTile)) {
-    const auto take = [&](index_t count) {
+    const auto take = [&](index_t count) {  // every count is a multiple of kTile
       float* piece = base;
-      base += padded(count, 16);
+      base += count;
       return piece;
     };
     keys_t = take(rows * size), values_t = take(rows * size);
     keys = take(rows * width), dkeys = take(rows * width), dvalues = take(rows * width);
     q = take(kTile * width), dout = take(kTile * width), acc = take(kTile * width);
     p = take(kTile * kTile), ds = take(kTile * kTile), max = take(kTile), sum = take(kTile);
-    end = base;
   }
-  float* end;
 };
 
 inline index_t attention_workspace(index_t length, index_t size) {
-  return Workspace(length, size, nullptr).end - static_cast<float*>(nullptr);
+  const index_t width = padded(size, kLanes), rows = padded(length, kTile);
+  return rows * (2 * size + 3 * width) + kTile * (3 * width + 2 * kTile + 2);
 }
 
 /// One row of scores becomes exp(score - max) with the running maximum; hidden entries become 0.

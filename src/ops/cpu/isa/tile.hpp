@@ -1,19 +1,21 @@
 // Small matrix products for attention tiles: C (+)= A B with C in registers. A is broadcast element
 // by element (any strides, so transposes are free), B is read as vectors. All tiles sit in L1/L2.
 #pragma once
+#include <cstddef>
+
 #include "ops/cpu/isa/numbers.hpp"
 
 namespace t3d::cpu::T3D_ISA {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr index_t kLanes = 16, kTileVectors = 4;
+constexpr int kLanes = 16, kTileVectors = 4;
 #elif defined(__AVX__)
-constexpr index_t kLanes = 8, kTileVectors = 2;
+constexpr int kLanes = 8, kTileVectors = 2;
 #else
-constexpr index_t kLanes = 4, kTileVectors = 2;
+constexpr int kLanes = 4, kTileVectors = 2;
 #endif
-constexpr index_t kTileRows = 6;  // rows x vectors fill the register file
+constexpr int kTileRows = 6;  // rows x vectors fill the register file
 
 typedef float Vec __attribute__((vector_size(4 * kLanes)));
 
@@ -30,33 +32,33 @@ struct TileA {
   index_t row, col;
 };
 
-template <index_t Rows, index_t Vectors>
+template <int Rows, int Vectors>
 inline void tile_block(const TileA& a, const float* b, index_t ldb, index_t depth, bool accumulate,
                        float* c, index_t ldc) {
-  Vec sum[Rows][Vectors];
+  Vec sum[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Vectors)];
 #pragma GCC unroll 8
-  for (index_t m = 0; m < Rows; ++m)
+  for (int m = 0; m < Rows; ++m)
 #pragma GCC unroll 4
-    for (index_t v = 0; v < Vectors; ++v)
+    for (int v = 0; v < Vectors; ++v)
       sum[m][v] = accumulate ? load(c + m * ldc + v * kLanes) : Vec{};
   for (index_t k = 0; k < depth; ++k) {
-    Vec right[Vectors];
+    Vec right[static_cast<std::size_t>(Vectors)];
 #pragma GCC unroll 4
-    for (index_t v = 0; v < Vectors; ++v) right[v] = load(b + k * ldb + v * kLanes);
+    for (int v = 0; v < Vectors; ++v) right[v] = load(b + k * ldb + v * kLanes);
 #pragma GCC unroll 8
-    for (index_t m = 0; m < Rows; ++m) {
+    for (int m = 0; m < Rows; ++m) {
       const float left = a.data[m * a.row + k * a.col];
 #pragma GCC unroll 4
-      for (index_t v = 0; v < Vectors; ++v) sum[m][v] += left * right[v];
+      for (int v = 0; v < Vectors; ++v) sum[m][v] += left * right[v];
     }
   }
 #pragma GCC unroll 8
-  for (index_t m = 0; m < Rows; ++m)
+  for (int m = 0; m < Rows; ++m)
 #pragma GCC unroll 4
-    for (index_t v = 0; v < Vectors; ++v) store(sum[m][v], c + m * ldc + v * kLanes);
+    for (int v = 0; v < Vectors; ++v) store(sum[m][v], c + m * ldc + v * kLanes);
 }
 
-template <index_t Vectors>
+template <int Vectors>
 inline void tile_panel(const TileA& a, const float* b, index_t ldb, index_t rows, index_t depth,
                        bool accumulate, float* c, index_t ldc) {
   index_t m = 0;

@@ -1,0 +1,118 @@
+#include "train/machine.hpp"
+
+#include <algorithm>
+
+#include "comm/placement.hpp"
+#include "core/error.hpp"
+
+namespace t3d {
+namespace {
+
+std::unique_ptr<Ops> choose_ops(const Config& config, DType activation, Communicator& world, bool dry) {
+  if (dry) return make_dry_ops();
+  const std::string& backend = config.precision.backend;
+  if (backend == "reference" || (backend == "auto" && activation == DType::f64))
+    return make_reference_ops();
+  int threads = config.debug.threads;
+  if (threads == 0) {
+    // Cores of the node shared by its ranks.
+    const std::vector<int> nodes = node_of_ranks(world);
+    const auto here = std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
+    threads = std::max(1, cores_available() / static_cast<int>(here));
+  }
+  auto ops = make_cpu_ops(threads);
+  if (!ops->supports(activation))
+    throw_error(ExitCode::config, "precision.compute = \"{}\" needs precision.backend = \"reference\"",
+                config.precision.compute);
+  return ops;
+}
+
+bool reduce_in_fp32(const Config& config, const MeshShape& shape, DType activation) {
+  if (config.precision.reduce == "fp32") return true;
+  if (config.precision.reduce == "compute" || activation != DType::bf16) return false;
+  // Each low-precision addend is rounded once more: harmless for few ranks (tensor3d, section 5).
+  return std::max(shape.extent(Axis::j), shape.extent(Axis::k)) > 4;
+}
+
+}  // namespace
+
+DType compute_dtype(const PrecisionConfig& precision) {
+  return precision.compute == "bf16"   ? DType::bf16
+         : precision.compute == "fp64" ? DType::f64
+                                       : DType::f32;
+}
+
+ReplicaShare replica_share(const Config& config, index_t replica) {
+  const Partition split = Partition::even("batch", config.batch.sequences, config.mesh.replicas);
+  ReplicaShare share{split.begin(replica), split.size(replica), {}};
+  if (share.sequences == 0) return share;
+  const index_t micro = config.batch.micro > 0 ? config.batch.micro : share.sequences;
+  share.micro =
+      Partition::even("micro", share.sequences, (share.sequences + micro - 1) / micro).sizes();
+  return share;
+}
+
+index_t largest_micro(const Config& config) {
+  index_t largest = 1;
+  for (index_t replica = 0; replica < config.mesh.replicas; ++replica)
+    for (const index_t micro : replica_share(config, replica).micro) largest = std::max(largest, micro);
+  return largest;
+}
+
+KeepCost keep_cost(const ModelShape& shape, const Coord& coord, DType activation,
+                   index_t micro_sequences, bool recompute) {
+  const ModelConfig& m = shape.model;
+  const index_t size = size_of(activation);
+  const index_t hidden = shape.hidden.size(coord.k);
+  const index_t heads = shape.groups.size(coord.j) * shape.query_heads_per_group() * m.head_size();
+  const index_t kv = shape.groups.size(coord.j) * 2 * m.head_size();
+  const index_t ffn = shape.ffn.size(coord.j);
+  const index_t up = m.activation == "swiglu" ? 2 * ffn : ffn;
+  KeepCost cost;
+  if (shape.slabs > 1 || activation != accumulator_of(activation))
+    cost.weights_bytes = (m.layers * hidden * (2 * heads + kv + up + ffn) +
+                          (m.tied_embeddings ? 1 : 2) * shape.vocab.size(coord.j) * hidden) *
+                         size;
+  const index_t rows = shape.tokens(micro_sequences, m.context).size(coord.i);
+  const index_t blocks = recompute ? 1 : m.layers;
+  if (shape.q > 1) cost.inputs_bytes += blocks * rows * 2 * hidden * size;
+  if (shape.r > 1) cost.inputs_bytes += blocks * rows * (heads + ffn) * size;
+  return cost;
+}
+
+Machine::Machine(Communicator& world, const Config& config, const MeshShape& shape, bool dry) {
+  const DType activation = compute_dtype(config.precision);
+  device_ = dry ? make_dry_device() : make_cpu_device();
+  ops_ = choose_ops(config, activation, world, dry);
+  queue_ = device_->make_queue();
+  queue_->set_poll([&world] { world.progress(); });
+  mesh_ = std::make_unique<Mesh>(world, shape);
+  context_ = std::unique_ptr<Context>(
+      new Context{*device_, *ops_, *queue_, *mesh_, clock_, activation,
+                  reduce_in_fp32(config, shape, activation), true, true});
+
+  const ModelShape model(config.model, config.mesh, shape, largest_micro(config));
+  const KeepCost cost = keep_cost(model, mesh_->coord(), activation, largest_micro(config),
+                                  config.batch.recompute == "block");
+  const double budget = config.mesh.gather_budget_mib * 1048576.0;
+  // Weights first: they are gathered again for every micro-batch. Every rank must choose alike, so
+  // by the largest part of each dimension.
+  KeepCost largest = cost;
+  for (index_t i = 0; i < shape.extent(Axis::i); ++i)
+    for (index_t j = 0; j < shape.extent(Axis::j); ++j)
+      for (index_t k = 0; k < shape.extent(Axis::k); ++k) {
+        const KeepCost other = keep_cost(model, {0, i, j, k}, activation, largest_micro(config),
+                                         config.batch.recompute == "block");
+        largest.weights_bytes = std::max(largest.weights_bytes, other.weights_bytes);
+        largest.inputs_bytes = std::max(largest.inputs_bytes, other.inputs_bytes);
+      }
+  const auto weights = static_cast<double>(largest.weights_bytes);
+  const auto inputs = static_cast<double>(largest.inputs_bytes);
+  const bool all = config.mesh.keep == "all";
+  const bool by_budget = config.mesh.keep == "auto";
+  context_->keep_weights = all || (by_budget && weights <= budget);
+  context_->keep_inputs =
+      all || (by_budget && inputs <= budget - (context_->keep_weights ? weights : 0.0));
+}
+
+}  // namespace t3d

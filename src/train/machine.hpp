@@ -1,0 +1,56 @@
+// Machine: one rank's device, operators, queue, mesh and clock, wired together from the input.
+#pragma once
+#include <memory>
+
+#include "core/config.hpp"
+#include <vector>
+
+#include "layers/model_shape.hpp"
+#include "tensor3d/context.hpp"
+
+namespace t3d {
+
+class Machine {
+ public:
+  /// Collective over `world`. `dry`: count memory and bytes, compute nothing.
+  Machine(Communicator& world, const Config& config, const MeshShape& shape, bool dry = false);
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  [[nodiscard]] const Context& context() const { return *context_; }
+  [[nodiscard]] Context& context() { return *context_; }
+  [[nodiscard]] Device& device() const { return *device_; }
+  [[nodiscard]] Ops& ops() const { return *ops_; }
+  [[nodiscard]] const Mesh& mesh() const { return *mesh_; }
+  [[nodiscard]] PhaseClock& clock() { return clock_; }
+
+ private:
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Ops> ops_;
+  std::unique_ptr<Queue> queue_;
+  std::unique_ptr<Mesh> mesh_;
+  PhaseClock clock_;
+  std::unique_ptr<Context> context_;
+};
+
+[[nodiscard]] DType compute_dtype(const PrecisionConfig& precision);
+
+/// Sequences of each micro-batch that replica `d` of a step runs, and where its share begins among
+/// the step's sequences.
+struct ReplicaShare {
+  index_t first = 0, sequences = 0;
+  std::vector<index_t> micro;
+};
+[[nodiscard]] ReplicaShare replica_share(const Config& config, index_t replica);
+
+/// Largest micro-batch of any replica, in sequences.
+[[nodiscard]] index_t largest_micro(const Config& config);
+
+/// Extra memory for keeping gathered operands from forward to backward (weights, inputs), in bytes.
+struct KeepCost {
+  index_t weights_bytes = 0, inputs_bytes = 0;
+};
+[[nodiscard]] KeepCost keep_cost(const ModelShape& shape, const Coord& coord, DType activation,
+                                 index_t micro_sequences, bool recompute);
+
+}  // namespace t3d

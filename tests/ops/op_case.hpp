@@ -1,0 +1,94 @@
+// One operator call as data: its buffers, how far the result may be from the reference, and what it
+// costs. The same case serves the comparison with the reference and the speed printout.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ops/ops.hpp"
+
+namespace t3d::ops_test {
+
+enum class Role { in, out, inout };
+/// normal: standard deviation `spread`; positive: 0.5 .. 0.5 + spread; integer: -spread .. spread;
+/// garbage: must be overwritten.
+enum class Content { normal, positive, integer, garbage };
+
+struct BufferSpec {
+  DType dtype = DType::f32;
+  index_t rows = 0, cols = 0;
+  Role role = Role::in;
+  Content content = Content::normal;
+  double spread = 1;
+  /// Allowed |result - reference| beside one rounding of the result: c eps32 sqrt(n) |terms|.
+  double bound = 0;
+  bool may_pad = true;  // false where the contract wants contiguous memory
+};
+
+/// Host memory for one spec; rows are `pad` elements longer than the matrix.
+class Buffer {
+ public:
+  Buffer(const BufferSpec& spec, index_t pad, std::uint64_t stream);
+  [[nodiscard]] TensorView view();
+  [[nodiscard]] const BufferSpec& spec() const { return spec_; }
+  [[nodiscard]] double at(index_t row, index_t col) const;
+  void set(index_t row, index_t col, double value);
+  /// The bytes between the rows still hold what the constructor wrote.
+  [[nodiscard]] bool gaps_intact() const;
+  [[nodiscard]] bool same_bytes(const Buffer& other) const { return bytes_ == other.bytes_; }
+
+ private:
+  BufferSpec spec_;
+  index_t ld_;
+  std::vector<std::byte> bytes_;
+};
+
+struct OpCase {
+  std::string name;
+  std::vector<BufferSpec> buffers;
+  std::function<void(Ops&, Queue&, std::vector<Buffer>&)> call;
+  double flops = 0;
+  double bytes = 0;  // that must move at least
+
+  [[nodiscard]] std::vector<Buffer> make_buffers(index_t pad = 0) const;
+};
+
+inline constexpr double kEps32 = 0x1p-23;
+[[nodiscard]] double rounding_of(DType dtype);  // largest relative distance of neighbours
+
+struct GemmShape {
+  index_t m, n, k;
+  bool transpose_a = false, transpose_b = false, accumulate = false, bias = false;
+};
+struct AttentionShape {
+  index_t sequences, length, heads, kv_heads, head_size;
+  bool causal = true;
+};
+
+OpCase gemm_case(const GemmShape& shape, DType in, DType out);
+OpCase attention_forward_case(const AttentionShape& shape, DType dtype);
+OpCase attention_backward_case(const AttentionShape& shape, DType dtype);
+OpCase rope_case(index_t rows, index_t length, index_t heads, index_t size, bool inverse, DType);
+OpCase norm_forward_case(NormKind kind, index_t rows, index_t cols, DType dtype);
+OpCase norm_backward_case(NormKind kind, index_t rows, index_t cols, bool accumulate, DType dtype);
+OpCase norm_merge_case(NormKind kind, index_t rows, index_t parts);
+OpCase activation_forward_case(Activation kind, index_t rows, index_t cols, DType dtype);
+OpCase activation_backward_case(Activation kind, index_t rows, index_t cols, DType dtype);
+OpCase embed_case(index_t rows, index_t cols, index_t table_rows, DType dtype);
+OpCase scatter_case(index_t rows, index_t cols, index_t table_rows, DType dtype);
+OpCase positions_case(index_t rows, index_t cols, index_t length, index_t first, DType dtype);
+OpCase xent_stats_case(index_t rows, index_t cols, index_t col0, DType dtype);
+OpCase xent_merge_case(index_t rows, index_t parts);
+OpCase xent_grad_case(index_t rows, index_t cols, index_t col0, DType dtype);
+OpCase fill_case(index_t rows, index_t cols, DType dtype);
+OpCase copy_case(index_t rows, index_t cols, DType from, DType to);
+OpCase add_case(index_t rows, index_t cols, DType from, DType to);
+OpCase scale_case(index_t rows, index_t cols, DType dtype);
+OpCase column_sums_case(index_t rows, index_t cols, DType dtype);
+OpCase dropout_case(index_t rows, index_t cols, double p, DType dtype);
+OpCase random_init_case(index_t rows, index_t cols, DType dtype);
+OpCase sum_case(index_t count, bool squares, DType dtype);
+OpCase adamw_case(index_t count, DType grad);
+OpCase sgd_case(index_t count, bool nesterov, DType grad);
+
+}  // namespace t3d::ops_test

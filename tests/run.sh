@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Builds transformer3d and runs its tests; installs missing packages first (as root or with sudo).
+#
+#   tests/run.sh                 everything but the tests of label "slow"
+#   tests/run.sh --label mpi     only tests of this label (unit, ops, mpi, system, lint, ...)
+#   tests/run.sh --full          also label "slow", the quick tests under the address and the
+#                                undefined-behaviour sanitizer, and the build on Debian 13
+#   tests/run.sh ... -- ARGS     ARGS go to ctest
+#
+# The last line but CTest's times is CTest's summary; the exit status is 0 when all passed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source jobs/packages.sh
+full=0
+label=""
+while (($#)); do
+  case "$1" in
+    --full) full=1; shift ;;
+    --label) label=${2:?--label needs a name}; shift 2 ;;
+    --) shift; break ;;
+    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) echo "tests/run.sh: unknown argument '$1' (see --help)" >&2; exit 64 ;;
+  esac
+done
+packages_install test
+
+# Many tests start several ranks; Catch2 files compile in about 1 GB each.
+cores=$(nproc)
+memory_gib=$(awk '/MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
+jobs=$cores
+((memory_gib < jobs)) && jobs=$((memory_gib > 1 ? memory_gib : 1))
+tests_at_once=$((cores > 2 ? (cores < 8 ? cores : 8) : 2))
+
+build() { # preset
+  mkdir -p "build/$1"
+  if ! cmake --preset "$1" -DT3D_TESTS=ON > "build/$1/configure.log" 2>&1; then
+    cat "build/$1/configure.log" >&2
+    return 1
+  fi
+  cmake --build --preset "$1" -j "$jobs"
+}
+run_tests() { # preset, arguments of ctest
+  local preset=$1
+  shift
+  ctest --preset "$preset" -j "$tests_at_once" --no-tests=error "$@"
+}
+
+select=()
+[[ -n "$label" ]] && select+=(-L "^$label\$")
+if ((!full)); then
+  build cpu
+  [[ "$label" == slow ]] || select+=(-LE '^slow$')
+  run_tests cpu "${select[@]}" "$@"
+  exit 0
+fi
+
+failed=()
+attempt() { echo "--- $*"; "$@" || failed+=("$*"); }
+build cpu
+for preset in asan ubsan; do
+  attempt build "$preset"
+  attempt run_tests "$preset" -L '^(unit|ops)$' "$@"
+done
+if [[ $(id -u) == 0 && -z "${T3D_IN_CHROOT:-}" ]]; then
+  attempt tests/portability.sh
+else
+  echo "--- the build on Debian 13 was left out: it needs root"
+fi
+attempt run_tests cpu "${select[@]}" "$@"
+if ((${#failed[@]})); then
+  printf 'failed: %s\n' "${failed[@]}" >&2
+  exit 1
+fi

@@ -1,0 +1,127 @@
+// The command line: what each form means, and that usage errors end with 64.
+#include "app/cli.hpp"
+
+#include "core/error.hpp"
+#include "support/catch.hpp"
+
+namespace t3d {
+namespace {
+
+using Action = CommandLine::Action;
+using Words = std::vector<std::string>;
+
+CommandLine parse(const Words& words) {
+  std::vector<const char*> argv{"transformer3d"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  return parse_command_line(static_cast<int>(argv.size()), argv.data());
+}
+
+std::string usage_error(const Words& words) {
+  try {
+    (void)parse(words);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::usage);
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("the main job") {
+  const CommandLine line = parse({"in.toml", "--set", "a.b=1", "-v", "--set", "c.d=[1, 2]", "-v",
+                                  "-r", "never", "-d", "/scratch/x"});
+  CHECK(line.action == Action::train);
+  CHECK(line.input == "in.toml");
+  CHECK(line.overrides ==
+        Words{"a.b=1", "c.d=[1, 2]", "run.dir=/scratch/x", "checkpoint.restart=never"});
+  CHECK(line.verbosity == 2);
+  CHECK(parse({"--set", "a.b=1", "in.toml", "-q"}).verbosity == -1);
+  CHECK(parse({"--set", "a.b=1", "in.toml"}).input == "in.toml");
+  CHECK(parse({"--set=mesh.cuboid=[1,2,3]", "in.toml"}).overrides == Words{"mesh.cuboid=[1,2,3]"});
+}
+
+TEST_CASE("a dry run, with and without a number") {
+  for (const Words& words : {Words{"-n", "in.toml"}, Words{"in.toml", "--dry-run"}}) {
+    const CommandLine line = parse(words);
+    CHECK(line.action == Action::dry_run);
+    CHECK(line.input == "in.toml");
+    CHECK_FALSE(line.dry_run_ranks.has_value());
+  }
+  for (const Words& words : {Words{"-n", "64", "in.toml"}, Words{"in.toml", "--dry-run", "64"},
+                             Words{"in.toml", "--dry-run=64"}}) {
+    CHECK(parse(words).dry_run_ranks == 64);
+    CHECK(parse(words).input == "in.toml");
+  }
+  CHECK(contains(usage_error({"in.toml", "-n", "0"}), "at least 1"));
+  CHECK(contains(usage_error({"in.toml", "--dry-run=many"}), "number of ranks"));
+}
+
+TEST_CASE("texts to print") {
+  CHECK(contains(parse({"--version"}).text, "transformer3d "));
+  CHECK(contains(parse({"--help"}).text, "--dry-run"));
+  CHECK(contains(parse({"generate", "--help"}).text, "--temperature"));
+  CHECK(contains(parse({"--defaults"}).text, "[optimizer]"));
+  CHECK(contains(parse({"--explain", "model.heads"}).text, "Attention heads"));
+  CHECK(contains(parse({"--input-reference"}).text, "# The input file"));
+  CHECK(parse({"--defaults"}).action == Action::print);
+  CHECK(contains(usage_error({"--explain", "modle"}), "did you mean model?"));
+}
+
+TEST_CASE("tokenize") {
+  const CommandLine line = parse({"tokenize", "a.txt", "b.txt", "-o", "out/x", "--kind", "bpe",
+                                  "--vocab", "1000", "--valid", "0.1"});
+  CHECK(line.action == Action::tokenize);
+  CHECK(line.tokenize.inputs == Words{"a.txt", "b.txt"});
+  CHECK(line.tokenize.prefix == "out/x");
+  CHECK(line.tokenize.options.kind == "bpe");
+  CHECK(line.tokenize.options.vocab == 1000);
+  CHECK(line.tokenize.options.valid_fraction == 0.1);
+  CHECK(parse({"tokenize", "-o", "x", "a"}).tokenize.options.kind == "bytes");
+  CHECK_FALSE(usage_error({"tokenize", "a.txt"}).empty());
+  CHECK_FALSE(usage_error({"tokenize", "-o", "x"}).empty());
+  CHECK_FALSE(usage_error({"tokenize", "a", "-o", "x", "--kind", "word"}).empty());
+  CHECK_FALSE(usage_error({"tokenize", "a", "-o", "x", "--valid", "1"}).empty());
+  CHECK_FALSE(usage_error({"tokenize", "a", "-o", "x", "--vocab", "many"}).empty());
+}
+
+TEST_CASE("eval, generate, inspect") {
+  const CommandLine eval = parse({"eval", "ckpt", "t.h5", "--sequences", "5", "--set", "a.b=c"});
+  CHECK(eval.action == Action::eval);
+  CHECK(eval.eval.checkpoint == "ckpt");
+  CHECK(eval.eval.token_file == "t.h5");
+  CHECK(eval.eval.sequences == 5);
+  CHECK(eval.overrides == Words{"a.b=c"});
+  const CommandLine generate =
+      parse({"generate", "ckpt", "--prompt", "Once upon", "--tokens", "9", "--temperature", "0.7",
+             "--top-k", "40", "--top-p", "0.9", "--greedy", "--seed", "-3"});
+  CHECK(generate.action == Action::generate);
+  CHECK(generate.generate.prompt == "Once upon");
+  CHECK(generate.generate.tokens == 9);
+  CHECK(generate.generate.temperature == 0.7);
+  CHECK(generate.generate.top_k == 40);
+  CHECK(generate.generate.top_p == 0.9);
+  CHECK(generate.generate.greedy);
+  CHECK(generate.generate.seed == -3);
+  CHECK(parse({"inspect", "ckpt", "--verify"}).inspect.verify);
+  CHECK_FALSE(usage_error({"eval", "ckpt"}).empty());
+  CHECK_FALSE(usage_error({"generate", "ckpt", "--temperature", "0"}).empty());
+  CHECK_FALSE(usage_error({"generate", "ckpt", "--top-p", "1.5"}).empty());
+  CHECK_FALSE(usage_error({"inspect"}).empty());
+}
+
+TEST_CASE("wrong usage") {
+  CHECK(contains(usage_error({}), "the input file is missing"));
+  CHECK(contains(usage_error({"tokenise", "x"}), "did you mean tokenize?"));
+  CHECK(contains(usage_error({"genrate"}), "did you mean generate?"));
+  CHECK_FALSE(usage_error({"in.toml", "--no-such"}).empty());
+  CHECK_FALSE(usage_error({"in.toml", "other.toml"}).empty());
+  CHECK_FALSE(usage_error({"in.toml", "--set"}).empty());
+  CHECK_FALSE(usage_error({"in.toml", "eval", "a", "b"}).empty());
+}
+
+}  // namespace t3d

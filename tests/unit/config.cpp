@@ -1,0 +1,332 @@
+// The input: every kind of fault with its place and hint, presets, computed defaults, round trips.
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "app/config_load.hpp"
+#include "app/config_schema.hpp"
+#include "app/defaults.hpp"
+#include "app/explain.hpp"
+#include "app/presets.hpp"
+#include "core/levenshtein.hpp"
+#include "support/catch.hpp"
+
+namespace t3d {
+namespace {
+
+const std::string kSmall =
+    "version = 1\n[run]\nsteps = 10\n[model]\npreset = \"gpt-tiny\"\n[data]\ntrain = \"a.bin\"\n"
+    "[batch]\nsequences = 8\n";
+
+/// The message of all faults, or "" when there is none.
+std::string faults_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    (void)parse_config(text, "in.toml", overrides);
+  } catch (const ConfigErrors& errors) {
+    CHECK(errors.code() == ExitCode::config);
+    return errors.what();
+  }
+  return "";
+}
+
+/// With these --set values instead of more text.
+std::string faults_with(const std::vector<std::string>& overrides) {
+  return faults_of(kSmall, overrides);
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string source_file(const std::string& path) {
+  return (std::filesystem::path(__FILE__).parent_path() / "../.." / path).string();
+}
+
+Config small_with(const std::vector<std::string>& overrides) {
+  return parse_config(kSmall, "in.toml", overrides);
+}
+
+}  // namespace
+
+TEST_CASE("edit distance counts changes and swaps") {
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("heads", "heads") == 0);
+  CHECK(edit_distance("haeds", "heads") == 1);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+  CHECK(edit_distance("ab", "ba") == 1);
+  const std::vector<std::string> words{"layers", "heads", "hidden"};
+  CHECK(nearest_word("layer", words) == "layers");
+  CHECK(nearest_word("hiden", words) == "hidden");
+  CHECK_FALSE(nearest_word("optimizer", words).has_value());
+  CHECK_FALSE(nearest_word("x", words).has_value());
+}
+
+TEST_CASE("the smallest input is enough") {
+  const Config config = parse_config(kSmall, "some/where/first.toml");
+  CHECK(config.run.name == "first");
+  CHECK(config.run.dir == "runs/first");
+  CHECK(config.checkpoint.dir == "runs/first/ckpt");
+  CHECK(config.model.layers == 4);
+  CHECK(config.model.kv_heads == 4);
+  CHECK(config.model.ffn == 1024);
+  CHECK(config.data.train == std::vector<std::string>{"a.bin"});
+  CHECK(planned_steps(config) == 10);
+}
+
+TEST_CASE("an unknown key names the nearest") {
+  const std::string text = kSmall + "[optimizer]\nlearning_rat = 1\nbeta_1 = 0.5\n";
+  const std::string faults = faults_of(text);
+  CHECK(contains(faults, "in.toml:11:1: there is no key optimizer.learning_rat"));
+  CHECK(contains(faults,
+                 "in.toml:12:1: there is no key optimizer.beta_1; did you mean optimizer.beta1?"));
+  // The same name in another table.
+  CHECK(contains(faults_of(kSmall + "micro = 2\n[log]\nlr = 3\n"), "did you mean optimizer.lr?"));
+  CHECK(contains(faults_of("steps = 3\n" + kSmall),
+                 "in.toml:1:1: there is no key steps above the tables; did you mean run.steps?"));
+  CHECK(contains(faults_of(kSmall + "[model.attention]\nx = 1\n"), "no key model.attention"));
+}
+
+TEST_CASE("an unknown table is told once") {
+  const std::string faults = faults_of(kSmall + "[optimiser]\nlr = 1\nbeta = 2\n");
+  CHECK(faults == "in.toml:10:1: there is no table [optimiser]; did you mean optimizer?");
+  CHECK(contains(faults_of("model = 5\n[run]\nsteps = 1\n"), "in.toml:1:1: model must be a table"));
+}
+
+TEST_CASE("wrong types say what is needed and what came") {
+  CHECK(faults_of(kSmall + "micro = \"two\"\n") ==
+        "in.toml:10:1: batch.micro must be an integer, not the string \"two\"");
+  CHECK(contains(faults_of(kSmall + "micro = 1.5\n"), "must be an integer, not the number 1.5"));
+  CHECK(contains(faults_of(kSmall + "micro = 2024-01-01\n"), "not a date or time"));
+  CHECK(contains(faults_with({"log.json=[true]"}), "not a list of 1"));
+  CHECK(contains(faults_of(kSmall + "[log]\njson = 1\n"), "log.json must be true or false"));
+  CHECK(contains(faults_of(kSmall + "[optimizer]\nlr = \"x\"\n"), "optimizer.lr must be a number"));
+  CHECK(contains(faults_of(kSmall + "[optimizer]\nlr = nan\n"), "write a finite number"));
+  CHECK(contains(faults_of("[run.name]\nx = 1\n"), "run.name must be a string, not a table"));
+  CHECK(contains(faults_with({"data.valid=[1]"}), "data.valid must be a string or a list"));
+  CHECK(contains(faults_with({"mesh.cuboid=[1,2]"}), "three integers [p, q, r], not a list of 2"));
+  CHECK(contains(faults_with({"mesh.cuboid=[1,0,2]"}), "mesh.cuboid cannot be 0"));
+  CHECK(contains(faults_with({"debug.threads=5000"}), "allowed: 0 <= x <= 4096"));
+  CHECK(contains(faults_with({"model.layers=99999999999"}), "model.layers cannot be"));
+}
+
+TEST_CASE("a float that is a whole number counts as one") {
+  CHECK(small_with({"run.steps=1e5"}).run.steps == 100000);
+  CHECK(small_with({"optimizer.lr=1"}).optimizer.lr == 1.0);
+}
+
+TEST_CASE("all faults are listed at once, in the order of the file") {
+  const std::string text =
+      "version = 2\n"         // 1
+      "[run]\n"               // 2
+      "steps = -1\n"          // 3
+      "[model]\n"             // 4
+      "layers = 2\n"          // 5
+      "hidden = 130\n"        // 6
+      "heads = 4\n"           // 7
+      "context = 64\n"        // 8
+      "  dropout = 1.0\n"     // 9
+      "norm = \"rmsnrm\"\n"   // 10
+      "[batch]\n"             // 11
+      "[precision]\n"         // 12
+      "compute = \"fp64\"\n"  // 13
+      "backend = \"cpu\"\n";  // 14
+  const std::string expected =
+      "in.toml:1:1: version cannot be the integer 2; this program reads inputs of version = 1\n"
+      "in.toml:3:1: run.steps cannot be -1; allowed: 0 <= x <= 1e12\n"
+      "in.toml:6:1: model.hidden = 130 is not a multiple of model.heads = 4; the nearest are 128 "
+      "and 132\n"
+      "in.toml:9:3: model.dropout cannot be 1; allowed: 0 <= x < 1\n"
+      "in.toml:10:1: model.norm cannot be \"rmsnrm\"; allowed: layernorm, rmsnorm; did you mean "
+      "\"rmsnorm\"?\n"
+      "in.toml:11:1: batch.sequences is missing; write it\n"
+      "in.toml:14:1: precision.compute = \"fp64\" needs the reference operators; backend = "
+      "\"reference\" or \"auto\"\n"
+      "in.toml: data.train is missing; write it\n"
+      "--set model.headz: there is no key model.headz; did you mean model.heads?";
+  CHECK(faults_of(text, {"model.headz=3"}) == expected);
+}
+
+TEST_CASE("text that is not TOML has its line") {
+  CHECK(contains(faults_of("[run]\nsteps = = 3\n"), "in.toml:2:"));
+  CHECK(contains(faults_of("[run]\nsteps = 1\nsteps = 2\n"), "in.toml:3:"));
+  CHECK(contains(faults_of("[run\n"), "this is not TOML"));
+}
+
+TEST_CASE("a missing file is no input") {
+  for (const char* path : {"/nonexistent/in.toml", "/tmp"}) {
+    try {
+      (void)load_config(path);
+      FAIL("no error");
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::no_input);
+      CHECK(contains(error.what(), path));
+    }
+  }
+}
+
+TEST_CASE("--set wins, takes bare words, and is named in faults") {
+  const Config config = small_with({"model.layers=7", "run.name=night run", "data.train=/a/b*.bin",
+                                    "mesh.cuboid=[1, 2, 3]", "log.json=false", "run.dir=2024",
+                                    "optimizer.kind=sgd", "data.valid=[\"x\", \"y\"]"});
+  CHECK(config.model.layers == 7);
+  CHECK(config.run.name == "night run");
+  CHECK(config.run.dir == "2024");
+  CHECK(config.data.train == std::vector<std::string>{"/a/b*.bin"});
+  CHECK(config.data.valid == std::vector<std::string>{"x", "y"});
+  CHECK(config.mesh.cuboid == std::array<index_t, 3>{1, 2, 3});
+  CHECK_FALSE(config.mesh.cuboid_auto);
+  CHECK_FALSE(config.log.json);
+  CHECK(config.optimizer.kind == "sgd");
+  CHECK(small_with({"mesh.cuboid=[1,1,1]", "mesh.cuboid=auto"}).mesh.cuboid_auto);
+
+  CHECK(contains(faults_with({"model.layers"}), "--set model.layers: there is no '='"));
+  CHECK(contains(faults_with({"layers=3"}), "--set layers: the key has no table"));
+  CHECK(contains(faults_with({"model.layers="}), "there is no value"));
+  CHECK(contains(faults_with({"mesh.cuboid=[1,2"}), "--set mesh.cuboid: this is not TOML"));
+  CHECK(contains(faults_with({"modl.layers=3"}), "there is no table [modl]; did you mean model?"));
+  CHECK(
+      contains(faults_with({"model.layers=many"}), "must be an integer, not the string \"many\""));
+  CHECK(contains(faults_with({"optimizer.kind=adam"}), "did you mean \"adamw\"?"));
+  // A value cannot smuggle in a second key.
+  CHECK(small_with({"run.name=3\nx = 1"}).run.name == "3\nx = 1");
+}
+
+TEST_CASE("presets fill the model, keys win over them") {
+  const Config gpt2 = small_with({"model.preset=gpt2-124m"});
+  CHECK(gpt2.model.hidden == 768);
+  CHECK(gpt2.model.vocab == 50257);
+  CHECK(gpt2.model.ffn == 3072);
+  const Config llama = small_with({"model.preset=llama3-8b", "model.layers=2"});
+  CHECK(llama.model.layers == 2);
+  CHECK(llama.model.kv_heads == 8);
+  CHECK(llama.model.norm == "rmsnorm");
+  CHECK_FALSE(llama.model.tied_embeddings);
+  // An explicit value equal to the general default also wins over the preset.
+  CHECK(small_with({"model.preset=llama2-7b", "model.norm=layernorm"}).model.norm == "layernorm");
+  // swiglu: 8/3 of 256 = 682.67, up to 704.
+  CHECK(small_with({"model.activation=swiglu"}).model.ffn == 704);
+  CHECK(small_with({"model.activation=swiglu", "model.hidden=96"}).model.ffn == 256);
+  const std::string faults = faults_with({"model.preset=gpt2-124"});
+  CHECK(contains(faults, "--set model.preset: model.preset cannot be \"gpt2-124\""));
+  CHECK(contains(faults, "did you mean \"gpt2-124m\"?"));
+  CHECK_FALSE(contains(faults, "missing"));
+  for (const Preset& preset : presets()) {
+    CHECK(faults_with({"model.preset=" + preset.name}).empty());
+  }
+}
+
+TEST_CASE("rules between keys") {
+  CHECK(contains(faults_with({"model.kv_heads=3"}), "not a multiple of model.kv_heads = 3"));
+  CHECK(contains(faults_with({"model.position=rope", "model.hidden=20"}), "even head size"));
+  CHECK(contains(faults_with({"run.steps=0"}), "the run has no length"));
+  CHECK(contains(faults_with({"schedule.warmup_steps=10"}), "not below the run's 10 steps"));
+  CHECK(faults_with({"schedule.warmup_steps=9"}).empty());
+  CHECK(contains(faults_with({"mesh.replicas=9"}), "leaves some of 9 replicas without work"));
+  CHECK(contains(faults_with({"mesh.replicas=3", "batch.micro=4"}), "share of 3 sequences"));
+  CHECK(faults_with({"mesh.replicas=3", "batch.micro=3"}).empty());
+  CHECK(contains(faults_with({"eval.every_steps=5"}), "needs data.valid"));
+  CHECK(contains(faults_with({"mesh.outputs=[1,2]"}), "needs an explicit mesh.cuboid"));
+  const std::string cuboid = "mesh.cuboid=[1,2,3]";
+  CHECK(contains(faults_with({cuboid, "mesh.outputs=[1]"}), "q = 2 needs one for each part"));
+  CHECK(contains(faults_with({cuboid, "mesh.contractions=[0,0,0]"}), "are all 0"));
+  CHECK(contains(faults_with({cuboid, "mesh.tokens=[-1]"}), "mesh.tokens cannot be -1"));
+  CHECK(faults_with({cuboid, "mesh.tokens=[1]", "mesh.outputs=[0,1.5]"}).empty());
+}
+
+TEST_CASE("tokens and steps end the run, whichever comes first") {
+  // gpt-tiny has a context of 256: 2048 tokens a step.
+  CHECK(planned_steps(small_with({"run.steps=0", "run.tokens=4097"})) == 3);
+  CHECK(planned_steps(small_with({"run.tokens=4096"})) == 2);
+  CHECK(planned_steps(small_with({"run.tokens=1e9"})) == 10);
+}
+
+TEST_CASE("--defaults reads back as the default Config") {
+  const std::string minimum =
+      "\n[run]\nsteps = 1\n[model]\nlayers = 1\nhidden = 1\nheads = 1\ncontext = 1\n"
+      "[data]\ntrain = \"a\"\n[batch]\nsequences = 1\n";
+  const std::vector<std::string> required{"run.steps=1",      "model.layers=1",  "model.hidden=1",
+                                          "model.heads=1",    "model.context=1", "data.train=a",
+                                          "batch.sequences=1"};
+  const Config expected = parse_config(minimum, "in.toml");
+  const Config actual = parse_config(defaults_text(), "in.toml", required);
+  CHECK(config_differences(expected, actual).empty());
+  // Every key is shown, and nothing but the required ones is missing.
+  for (const Key& key : config_keys()) CHECK(contains(defaults_text(), key.name + " ="));
+}
+
+TEST_CASE("resolved text reads back as the same Config") {
+  const std::vector<std::string> overrides{"model.preset=llama3-8b",
+                                           "mesh.cuboid=[2,3,5]",
+                                           "mesh.tokens=[1,0.1]",
+                                           "mesh.place=[1,0]",
+                                           "optimizer.lr=0.1234567890123",
+                                           "run.tokens=1e15",
+                                           "data.train=[\"a\\\\b\", \"c \\\" d\\t\"]",
+                                           "checkpoint.verify=false",
+                                           "run.name=\u00fcber",
+                                           "debug.watchdog_seconds=1e-3"};
+  Origins origins;
+  const Config config = parse_config(kSmall, "in.toml", overrides, &origins);
+  const std::string text = resolved_text(config, origins);
+  const Config again = parse_config(text, "resolved.toml");
+  CHECK(config_differences(config, again).empty());
+  CHECK(again.optimizer.lr == config.optimizer.lr);
+  CHECK(again.data.train == config.data.train);
+  CHECK(contains(text, "steps = 10  # in.toml:3:1"));
+  CHECK(contains(text, "layers = 32  # preset llama3-8b"));
+  CHECK(contains(text, "# --set mesh.cuboid"));
+  CHECK(contains(text, "dir = \"runs/\u00fcber\"  # computed"));
+  CHECK(contains(text, "beta2 = 0.95  # default"));
+  CHECK(config_differences(config, small_with({})).size() > 10);
+}
+
+TEST_CASE("every key of the schema has its own place, a help and a table") {
+  std::set<std::string> names, places;
+  Config config;
+  for (const Key& key : config_keys()) {
+    CHECK(names.insert(key.full_name()).second);
+    const Slot slot = key.slot(config);
+    const auto address =
+        std::visit([](const auto* p) { return static_cast<const void*>(p); }, slot);
+    if (key.name != "cuboid") CHECK(places.insert(fmt::format("{}", address)).second);
+    CHECK(key.help.size() > 10);
+    CHECK(find_key(key.full_name()) == &key);
+  }
+  for (const TableHelp& table : config_tables()) CHECK_FALSE(keys_of(table.name).empty());
+}
+
+TEST_CASE("--explain") {
+  CHECK(contains(explain("model.heads"), "Attention heads"));
+  CHECK(contains(explain("optimizer.beta2"), "0 <= x < 1"));
+  CHECK(contains(explain("schedule.kind"), "constant, linear, cosine, wsd"));
+  CHECK(contains(explain("clip_norm"), "optimizer.clip_norm"));
+  CHECK(contains(explain("mesh"), "mesh.gather_budget_mib"));
+  try {
+    (void)explain("model.haeds");
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::usage);
+    CHECK(contains(error.what(), "did you mean model.heads?"));
+  }
+}
+
+TEST_CASE("the example inputs are good") {
+  index_t found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(source_file("inputs"))) {
+    if (entry.path().extension() != ".toml") continue;
+    INFO(entry.path().string());
+    CHECK_NOTHROW((void)load_config(entry.path().string()));
+    ++found;
+  }
+  CHECK(found >= 3);
+}
+
+TEST_CASE("docs/02-input.md is what --input-reference prints") {
+  std::ifstream file(source_file("docs/02-input.md"));
+  std::ostringstream text;
+  text << file.rdbuf();
+  CHECK(text.str() == input_reference());
+}
+
+}  // namespace t3d

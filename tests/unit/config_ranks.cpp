@@ -1,0 +1,109 @@
+// The input meets the ranks: which cuboid "auto" takes, and what does not fit.
+#include "app/config_load.hpp"
+#include "support/catch.hpp"
+
+namespace t3d {
+namespace {
+
+using Shape = std::array<index_t, 3>;
+
+Config with_ratio(index_t tokens_per_hidden) {
+  // T / h = tokens_per_hidden, with enough sequences and heads that no shape is skipped.
+  Config config;
+  config.model.hidden = 4096;
+  config.model.heads = config.model.kv_heads = 4096;
+  config.model.context = 4;
+  config.batch.sequences = 1024 * tokens_per_hidden;
+  return config;
+}
+
+Config small() {
+  return parse_config(
+      "[run]\nsteps = 1\n[model]\npreset = \"gpt-tiny\"\n[data]\ntrain = \"a\"\n[batch]\nsequences "
+      "= 8\n",
+      "in.toml");
+}
+
+std::string fault_of(Config config, int ranks) {
+  try {
+    check_against_ranks(config, ranks);
+  } catch (const ConfigErrors& errors) {
+    return errors.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("the cuboid of least volume, as tabulated") {
+  // Values worked out independently from V = 12 h^2 (p-1) + 4 T h (q-1) + 12 T h (r-1).
+  CHECK(choose_cuboid(with_ratio(1), 8) == Shape{2, 4, 1});
+  CHECK(choose_cuboid(with_ratio(1), 64) == Shape{4, 8, 2});  // as good as 2 x 8 x 4, smaller r
+  CHECK(choose_cuboid(with_ratio(4), 64) == Shape{8, 4, 2});
+  CHECK(choose_cuboid(with_ratio(16), 64) == Shape{16, 4, 1});
+  CHECK(choose_cuboid(with_ratio(4), 512) == Shape{16, 8, 4});
+  CHECK(choose_cuboid(with_ratio(8), 4096) == Shape{64, 16, 4});  // as good as 32 x 16 x 8
+  CHECK(choose_cuboid(with_ratio(1), 1) == Shape{1, 1, 1});
+}
+
+TEST_CASE("shapes that leave ranks empty are the last resort") {
+  Config config = small();  // 8 sequences, 4 heads
+  for (index_t ranks = 1; ranks <= 40; ++ranks) {
+    const Shape shape = choose_cuboid(config, ranks);
+    CHECK(shape[0] * shape[1] * shape[2] == ranks);
+    CHECK(shape[0] <= 8);
+    CHECK(shape[1] <= 4);
+  }
+  config.batch.sequences = 1;
+  config.model.kv_heads = 1;
+  CHECK(choose_cuboid(config, 7) == Shape{1, 1, 7});
+  config.batch.micro = 0;
+  config.batch.sequences = 14;
+  config.mesh.replicas = 2;
+  config.model.context = 1 << 20;  // tokens are dear to gather: all ranks along p
+  CHECK(choose_cuboid(config, 7) == Shape{7, 1, 1});
+  config.batch.micro = 6;  // fewer sequences in a pass than ranks: along r
+  CHECK(choose_cuboid(config, 7) == Shape{1, 1, 7});
+}
+
+TEST_CASE("auto fills the cuboid and stays auto") {
+  Config config = small();
+  config.mesh.replicas = 2;
+  check_against_ranks(config, 6);
+  CHECK(config.mesh.cuboid_auto);
+  CHECK(config.mesh.cuboid[0] * config.mesh.cuboid[1] * config.mesh.cuboid[2] == 3);
+}
+
+TEST_CASE("a mesh that does not fit says what would") {
+  Config config = small();
+  config.mesh.replicas = 3;
+  CHECK(contains(fault_of(config, 8), "mesh.replicas = 3 does not divide 8 ranks"));
+  CHECK(contains(fault_of(config, 8), "possible: 1, 2, 4, 8; or start 6 or 9 ranks"));
+  CHECK(fault_of(config, 9).empty());
+
+  config.mesh.replicas = 2;
+  config.mesh.cuboid_auto = false;
+  config.mesh.cuboid = {2, 2, 1};
+  CHECK(fault_of(config, 8).empty());
+  CHECK(contains(fault_of(config, 6), "2 replicas of 2 x 2 x 1 need 8 ranks, and there are 6"));
+  CHECK(contains(fault_of(config, 6), "replicas = 2 with cuboid = ["));
+  CHECK(contains(fault_of(config, 7), "replicas = 1 with cuboid = ["));
+  config.mesh.cuboid = {99999999, 99999999, 99999999};
+  CHECK(contains(fault_of(config, 6), "far too many"));
+}
+
+TEST_CASE("place must be a permutation of the ranks") {
+  Config config = small();
+  config.mesh.place = {1, 0, 2};
+  CHECK(fault_of(config, 3).empty());
+  config.mesh.place = {1, 1, 2};
+  CHECK(contains(fault_of(config, 3), "write each of 0 to 2 exactly once"));
+  config.mesh.place = {0, 1};
+  CHECK_FALSE(fault_of(config, 3).empty());
+}
+
+}  // namespace t3d

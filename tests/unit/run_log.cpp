@@ -1,0 +1,281 @@
+// The run's files and screen: fixed forms, restarts, disks that fail.
+#include "io/run_log.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "io/progress_bar.hpp"
+#include "support/catch.hpp"
+
+namespace t3d {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own, and a file that stands for the screen.
+class Scene {
+ public:
+  Scene() : dir_(fs::temp_directory_path() / ("t3d_run_log_" + std::to_string(getpid()))) {
+    fs::remove_all(dir_);
+    fs::create_directories(dir_);
+    screen_ = std::fopen((dir_ / "screen").c_str(), "w");
+  }
+  ~Scene() {
+    std::fclose(screen_);
+    fs::remove_all(dir_);
+  }
+  Scene(const Scene&) = delete;
+  Scene& operator=(const Scene&) = delete;
+
+  [[nodiscard]] RunLogOptions options() const {
+    RunLogOptions options;
+    options.dir = path("run");
+    options.screen = screen_;
+    return options;
+  }
+  [[nodiscard]] std::string path(const std::string& name) const { return (dir_ / name).string(); }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ifstream file(path(name));
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+ private:
+  fs::path dir_;
+  std::FILE* screen_ = nullptr;
+};
+
+StepRecord example(index_t step = 120, index_t steps = 18865) {
+  StepRecord record;
+  record.step = step;
+  record.steps = steps;
+  record.loss = 6.13421;
+  record.grad_norm = 1.021;
+  record.lr = 1.034e-4;
+  record.seconds = 0.412;
+  record.tokens = 523;
+  record.tokens_per_second = 1270;
+  record.mfu = 0.38;
+  record.imbalance = 0.04;
+  record.comm_fraction = 0.21;
+  record.phase_seconds = {{"matmul", 0.3}};
+  record.bytes_by_axis = {{"i", 100}, {"k", 7}};
+  record.memory_bytes = 1 << 20;
+  return record;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+index_t count_of(const std::string& text, const std::string& part) {
+  index_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("the step line has its fixed form") {
+  CHECK(step_line(example(12000), 341) ==
+        "step 12000/18865  loss 6.1342  norm 1.02  lr 1.03e-04  412 ms  1.27k tok/s  mfu 38%  "
+        "imb 4%   comm 21%  left 05:41");
+  // The columns stand still from the first step to the last.
+  CHECK(step_line(example(1), 1).find("loss") == step_line(example(18865), 1).find("loss"));
+  StepRecord unknown = example();
+  unknown.mfu = std::nan("");
+  unknown.loss = INFINITY;
+  unknown.valid_loss = 5.5;
+  const std::string line = step_line(unknown, NAN);
+  CHECK(line.find("mfu -") != std::string::npos);
+  CHECK(line.find("loss -") != std::string::npos);
+  CHECK(line.find("left -  valid 5.5000") != std::string::npos);
+}
+
+TEST_CASE("numbers for people") {
+  CHECK(short_count(999.4) == "999");
+  CHECK(short_count(999.6) == "1.00k");
+  CHECK(short_count(1.27e6) == "1.27M");
+  CHECK(short_count(12.7e6) == "12.7M");
+  CHECK(short_bytes(1000) == "1000 B");
+  CHECK(short_bytes(1536) == "1.50 KiB");
+  CHECK(short_bytes(2.0 * (1 << 30)) == "2.00 GiB");
+  CHECK(short_time(0.00123) == "1.23 ms");
+  CHECK(short_time(0.412) == "412 ms");
+  CHECK(short_time(12.34) == "12.3 s");
+  CHECK(clock_time(341) == "05:41");
+  CHECK(clock_time(3 * 3600 + 341) == "3:05:41");
+  CHECK(clock_time(2 * 86400.0 + 3 * 3600 + 341) == "2d 03:05:41");
+  CHECK(clock_time(-1) == "00:00");
+}
+
+TEST_CASE("the bar never exceeds the terminal") {
+  for (int columns = 1; columns < 200; ++columns) {
+    CHECK(progress_text(example(9000), 341, columns).size() <
+          static_cast<std::size_t>(std::max(columns, 1)));
+  }
+  const std::string wide = progress_text(example(18865), 0, 150);
+  CHECK(wide.find("[========================================]") == 0);
+  CHECK(wide.find("100%  18865/18865  loss 6.1342  1.27k tok/s  left 00:00") != std::string::npos);
+}
+
+TEST_CASE("lines go to screen and run.log, every step to log.jsonl") {
+  Scene scene;
+  {
+    RunLogOptions options = scene.options();
+    options.every_steps = 5;
+    RunLog log(options);
+    log.note("hello");
+    log.warn("slow disk");
+    for (index_t step = 1; step <= 12; ++step) log.step(example(step, 12));
+    log.write_resolved("version = 1\n");
+    EndTable table{"done", 12, 10, 1270, {{"matmul", 4, 5, 6}}, {{"i", 10, 10}, {"k", 3, 4}}};
+    log.finish(table);
+  }
+  for (const char* name : {"screen", "run/run.log"}) {
+    const std::string text = scene.read(name);
+    CHECK(count_of(text, "step ") - count_of(text, "at step ") == 4);  // 1, 5, 10, 12
+    CHECK(text.find("hello\nwarning: slow disk\n") != std::string::npos);
+    CHECK(text.find("done: 12 steps in 00:10, 1.27k tok/s") != std::string::npos);
+    CHECK(text.find("\033") == std::string::npos);
+  }
+  const std::string table = scene.read("screen");
+  CHECK(table.find("matmul                 4.000       5.000       6.000    50.0%") !=
+        std::string::npos);
+  CHECK(table.find("other                  5.000") != std::string::npos);
+  CHECK(count_of(table, "differ") == 1);
+  CHECK(scene.read("run/resolved.toml") == "version = 1\n");
+  CHECK_FALSE(fs::exists(scene.path("run/resolved.toml.partial")));
+
+  const std::vector<std::string> lines = lines_of(scene.read("run/log.jsonl"));
+  REQUIRE(lines.size() == 12);
+  CHECK(lines[0] ==
+        R"({"step":1,"steps":12,"loss":6.13421,"grad_norm":1.021,"lr":0.0001034,"seconds":0.412,)"
+        R"("tokens":523.0,"tokens_per_second":1270.0,"mfu":0.38,"imbalance":0.04,)"
+        R"("comm_fraction":0.21,"phase_seconds":{"matmul":0.3},"bytes_by_axis":{"i":100,"k":7},)"
+        R"("memory_bytes":1048576})");
+  CHECK(lines[11].starts_with("{\"step\":12,"));
+}
+
+TEST_CASE("numbers that are not finite are null in JSON") {
+  StepRecord record = example();
+  record.loss = std::nan("");
+  record.valid_loss = 2;
+  CHECK(step_json(record).find(R"("loss":null,"valid_loss":2.0,)") != std::string::npos);
+}
+
+TEST_CASE("a restart drops what lies behind the checkpoint") {
+  Scene scene;
+  RunLogOptions options = scene.options();
+  {
+    RunLog log(options);
+    for (index_t step = 1; step <= 9; ++step) log.step(example(step, 20));
+  }
+  { std::ofstream(scene.path("run/log.jsonl"), std::ios::app) << "{\"step\": 10, \"lo"; }
+  options.start_step = 6;
+  {
+    RunLog log(options);
+    log.step(example(7, 20));
+  }
+  const std::vector<std::string> lines = lines_of(scene.read("run/log.jsonl"));
+  REQUIRE(lines.size() == 7);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    CHECK(lines[i].starts_with(fmt::format("{{\"step\":{},", i + 1)));
+  }
+  CHECK(count_of(scene.read("run/run.log"), "start at step") == 2);
+  CHECK(count_of(scene.read("run/run.log"), "step 9/20") == 1);  // the human log only grows
+}
+
+TEST_CASE("a folder that cannot be written is an error with path and reason") {
+  Scene scene;
+  RunLogOptions options = scene.options();
+  { std::ofstream(scene.path("file")) << "x"; }
+  for (const std::string& dir : {scene.path("file/run"), std::string("/proc/none")}) {
+    options.dir = dir;
+    try {
+      RunLog log(options);
+      FAIL("no error");
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::io);
+      CHECK(std::string(error.what()).find(dir) != std::string::npos);
+    }
+  }
+  options.dir = scene.path("run");
+  fs::create_directories(options.dir);
+  fs::create_symlink("/dev/full", scene.path("run/run.log"));
+  CHECK_THROWS_AS(RunLog(options), Error);  // the first line tells
+}
+
+TEST_CASE("a disk that fills later is told once") {
+  Scene scene;
+  fs::create_directories(scene.path("run"));
+  fs::create_symlink("/dev/full", scene.path("run/log.jsonl"));
+  {
+    RunLog log(scene.options());
+    for (index_t step = 1; step <= 3; ++step) log.step(example(step, 3));
+  }
+  const std::string screen = scene.read("screen");
+  CHECK(count_of(screen, "warning: cannot write") == 1);
+  CHECK(screen.find("log.jsonl: No space left on device") != std::string::npos);
+  CHECK(count_of(screen, "step ") == 3);
+}
+
+TEST_CASE("on a terminal, a bar that the last line replaces") {
+  Scene scene;
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  REQUIRE(terminal >= 0);
+  REQUIRE(grantpt(terminal) == 0);
+  REQUIRE(unlockpt(terminal) == 0);
+  RunLogOptions options = scene.options();
+  options.screen = std::fopen(ptsname(terminal), "w");
+  REQUIRE(options.screen);
+  {
+    RunLog log(options);
+    for (index_t step = 1; step <= 5; ++step) log.step(example(step, 5));
+  }
+  std::string shown(4096, ' ');
+  const auto bytes = read(terminal, shown.data(), shown.size());
+  std::fclose(options.screen);
+  close(terminal);
+  REQUIRE(bytes > 0);
+  shown.resize(static_cast<std::size_t>(bytes));
+  CHECK(count_of(shown, "\r\033[K[") >= 1);
+  CHECK(count_of(shown, "step ") == 2);  // the first and the last; the bar shows the others
+  CHECK(shown.rfind("step 5/5") > shown.rfind("["));
+  CHECK(count_of(scene.read("run/run.log"), "step 3/5") == 1);
+}
+
+TEST_CASE("other ranks and quiet runs") {
+  RunLog nothing;
+  nothing.note("x");
+  nothing.step(example());
+  nothing.write_resolved("x");
+  Scene scene;
+  RunLogOptions options = scene.options();
+  options.quiet = true;
+  options.json = false;
+  {
+    RunLog log(options);
+    log.note("x");
+    log.step(example());
+    log.warn("y");
+  }
+  CHECK(scene.read("screen") == "warning: y\n");
+  CHECK(count_of(scene.read("run/run.log"), "step 120/18865") == 1);
+  CHECK_FALSE(fs::exists(scene.path("run/log.jsonl")));
+}
+
+}  // namespace t3d
