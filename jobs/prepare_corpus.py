@@ -3,11 +3,12 @@
 
     prepare_corpus.py FOLDER [FRACTION]
 
-Writes FOLDER/corpus.txt, and its last FRACTION (0.05; whole lines) again as FOLDER/held_out.txt,
-the part that no training sees. Prints what a compressor needs for that part, in bits per byte:
+Writes FOLDER/train.txt and FOLDER/held_out.txt: the last FRACTION of the text (0.05, whole lines),
+which neither the tokenizer nor the model sees before it is scored. Prints what a compressor needs for
+it, in bits per byte:
 
     alone   xz -9 of held_out.txt
-    after   xz -9 of the whole minus xz -9 of the rest: it may look back at all training text
+    after   xz -9 of the whole minus xz -9 of train.txt: it may look back at all training text
 """
 import json
 import lzma
@@ -42,12 +43,11 @@ def main():
     cut = whole.rindex(b"\n", 0, int(len(whole) * (1 - fraction))) + 1
     rest, held_out = whole[:cut], whole[cut:]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "corpus.txt").write_bytes(whole)
+    (folder / "train.txt").write_bytes(rest)
     (folder / "held_out.txt").write_bytes(held_out)
     facts = {
         "bytes": len(whole),
         "held_out_bytes": len(held_out),
-        "fraction": len(held_out) / len(whole),
         "xz_alone": round(8 * xz_bytes(held_out) / len(held_out), 4),
         "xz_after": round(8 * (xz_bytes(whole) - xz_bytes(rest)) / len(held_out), 4),
     }

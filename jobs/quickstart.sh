@@ -46,12 +46,15 @@ export PATH=$PATH:/usr/games # where some releases keep `bible`
 mkdir -p "$run"
 [[ -s $run/corpus.json ]] || /usr/bin/env python3 jobs/prepare_corpus.py "$run"
 fact() { sed -n "s/.*\"$1\": \([0-9.e-]*\).*/\1/p" "$run/corpus.json"; }
-if [[ ! -s $run/corpus-valid.h5 ]]; then
-  # written under another name first, so that Ctrl-C leaves no half file behind
-  "$bin" tokenize "$run/corpus.txt" -o "$run/new" --kind bpe --vocab "$vocab" \
-    --valid "$(fact fraction)"
-  mv "$run/new-train.h5" "$run/corpus-train.h5"
-  mv "$run/new-valid.h5" "$run/corpus-valid.h5"
+# Each file is written under another name first, so that Ctrl-C leaves no half one behind. The tokenizer
+# learns from the training text only; the held-out text is cut with it.
+if [[ ! -s $run/train.h5 ]]; then
+  "$bin" tokenize "$run/train.txt" -o "$run/new" --kind bpe --vocab "$vocab"
+  mv "$run/new-train.h5" "$run/train.h5"
+fi
+if [[ ! -s $run/held_out.h5 ]]; then
+  "$bin" tokenize "$run/held_out.txt" -o "$run/new" --model "$run/train.h5"
+  mv "$run/new-train.h5" "$run/held_out.h5"
 fi
 echo "$(fact bytes) bytes, of which $(fact held_out_bytes) are held out"
 
@@ -88,7 +91,7 @@ else
 fi
 
 say "result on the held-out text"
-"$bin" eval "$last" "$run/corpus-valid.h5" | tee "$run/eval.txt"
+"$bin" eval "$last" "$run/held_out.h5" | tee "$run/eval.txt"
 bits=$(grep -ioE 'bits per byte[^0-9]*[0-9.]+|[0-9.]+ bits per byte' "$run/eval.txt" | tail -n 1 |
   grep -oE '[0-9]+\.[0-9]+' || true)
 awk -v ours="${bits:-?}" -v alone="$(fact xz_alone)" -v after="$(fact xz_after)" 'BEGIN {

@@ -21,7 +21,10 @@ std::vector<Fault> in_order(std::vector<Fault> faults) {
 
 std::string lines_of(const std::vector<Fault>& faults) {
   std::string lines;
-  for (const Fault& fault : faults) lines += (lines.empty() ? "" : "\n") + fault.text();
+  for (const Fault& fault : faults) {
+    if (!lines.empty()) lines += "\n";
+    lines += fault.text();
+  }
   return lines;
 }
 

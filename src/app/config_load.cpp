@@ -173,12 +173,13 @@ Config parse_config(const std::string& text, const std::string& file_name,
 Config load_config(const std::string& path, const std::vector<std::string>& overrides,
                    Origins* origins) {
   std::ifstream file(path);
-  std::ostringstream text;
   const bool folder = std::filesystem::is_directory(path);
-  if (folder || !file || !(text << file.rdbuf())) {
+  if (folder || !file) {
     throw_error(ExitCode::no_input, "cannot read the input file {}: {}", path,
                 folder ? "it is a folder" : std::strerror(errno));
   }
+  std::ostringstream text;
+  text << file.rdbuf();
   return parse_config(text.str(), path, overrides, origins);
 }
 

@@ -39,7 +39,10 @@ std::string item_text(int item) { return fmt::format("{}", item); }
 template <class List>
 std::string list_text(const List& list) {
   std::string out;
-  for (const auto& item : list) out += (out.empty() ? "" : ", ") + item_text(item);
+  for (const auto& item : list) {
+    if (!out.empty()) out += ", ";
+    out += item_text(item);
+  }
   return "[" + out + "]";
 }
 
@@ -222,7 +225,9 @@ std::string Key::type_text() const {
 std::string Key::allowed_text() const {
   std::string out;
   for (const std::string& word : words) {
-    if (!word.empty()) out += (out.empty() ? "" : ", ") + word;
+    if (word.empty()) continue;
+    if (!out.empty()) out += ", ";
+    out += word;
   }
   return words.empty() ? range.text() : out;
 }

@@ -1,5 +1,7 @@
 #include "app/toml_input.hpp"
 
+// Some malformed keys meet an assertion of the library before its error message: as in NDEBUG.
+#define TOML_ASSERT(expr) static_assert(true)
 #include <toml++/toml.h>
 
 #include <algorithm>

@@ -5,7 +5,9 @@
 namespace t3d {
 namespace {
 
-bool continues_character(char letter) { return (static_cast<unsigned char>(letter) & 0xC0U) == 0x80U; }
+bool continues_character(char letter) {
+  return (static_cast<unsigned char>(letter) & 0xC0U) == 0x80U;
+}
 
 }  // namespace
 
@@ -18,8 +20,8 @@ Corpus::Corpus(const std::vector<std::string>& paths) {
 
 std::string Corpus::read(index_t offset, index_t bytes) const {
   std::string text(static_cast<std::size_t>(bytes), '\0');
-  auto file = static_cast<std::size_t>(
-      std::upper_bound(ends_.begin(), ends_.end(), offset) - ends_.begin());
+  auto file = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), offset) -
+                                       ends_.begin());
   for (index_t done = 0; done < bytes; ++file) {
     const index_t now = std::min(bytes - done, ends_[file] - offset - done);
     files_[file]->read_at(offset + done - (ends_[file] - files_[file]->size()), text.data() + done,

@@ -27,7 +27,8 @@ class Corpus {
   std::vector<index_t> ends_;
 };
 
-/// Bytes of `text` up to behind its last newline; without one, up to its last whole UTF-8 character.
+/// Bytes of `text` up to behind its last newline; without one, up to its last whole UTF-8
+/// character.
 [[nodiscard]] std::size_t clean_cut(std::string_view text);
 
 }  // namespace t3d

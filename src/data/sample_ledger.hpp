@@ -1,7 +1,7 @@
 // SampleLedger: which text every sample number means. Position n counts samples over the whole run;
 // step t with B samples a step uses positions [t*B, (t+1)*B), dealt to replicas in any way. The
-// sample behind a position is a pure function of (seed, n), so the order is the same for every mesh,
-// every number of replicas and after every restart.
+// sample behind a position is a pure function of (seed, n), so the order is the same for every
+// mesh, every number of replicas and after every restart.
 #pragma once
 #include <cstdint>
 

@@ -18,8 +18,9 @@ class TokenFileSource final : public TokenSource {
   index_t size() const override { return reader_.info().tokens; }
   index_t vocab() const override { return reader_.info().vocab; }
   double bytes_per_token() const override {
-    return size() == 0 ? 0.0
-                       : static_cast<double>(reader_.info().text_bytes) / static_cast<double>(size());
+    return size() == 0
+               ? 0.0
+               : static_cast<double>(reader_.info().text_bytes) / static_cast<double>(size());
   }
   void read(index_t first, index_t count, std::int32_t* out) override {
     reader_.read(first, count, out);
@@ -155,7 +156,8 @@ class JoinedSource final : public TokenSource {
       ends_.push_back(size() + source->size());
       if (source->vocab() == 0) continue;
       if (vocab > 0 && source->vocab() > vocab)
-        throw_error(ExitCode::config, "{}: the model's vocabulary is {}", source->describe(), vocab);
+        throw_error(ExitCode::config, "{}: the model's vocabulary is {}", source->describe(),
+                    vocab);
       vocab_ = std::max(vocab_, source->vocab());
       if (source->tokenizer_model() != sources_.front()->tokenizer_model())
         throw_error(ExitCode::config, "{}: another tokenizer than {}", source->describe(),
@@ -175,8 +177,8 @@ class JoinedSource final : public TokenSource {
   void read(index_t first, index_t count, std::int32_t* out) override {
     T3D_CHECK(first >= 0 && count >= 0 && first + count <= size(), "tokens {}+{} of {}", first,
               count, size());
-    auto at = static_cast<std::size_t>(
-        std::upper_bound(ends_.begin(), ends_.end(), first) - ends_.begin());
+    auto at = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), first) -
+                                       ends_.begin());
     for (; count > 0; ++at) {
       const index_t begin = ends_[at] - sources_[at]->size();
       const index_t now = std::min(count, ends_[at] - first);

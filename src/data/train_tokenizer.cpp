@@ -30,8 +30,8 @@ class Lines final : public sentencepiece::SentenceIterator {
     done_ = text_.empty();
     const std::size_t end = std::min(text_.find('\n', at_), text_.size());
     const std::string_view rest(text_.data() + at_, end - at_);
-    line_ = rest.substr(0, rest.size() > kSentenceBytes ? clean_cut(rest.substr(0, kSentenceBytes))
-                                                        : rest.size());
+    line_ = rest.substr(
+        0, rest.size() > kSentenceBytes ? clean_cut(rest.substr(0, kSentenceBytes)) : rest.size());
     at_ += line_.size();
     if (at_ < text_.size() && text_[at_] == '\n') ++at_;
   }
@@ -54,24 +54,23 @@ std::string train_sentencepiece(const std::vector<std::string>& files, const std
   if (corpus.bytes() == 0) throw_error(ExitCode::config, "the corpus for the tokenizer is empty");
   // Identity and no stripping, so that decoding gives the text back; what is not in the vocabulary
   // (newlines too) goes as bytes. No sentence marks: a corpus is one stream.
-  const std::unordered_map<std::string, std::string> flags{
-      {"model_type", kind},
-      {"vocab_size", std::to_string(vocab)},
-      {"hard_vocab_limit", "false"},
-      {"byte_fallback", "true"},
-      {"normalization_rule_name", "identity"},
-      {"remove_extra_whitespaces", "false"},
-      {"add_dummy_prefix", "false"},
-      {"allow_whitespace_only_pieces", "true"},
-      {"split_digits", "true"},
-      {"max_sentence_length", "16384"},
-      {"input_sentence_size", "2000000"},
-      {"unk_id", "0"},
-      {"bos_id", "-1"},
-      {"eos_id", "-1"},
-      {"pad_id", "-1"},
-      {"num_threads", "4"},
-      {"minloglevel", "2"}};
+  const std::unordered_map<std::string, std::string> flags{{"model_type", kind},
+                                                           {"vocab_size", std::to_string(vocab)},
+                                                           {"hard_vocab_limit", "false"},
+                                                           {"byte_fallback", "true"},
+                                                           {"normalization_rule_name", "identity"},
+                                                           {"remove_extra_whitespaces", "false"},
+                                                           {"add_dummy_prefix", "false"},
+                                                           {"allow_whitespace_only_pieces", "true"},
+                                                           {"split_digits", "true"},
+                                                           {"max_sentence_length", "16384"},
+                                                           {"input_sentence_size", "2000000"},
+                                                           {"unk_id", "0"},
+                                                           {"bos_id", "-1"},
+                                                           {"eos_id", "-1"},
+                                                           {"pad_id", "-1"},
+                                                           {"num_threads", "4"},
+                                                           {"minloglevel", "2"}};
   Lines lines(corpus);
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(flags, &lines, &model);

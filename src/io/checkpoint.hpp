@@ -40,8 +40,8 @@ struct TensorPart {
 
 /// Scalars and texts of the run's state.
 struct CheckpointState {
-  index_t step = 0;        // steps done
-  std::string run_id;      // keys the CRCs
+  index_t step = 0;                          // steps done
+  std::string run_id;                        // keys the CRCs
   std::map<std::string, std::string> texts;  // "input" (resolved toml), "mesh", "samples", ...
 };
 
@@ -49,7 +49,7 @@ struct CheckpointOptions {
   std::string dir;             // the checkpoint folder of the run
   index_t ranks_per_file = 0;  // 0 = the ranks of a node
   index_t keep = 2, major_every = 0;
-  bool verify = true;          // re-read what was written and compare its CRCs before publishing
+  bool verify = true;  // re-read what was written and compare its CRCs before publishing
 };
 
 struct CheckpointInfo {
@@ -59,9 +59,9 @@ struct CheckpointInfo {
 
 /// Collective over `world`. Ranks with `write` = false (other replicas) pass parts too but store
 /// nothing. Publishes DIR/step-%08d (or step-%08d.1, .2, ... when a checkpoint of that step is
-/// there already: what is published is never written over), then deletes what retention does not keep. On failure (disk
-/// full, ...) removes its own partial directory and throws Error(io) on every rank; what was there
-/// before stays. Returns the path.
+/// there already: what is published is never written over), then deletes what retention does not
+/// keep. On failure (disk full, ...) removes its own partial directory and throws Error(io) on
+/// every rank; what was there before stays. Returns the path.
 std::string save_checkpoint(Communicator& world, const CheckpointOptions& options,
                             const CheckpointState& state, const std::vector<TensorPart>& parts,
                             bool write);
@@ -70,9 +70,8 @@ std::string save_checkpoint(Communicator& world, const CheckpointOptions& option
 /// passing over the others (each named with its fault through `warn`, on rank 0); nullopt when
 /// nothing was ever published there. Error(io) when all that is there is damaged: a run must not
 /// start over by mistake. Damage inside the files shows when they are read: see load_newest.
-std::optional<CheckpointInfo> find_checkpoint(
-    Communicator& world, const std::string& dir,
-    const std::function<void(const std::string&)>& warn);
+std::optional<CheckpointInfo> find_checkpoint(Communicator& world, const std::string& dir,
+                                              const std::function<void(const std::string&)>& warn);
 
 /// Collective. Reads the header of one checkpoint directory (manifest verified). Error(io) if bad.
 CheckpointInfo open_checkpoint(Communicator& world, const std::string& path);
@@ -92,8 +91,8 @@ std::optional<CheckpointInfo> load_newest(Communicator& world, const std::string
                                           const std::function<void(const std::string&)>& warn,
                                           const std::string& optional_prefix = {});
 
-/// One process. Names, shapes, dtypes, and the state: what `inspect` prints. When asked, reads every
-/// byte of every file first and throws Error(io) at the first fault.
+/// One process. Names, shapes, dtypes, and the state: what `inspect` prints. When asked, reads
+/// every byte of every file first and throws Error(io) at the first fault.
 std::string describe_checkpoint(const std::string& path, bool verify);
 
 }  // namespace t3d

@@ -41,9 +41,8 @@ std::optional<CheckpointInfo> first_whole(Communicator& all, const std::string& 
 
 }  // namespace
 
-std::optional<CheckpointInfo> find_checkpoint(
-    Communicator& world, const std::string& dir,
-    const std::function<void(const std::string&)>& warn) {
+std::optional<CheckpointInfo> find_checkpoint(Communicator& world, const std::string& dir,
+                                              const std::function<void(const std::string&)>& warn) {
   const auto all = checkpoint_group(world);
   return first_whole(*all, dir, warn,
                      [&](const std::string& path) { return read_manifest(*all, path).state; });
@@ -74,15 +73,14 @@ std::string describe_checkpoint(const std::string& path, bool verify) {
     if (!verify) continue;
     const std::string name = path + "/" + file.name;
     const bool master = file.name == kMasterName;
-    const std::uint32_t crc =
-        master ? file_crc32c(name) : verify_node_file(path, manifest, number);
+    const std::uint32_t crc = master ? file_crc32c(name) : verify_node_file(path, manifest, number);
     if (file.crc >= 0 && file.crc != crc)
       throw_error(ExitCode::io, "{} is damaged (the CRC of the file does not match)", name);
   }
-  std::string text = fmt::format("{}: step {}, run {}, {} tensors in {} files, {}{}\n", path,
-                                 manifest.state.step, manifest.state.run_id,
-                                 manifest.tensors.size(), manifest.files.size(),
-                                 format_bytes(bytes), verify ? ", verified" : "");
+  std::string text =
+      fmt::format("{}: step {}, run {}, {} tensors in {} files, {}{}\n", path, manifest.state.step,
+                  manifest.state.run_id, manifest.tensors.size(), manifest.files.size(),
+                  format_bytes(bytes), verify ? ", verified" : "");
   for (const auto& [name, tensor] : manifest.tensors) {
     const std::string shape = tensor.vector ? fmt::format("{}", tensor.cols)
                                             : fmt::format("{} x {}", tensor.rows, tensor.cols);

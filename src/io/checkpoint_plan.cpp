@@ -90,7 +90,8 @@ SavePlan::SavePlan(const std::vector<std::string>& descriptions) {
 void SavePlan::place_holdings(PlanTensor& tensor, std::vector<Holding> holdings) {
   std::vector<Box> boxes;
   for (const Holding& holding : holdings) boxes.push_back(holding.box);
-  for (const Box& box : merge_boxes(std::move(boxes))) tensor.shape.pieces.push_back({box, 0, 0, 0});
+  for (const Box& box : merge_boxes(std::move(boxes)))
+    tensor.shape.pieces.push_back({box, 0, 0, 0});
   const auto& pieces = tensor.shape.pieces;  // sorted by first row
   tensor.holdings.resize(pieces.size());
   for (const Holding& holding : holdings) {

@@ -26,7 +26,7 @@ struct Holding {
 
 struct PlanTensor {
   std::string name;
-  ManifestTensor shape;  // its pieces too, without places in the file yet
+  ManifestTensor shape;                        // its pieces too, without places in the file yet
   std::vector<std::vector<Holding>> holdings;  // per piece
 };
 

@@ -13,7 +13,6 @@ namespace t3d {
 
 /// load_checkpoint over a group that exists already.
 CheckpointState load_from(Communicator& all, const std::string& path,
-                          const std::vector<TensorPart>& parts,
-                          const std::string& optional_prefix);
+                          const std::vector<TensorPart>& parts, const std::string& optional_prefix);
 
 }  // namespace t3d

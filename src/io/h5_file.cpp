@@ -67,8 +67,7 @@ void select(const H5Id& space, const Box& box, bool vector) {
 
 H5Guard::H5Guard() : lock_(library_lock()) { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
-H5Id::H5Id(hid_t id, Close closer, const std::string& what)
-    : id_(id), close_(closer), what_(what) {
+H5Id::H5Id(hid_t id, Close closer, const std::string& what) : id_(id), close_(closer), what_(what) {
   if (id < 0) fail(what);
 }
 
@@ -123,7 +122,8 @@ H5File H5File::create(const std::string& path) {
 H5File H5File::open(const std::string& path) {
   const H5Guard guard;
   const H5Id access = file_access();
-  return {H5Id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose, "read " + path), path};
+  return {H5Id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose, "read " + path),
+          path};
 }
 
 H5File::~H5File() = default;

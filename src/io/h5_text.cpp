@@ -32,9 +32,9 @@ void H5File::write_text(const std::string& name, const std::string& text) const 
 void H5File::write_attribute(const std::string& name, std::int64_t value) const {
   const H5Guard guard;
   const H5Id space(H5Screate(H5S_SCALAR), H5Sclose, "create an HDF5 space");
-  const H5Id attribute(H5Acreate2(file_.get(), name.c_str(), H5T_STD_I64LE, space.get(),
-                                  H5P_DEFAULT, H5P_DEFAULT),
-                       H5Aclose, what("create", name));
+  const H5Id attribute(
+      H5Acreate2(file_.get(), name.c_str(), H5T_STD_I64LE, space.get(), H5P_DEFAULT, H5P_DEFAULT),
+      H5Aclose, what("create", name));
   h5_check(H5Awrite(attribute.get(), H5T_NATIVE_INT64, &value), what("write", name));
 }
 
@@ -50,7 +50,8 @@ void H5File::write_attribute(const std::string& name, const std::string& text) c
 
 std::int64_t H5File::read_integer(const std::string& name) const {
   const H5Guard guard;
-  const H5Id attribute(H5Aopen(file_.get(), name.c_str(), H5P_DEFAULT), H5Aclose, what("read", name));
+  const H5Id attribute(H5Aopen(file_.get(), name.c_str(), H5P_DEFAULT), H5Aclose,
+                       what("read", name));
   std::int64_t value = 0;
   h5_check(H5Aread(attribute.get(), H5T_NATIVE_INT64, &value), what("read", name));
   return value;
@@ -58,7 +59,8 @@ std::int64_t H5File::read_integer(const std::string& name) const {
 
 std::string H5File::read_string(const std::string& name) const {
   const H5Guard guard;
-  const H5Id attribute(H5Aopen(file_.get(), name.c_str(), H5P_DEFAULT), H5Aclose, what("read", name));
+  const H5Id attribute(H5Aopen(file_.get(), name.c_str(), H5P_DEFAULT), H5Aclose,
+                       what("read", name));
   const H5Id type(H5Aget_type(attribute.get()), H5Tclose, what("read", name));
   std::string text(H5Tget_size(type.get()), '\0');
   h5_check(H5Aread(attribute.get(), type.get(), text.data()), what("read", name));

@@ -31,8 +31,8 @@ Json to_json(const ManifestTensor& tensor) {
   Json pieces = Json::array();
   for (const ManifestPiece& piece : tensor.pieces) {
     const Box& box = piece.box;
-    pieces.push_back({piece.file, box.row0, box.col0, box.rows, box.cols, piece.offset,
-                      piece.first_crc});
+    pieces.push_back(
+        {piece.file, box.row0, box.col0, box.rows, box.cols, piece.offset, piece.first_crc});
   }
   Json shape = tensor.vector ? Json::array({tensor.cols}) : Json::array({tensor.rows, tensor.cols});
   return {{"dtype", std::string(name_of(tensor.dtype))}, {"shape", shape}, {"boxes", pieces}};
@@ -159,9 +159,9 @@ void add_fragment(Manifest& manifest, const std::string& text) {
   for (const Json& file : json.at("files")) manifest.files.push_back(file_from(file));
   for (const auto& [name, entry] : json.at("tensors").items()) {
     ManifestTensor tensor = tensor_from(entry);
-    ManifestTensor& whole = manifest.tensors.try_emplace(name, tensor.dtype, tensor.rows,
-                                                         tensor.cols, tensor.vector)
-                                .first->second;
+    ManifestTensor& whole =
+        manifest.tensors.try_emplace(name, tensor.dtype, tensor.rows, tensor.cols, tensor.vector)
+            .first->second;
     if (whole.dtype != tensor.dtype || whole.rows != tensor.rows || whole.cols != tensor.cols ||
         whole.vector != tensor.vector)
       throw_error(ExitCode::io, "ranks disagree on the shape of {}", name);

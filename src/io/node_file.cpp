@@ -61,8 +61,7 @@ void NodeFile::write_table() {
   ManifestFile& entry = fragment_.files.front();
   entry.table_count = std::ssize(table_);
   entry.table_crc = crc32c(table_.data(), table_.size() * sizeof table_[0]);
-  H5Id dataset =
-      file_.create_contiguous(kCrcTableName, H5T_STD_U32LE, 1, entry.table_count, true);
+  H5Id dataset = file_.create_contiguous(kCrcTableName, H5T_STD_U32LE, 1, entry.table_count, true);
   entry.table_offset = file_.offset_of(dataset);
   file_.write_rows(dataset, H5T_STD_U32LE, 0, 1, entry.table_count, true, table_.data());
   dataset.close();
@@ -149,12 +148,11 @@ void RoundBuffers::write(const std::vector<Strip>& round, NodeFile& file) {
       const auto rank = static_cast<std::size_t>(copy.holding->rank);
       const bool own = rank == 0;
       const index_t row_bytes = copy.box.cols * each;
-      const std::byte* from =
-          own ? own_memory(copy, strip) : received_[rank].data() + taken[rank];
+      const std::byte* from = own ? own_memory(copy, strip) : received_[rank].data() + taken[rank];
       const index_t pitch = own ? copy.holding->box.cols * each : row_bytes;
       if (!own) taken[rank] += copy.box.count() * each;
-      const index_t place = (copy.box.row0 - strip.box.row0) * strip.box.cols + copy.box.col0 -
-                            strip.box.col0;
+      const index_t place =
+          (copy.box.row0 - strip.box.row0) * strip.box.cols + copy.box.col0 - strip.box.col0;
       copy_rows(strip_.data() + place * each, strip.box.cols * each, from, pitch, copy.box.rows,
                 row_bytes);
     }

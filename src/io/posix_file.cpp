@@ -41,8 +41,7 @@ std::string folder_of(const std::string& path) {
 
 FileReader::FileReader(const std::string& path) : path_(path) {
   fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd_ < 0 && errno == ENOENT)
-    throw_error(ExitCode::no_input, "{} does not exist", path);
+  if (fd_ < 0 && errno == ENOENT) throw_error(ExitCode::no_input, "{} does not exist", path);
   if (fd_ < 0) fail("open", path);
   struct stat status {};
   if (::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -132,7 +132,8 @@ struct TokenFileReader::Impl {
     if (!file.has("tokens") || file.read_string("format") != kFormat)
       throw_error(ExitCode::io, "{} is not a token file", path);
     if (const auto version = file.read_integer("version"); version != kVersion)
-      throw_error(ExitCode::io, "{} is a token file of version {}, not {}", path, version, kVersion);
+      throw_error(ExitCode::io, "{} is a token file of version {}, not {}", path, version,
+                  kVersion);
     info.vocab = file.read_integer("vocab");
     info.tokenizer = file.read_string("tokenizer");
     info.source = file.read_string("source");

@@ -32,7 +32,8 @@ OpCase gemm_case(const GemmShape& s, DType in, DType out) {
   op.name = fmt::format("gemm {}x{}x{} {}{}{}{} {}->{}", s.m, s.n, s.k, s.transpose_a ? 'T' : 'N',
                         s.transpose_b ? 'T' : 'N', s.accumulate ? " +=" : "", s.bias ? " bias" : "",
                         name_of(in), name_of(out));
-  const double bound = 2 * kEps32 * root(s.k) * 4;  // standard normal factors: |terms| up to 4
+  // Partial sums of k products of standard normal numbers reach sqrt(k) themselves.
+  const double bound = kEps32 * root(s.k) * (8 + 2 * root(s.k));
   op.buffers = {{in, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k},
                 {in, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n},
                 {out, s.m, s.n, Role::inout},

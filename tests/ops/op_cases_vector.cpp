@@ -217,7 +217,7 @@ OpCase sum_case(index_t count, bool squares, DType dtype) {
   OpCase op;
   op.name = text(squares ? "sum of squares" : "sum", 1, count, dtype);
   op.buffers = {{dtype, 1, count},
-                {DType::f64, 1, 1, Role::inout, Content::normal, 1, 1e-14 * as_double(count + 1)}};
+                {DType::f64, 1, 1, Role::inout, Content::normal, 1, 1e-12 * as_double(count + 1)}};
   op.call = [squares](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
     if (squares)
       ops.sum_squares(queue, b[0].view(), b[1].view());

@@ -65,7 +65,8 @@ inline RankState make_state(const std::vector<TestTensor>& tensors, unsigned lay
   for (const TestTensor& tensor : tensors) {
     std::vector<Box> boxes;
     cut_at_random({0, 0, tensor.rows, tensor.cols}, 4, random, boxes);
-    TensorPart part{tensor.name, tensor.dtype, tensor.rows, tensor.cols, tensor.vector, nullptr, {}};
+    TensorPart part{tensor.name,   tensor.dtype, tensor.rows, tensor.cols,
+                    tensor.vector, nullptr,      {}};
     index_t count = 0;
     for (const Box& box : boxes) {
       if (static_cast<int>(random() % static_cast<unsigned>(ranks)) != rank) continue;

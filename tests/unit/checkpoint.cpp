@@ -152,7 +152,8 @@ TEST_CASE("retention keeps the newest and the major ones, and never writes over"
   options.keep = 2;
   options.major_every = 30;
   std::filesystem::create_directories(folder.path() + "/step-00000005");  // of a dead run
-  std::filesystem::create_directories(folder.path() + "/step-00000500");  // newer: not ours to judge
+  std::filesystem::create_directories(folder.path() +
+                                      "/step-00000500");  // newer: not ours to judge
   std::filesystem::create_directories(folder.path() + "/notes");
   for (const index_t step : {10, 20, 30, 40, 50, 60, 70}) save(folder, 2, 1, step, options);
   const auto names = [&] {
@@ -176,7 +177,8 @@ TEST_CASE("too little space is said before anything is written") {
   const auto run = [&] {
     run_local_ranks(1, [&](Communicator& world) {
       const index_t huge = index_t{1} << 50;
-      std::vector<TensorPart> parts{{"w", DType::f32, 1, huge, true, nullptr, {{0, 0, 1, huge, 0}}}};
+      std::vector<TensorPart> parts{
+          {"w", DType::f32, 1, huge, true, nullptr, {{0, 0, 1, huge, 0}}}};
       save_checkpoint(world, {folder.path(), 0, 2, 0, true}, {1, "r", {}}, parts, true);
     });
   };

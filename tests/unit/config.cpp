@@ -151,6 +151,9 @@ TEST_CASE("text that is not TOML has its line") {
   CHECK(contains(faults_of("[run]\nsteps = = 3\n"), "in.toml:2:"));
   CHECK(contains(faults_of("[run]\nsteps = 1\nsteps = 2\n"), "in.toml:3:"));
   CHECK(contains(faults_of("[run\n"), "this is not TOML"));
+  CHECK(contains(faults_of("[.run]\n"), "in.toml:1:2: this is not TOML"));
+  CHECK(contains(faults_of("[run]\nname = \"\xff\"\n"), "in.toml:2:"));
+  CHECK(contains(faults_of(""), "in.toml: data.train is missing"));
 }
 
 TEST_CASE("a missing file is no input") {

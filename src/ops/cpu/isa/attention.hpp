@@ -9,6 +9,7 @@ namespace t3d::cpu::T3D_ISA {
 namespace {
 
 constexpr index_t kTile = 64;
+constexpr float kHidden = -1e30F;  // a score that is no score; its exponential vanishes
 
 inline index_t padded(index_t n, index_t unit) { return (n + unit - 1) / unit * unit; }
 inline index_t smaller(index_t a, index_t b) { return a < b ? a : b; }
@@ -71,18 +72,20 @@ inline index_t attention_workspace(index_t length, index_t size) {
 /// One row of scores becomes exp(score - max) with the running maximum; hidden entries become 0.
 inline void softmax_row(float* __restrict row, index_t count, float* __restrict acc, index_t width,
                         float& max, float& sum) {
-  float top = max;
-  for (index_t u = 0; u < count; ++u) top = top > row[u] ? top : row[u];
+  for (index_t u = count; u < kTile; ++u) row[u] = kHidden;
+  const float top = largest(row, kTile, max);
   float total = 0;
-  for (index_t u = 0; u < count; ++u) {
+  for (index_t u = 0; u < kTile; ++u) {
     const float e = exp_clamped(row[u] - top);
     row[u] = e;
     total += e;
   }
   for (index_t u = count; u < kTile; ++u) row[u] = 0.0F;
+  sum += total;
+  if (top == max) return;
   const float shrink = exp_clamped(max - top);
   for (index_t d = 0; d < width; ++d) acc[d] *= shrink;
-  sum = sum * shrink + total;
+  sum = (sum - total) * shrink + total;
   max = top;
 }
 
@@ -92,7 +95,7 @@ void forward_tile_row(const AttentionHead<T>& head, const Workspace& ws, index_t
   const index_t count = smaller(kTile, head.length - first), width = ws.width;
   pack_rows(head.q + first * head.ld, head.ld, count, head.size, count, width, scale, ws.q);
   for (index_t i = 0; i < count * width; ++i) ws.acc[i] = 0.0F;
-  for (index_t i = 0; i < count; ++i) ws.max[i] = -1e30F, ws.sum[i] = 0.0F;
+  for (index_t i = 0; i < count; ++i) ws.max[i] = kHidden, ws.sum[i] = 0.0F;
   const index_t keys = head.causal ? first + count : head.length;
   for (index_t key = 0; key < keys; key += kTile) {
     tile_gemm({ws.q, width, 1}, ws.keys_t + key * head.size, kTile, count, kTile, head.size, false,
@@ -125,7 +128,7 @@ void attention_forward(const AttentionHead<T>& head, float* workspace) {
 /// p = exp(s - lse) and ds = p (dp - delta) for one row of a tile; hidden entries become 0.
 inline void backward_row(float* __restrict p, float* __restrict ds, index_t count, float lse,
                          float delta) {
-  for (index_t u = 0; u < count; ++u) {
+  for (index_t u = 0; u < kTile; ++u) {
     const float value = exp_clamped(p[u] - lse);
     p[u] = value;
     ds[u] = value * (ds[u] - delta);

@@ -1,6 +1,6 @@
 // Kernels that reduce over a row (normalisation, cross-entropy) and the optimizers.
 #pragma once
-#include "ops/cpu/isa/numbers.hpp"
+#include "ops/cpu/isa/tile.hpp"
 
 namespace t3d::cpu::T3D_ISA {
 namespace {
@@ -67,11 +67,7 @@ void norm_backward_apply(const T* dy, const T* x, const NormRow& row, const floa
 
 template <class T>
 void xent_stats(const T* x, index_t n, float* stats) {
-  float max = widen(x[0]);
-  for (index_t i = 1; i < n; ++i) {
-    const float value = widen(x[i]);
-    max = max > value ? max : value;
-  }
+  const float max = largest(x, n, widen(x[0]));
   float total = 0;
   for (index_t i = 0; i < n; ++i) total += exp_clamped(widen(x[i]) - max);
   stats[0] = max, stats[1] = total;

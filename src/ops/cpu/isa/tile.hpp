@@ -2,6 +2,7 @@
 // by element (any strides, so transposes are free), B is read as vectors. All tiles sit in L1/L2.
 #pragma once
 #include <cstddef>
+#include <utility>
 
 #include "ops/cpu/isa/numbers.hpp"
 
@@ -25,6 +26,50 @@ inline Vec load(const float* from) {
   return v;
 }
 inline void store(const Vec& v, float* to) { __builtin_memcpy(to, &v, sizeof v); }
+
+inline Vec load(const bf16* from) {
+  float wide[kLanes];
+  for (int l = 0; l < kLanes; ++l) wide[l] = widen(from[l]);
+  return load(wide);
+}
+
+inline Vec larger(const Vec& a, const Vec& b) { return a > b ? a : b; }
+
+template <int By, int... Lane>
+inline Vec rotated(const Vec& v, std::integer_sequence<int, Lane...>) {
+  return __builtin_shufflevector(v, v, ((Lane + By) % kLanes)...);
+}
+
+/// The largest lane, by halves.
+template <int Width = kLanes / 2>
+inline float largest_lane(const Vec& v) {
+  if constexpr (Width == 0)
+    return v[0];
+  else
+    return largest_lane<Width / 2>(
+        larger(v, rotated<Width>(v, std::make_integer_sequence<int, kLanes>{})));
+}
+
+/// The largest of n values and `top`; explicit lanes, because compilers do not reorder comparisons
+/// that a NaN could reach. A NaN may or may not win: it reaches the sums of exponentials anyway.
+template <class T>
+inline float largest(const T* x, index_t n, float top) {
+  constexpr int kChains = 4;
+  index_t i = 0;
+  if (n >= kChains * kLanes) {
+    Vec max[kChains];
+    for (int v = 0; v < kChains; ++v) max[v] = Vec{} + top;
+    for (; i + kChains * kLanes <= n; i += kChains * kLanes)
+#pragma GCC unroll 4
+      for (int v = 0; v < kChains; ++v) max[v] = larger(load(x + i + v * kLanes), max[v]);
+    top = largest_lane(larger(larger(max[0], max[1]), larger(max[2], max[3])));
+  }
+  for (; i < n; ++i) {
+    const float value = widen(x[i]);
+    top = top > value ? top : value;
+  }
+  return top;
+}
 
 /// Element (m, k) is data[m * row + k * col].
 struct TileA {

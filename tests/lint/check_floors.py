@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""A file includes only what stands below it, and foreign headers stay in the folders that own them.
+
+    check_floors.py [SOURCE_FOLDER]
+
+The floors are those of docs/07-developing.md. Prints each wrong include as FILE:LINE and ends with 1.
+"""
+import pathlib
+import re
+import sys
+
+# From the ground up; folders of one line may not include each other.
+FLOORS = [
+    {"core"},
+    {"device"},
+    {"comm", "ops"},
+    {"tensor3d"},
+    {"hetero"},
+    {"layers", "io", "data"},
+    {"train", "sched"},
+    {"app"},
+]
+# Exceptions on one floor: data reads token files through io.
+SIDEWAYS = {("data", "io")}
+
+# (pattern of the header, where it may be included, its name)
+OWNERS = [
+    (r"mpi\.h", ["src/comm/mpi/", "src/app/main.cpp"], "MPI"),
+    (r"Kokkos_.*|Kokkos/.*", ["src/ops/cpu/"], "Kokkos"),
+    (r"(oneapi/)?dnnl.*", ["src/ops/cpu/"], "oneDNN"),
+    (r"hdf5.*|H5.*", ["src/io/"], "HDF5"),
+    (r"toml\+\+/.*|toml\.hpp", ["src/app/"], "toml++"),
+    (r"CLI/.*", ["src/app/"], "CLI11"),
+    (r"nccl\.h", ["src/comm/nccl/"], "NCCL"),
+    (r"cuda.*|cublas.*|cudnn.*|cub/.*", ["src/device/cuda/", "src/ops/cuda/", "src/comm/nccl/"], "CUDA"),
+]
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def floor_of(folder):
+    for number, names in enumerate(FLOORS):
+        if folder in names:
+            return number
+    return None
+
+
+def faults(root):
+    for path in sorted((root / "src").rglob("*")):
+        if path.suffix not in {".hpp", ".cpp", ".h", ".cu", ".cuh"}:
+            continue
+        name = path.relative_to(root).as_posix()
+        own = name.split("/")[1]
+        if floor_of(own) is None:
+            yield f"{name}: folder src/{own} has no floor; add it to {pathlib.Path(__file__).name}"
+            continue
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            found = INCLUDE.match(line)
+            if not found:
+                continue
+            header = found[2]
+            for pattern, places, library in OWNERS:
+                if re.fullmatch(pattern, header) and not name.startswith(tuple(places)):
+                    yield f"{name}:{number}: {library} header <{header}> belongs in {' or '.join(places)}"
+            target = header.split("/")[0]
+            if found[1] == "<" or floor_of(target) is None or target == own:
+                continue
+            if floor_of(target) > floor_of(own):
+                yield f"{name}:{number}: {own} includes {header}, which stands above it"
+            elif floor_of(target) == floor_of(own) and (own, target) not in SIDEWAYS:
+                yield f"{name}:{number}: {own} includes {header}, its neighbour on the same floor"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2])
+    found = list(faults(root))
+    print("\n".join(found) if found else "every include points downward")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+#include <cstring>
+#include <fstream>
+#include <numeric>
+
+#include "core/error.hpp"
+#include "data/batch_source.hpp"
+#include "data/corpus.hpp"
+#include "data/token_source.hpp"
+#include "io/token_file.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+
+using namespace t3d;
+using t3d::test::ScratchFolder;
+
+namespace {
+
+template <class Id>
+void write_flat(const std::string& path, const std::vector<std::int32_t>& header,
+                const std::vector<Id>& ids) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(header.data()), std::ssize(header) * 4);
+  file.write(reinterpret_cast<const char*>(ids.data()),
+             std::ssize(ids) * static_cast<std::ptrdiff_t>(sizeof(Id)));
+}
+
+std::vector<std::int32_t> llmc_header(std::int32_t magic, std::int32_t version,
+                                      std::int32_t tokens) {
+  std::vector<std::int32_t> header(256);
+  header[0] = magic;
+  header[1] = version;
+  header[2] = tokens;
+  return header;
+}
+
+std::vector<std::int32_t> read_all(TokenSource& source) {
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(source.size()));
+  source.read(0, source.size(), ids.data());
+  return ids;
+}
+
+ExitCode code_of(const std::vector<std::string>& paths, const std::string& format,
+                 index_t vocab = 0) {
+  try {
+    read_all(*make_token_source(paths, format, vocab));
+  } catch (const Error& error) {
+    UNSCOPED_INFO(error.what());
+    return error.code();
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+TEST_CASE("every format reads as what it holds, and files join in sorted order") {
+  const ScratchFolder folder("formats");
+  const std::string at = folder.path() + "/";
+  write_flat<std::uint16_t>(at + "a1.bin", llmc_header(20240520, 1, 3), {1, 50256, 3});
+  write_flat<std::uint32_t>(at + "a2.bin", llmc_header(20240801, 7, 2), {128000, 5});
+  write_flat<std::uint16_t>(at + "raw16", {}, {7, 65535});
+  write_flat<std::uint32_t>(at + "raw32", {}, {7, 100000});
+  std::ofstream(at + "t.txt") << "hi\n";
+  CHECK(read_all(*make_token_source({at + "a*.bin"})) ==
+        std::vector<std::int32_t>{1, 50256, 3, 128000, 5});
+  CHECK(read_all(*make_token_source({at + "a2.bin", at + "a1.bin"}, "llmc")) ==
+        std::vector<std::int32_t>{128000, 5, 1, 50256, 3});
+  CHECK(read_all(*make_token_source({at + "raw16"}, "u16")) == std::vector<std::int32_t>{7, 65535});
+  CHECK(read_all(*make_token_source({at + "raw32"}, "u32")) ==
+        std::vector<std::int32_t>{7, 100000});
+  const auto text = make_token_source({at + "t.txt"});
+  CHECK(read_all(*text) == std::vector<std::int32_t>{'h', 'i', '\n'});
+  CHECK(text->vocab() == 256);
+  CHECK(text->bytes_per_token() == 1.0);
+}
+
+TEST_CASE("what is wrong with a corpus is said with the right code") {
+  const ScratchFolder folder("wrong");
+  const std::string at = folder.path() + "/";
+  write_flat<std::uint16_t>(at + "short.bin", llmc_header(20240520, 1, 4), {1, 2, 3});
+  write_flat<std::uint16_t>(at + "version.bin", llmc_header(20240520, 2, 3), {1, 2, 3});
+  write_flat<std::uint16_t>(at + "odd", {}, {1});
+  std::ofstream(at + "odd", std::ios::app) << "x";
+  write_flat<std::uint16_t>(at + "good", {}, {1, 2, 300});
+  std::ofstream(at + "negative") << "\xff\xff\xff\xff";
+  CHECK(code_of({at + "none*"}, "auto") == ExitCode::no_input);
+  CHECK(code_of({at + "none"}, "u16") == ExitCode::no_input);
+  CHECK(code_of({at + "short.bin"}, "auto") == ExitCode::io);
+  CHECK(code_of({at + "version.bin"}, "auto") == ExitCode::io);
+  CHECK(code_of({at + "good"}, "llmc") == ExitCode::io);
+  CHECK(code_of({at + "good"}, "hdf5") == ExitCode::io);
+  CHECK(code_of({at + "odd"}, "u16") == ExitCode::io);
+  CHECK(code_of({at + "good"}, "auto") == ExitCode::config);
+  CHECK(code_of({at + "good"}, "words") == ExitCode::config);
+  CHECK(code_of({at + "good"}, "u16", 300) == ExitCode::config);
+  CHECK(code_of({at + "good"}, "u16", 301) == ExitCode::done);
+  CHECK(code_of({at + "negative"}, "u32") == ExitCode::config);
+  CHECK(code_of({at + "good"}, "bytes", 100) == ExitCode::config);
+  CHECK(code_of({}, "auto") == ExitCode::config);
+}
+
+TEST_CASE("ranges across files") {
+  const ScratchFolder folder("ranges");
+  std::vector<std::string> paths;
+  std::int32_t next = 0;
+  for (const int count : {3, 0, 1, 5}) {
+    paths.push_back(folder.path() + "/" + std::to_string(paths.size()));
+    std::vector<std::uint16_t> ids;
+    for (int n = 0; n < count; ++n) ids.push_back(static_cast<std::uint16_t>(next++));
+    write_flat(paths.back(), {}, ids);
+  }
+  const auto source = make_token_source(paths, "u16");
+  REQUIRE(source->size() == 9);
+  for (index_t first = 0; first <= 9; ++first)
+    for (index_t count = 0; first + count <= 9; ++count) {
+      std::vector<std::int32_t> out(static_cast<std::size_t>(count)), expected(out.size());
+      std::iota(expected.begin(), expected.end(), static_cast<std::int32_t>(first));
+      source->read(first, count, out.data());
+      CHECK(out == expected);
+    }
+}
+
+TEST_CASE("batches are the same text however they are dealt to replicas") {
+  std::vector<std::int32_t> ids(1000);
+  std::iota(ids.begin(), ids.end(), 0);
+  const auto batch = [&](index_t position, index_t count) {
+    BatchSource source(make_memory_source(ids, 1000), 7, 42, true);
+    std::vector<std::int32_t> in(static_cast<std::size_t>(count * 7)), out(in.size());
+    source.read(position, count, in.data(), out.data());
+    for (std::size_t n = 0; n < in.size(); ++n) REQUIRE(out[n] == in[n] + 1);
+    return in;
+  };
+  const index_t global = 12, step = 30;  // beyond the first epoch too
+  const auto whole = batch(step * global, global);
+  for (const index_t replicas : {1, 2, 3, 4, 6, 12}) {
+    std::vector<std::int32_t> joined;
+    const index_t share = global / replicas;
+    for (index_t d = 0; d < replicas; ++d) {
+      const auto part = batch(step * global + d * share, share);
+      joined.insert(joined.end(), part.begin(), part.end());
+    }
+    CHECK(joined == whole);
+  }
+  CHECK_THROWS_WITH(BatchSource(make_memory_source({1, 2, 3}, 9), 3, 1, true),
+                    Catch::Contains("3 tokens"));
+}
+
+TEST_CASE("texts are cut behind lines, else between characters") {
+  CHECK(clean_cut("ab\ncd") == 3);
+  CHECK(clean_cut("abcd") == 4);
+  CHECK(clean_cut("ab\xC3") == 2);
+  CHECK(clean_cut("ab\xC3\xA9") == 4);
+  CHECK(clean_cut("a\xF0\x9F\x98") == 1);
+  CHECK(clean_cut("\xF0\x9F\x98\x80") == 4);
+}

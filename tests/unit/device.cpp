@@ -1,0 +1,87 @@
+// The memory account and the reuse of blocks.
+#include "device/device.hpp"
+
+#include <cstring>
+
+#include "support/catch.hpp"
+
+namespace t3d {
+namespace {
+
+TEST_CASE("the account follows what is allocated, by kind and at the peak", "[device]") {
+  const auto device = make_cpu_device();
+  const MemoryAccount& memory = device->memory();
+  const auto kind = [](MemoryKind which) { return static_cast<std::size_t>(which); };
+  {
+    const Tensor weights(*device, DType::f32, 100, 100, MemoryKind::weights);
+    CHECK(memory.live >= 40000);
+    CHECK(memory.live < 41000 + 4096);
+    CHECK(memory.by_kind[kind(MemoryKind::weights)] == memory.live);
+    const index_t before = memory.live;
+    {
+      const Tensor activations(*device, DType::bf16, 1000, 100, MemoryKind::activations);
+      CHECK(memory.live >= before + 200000);
+      CHECK(memory.live == memory.live_peak);
+    }
+    CHECK(memory.live == before);
+    CHECK(memory.live_peak >= before + 200000);
+    CHECK(memory.at_peak[kind(MemoryKind::activations)] >= 200000);
+    CHECK(memory.at_peak[kind(MemoryKind::weights)] == before);
+    CHECK(memory.by_kind[kind(MemoryKind::activations)] == 0);
+  }
+  CHECK(memory.live == 0);
+  CHECK(memory.reserved == memory.reserved_peak);  // kept for the next step
+  device->trim();
+  CHECK(memory.reserved == 0);
+}
+
+TEST_CASE("a freed block serves the next request of its size", "[device]") {
+  const auto device = make_cpu_device();
+  void* const first = device->allocate(100000, MemoryKind::workspace);
+  device->release(first, 100000, MemoryKind::workspace);
+  void* const second = device->allocate(99999, MemoryKind::gradients);
+  CHECK(second == first);
+  CHECK(reinterpret_cast<std::uintptr_t>(second) % 64 == 0);
+  device->release(second, 99999, MemoryKind::gradients);
+  CHECK(device->memory().live == 0);
+}
+
+TEST_CASE("tensors move and can be given back early", "[device]") {
+  const auto device = make_cpu_device();
+  Tensor a(*device, DType::f32, 3, 5, MemoryKind::weights);
+  std::memset(a.view().data, 0, 60);
+  void* const data = a.view().data;
+  Tensor b = std::move(a);
+  CHECK(b.view().data == data);
+  CHECK(b.rows() == 3);
+  CHECK_FALSE(a.allocated());  // NOLINT(bugprone-use-after-move): what is being tested
+  b = Tensor(*device, DType::f64, 1, 1, MemoryKind::weights);
+  CHECK(b.dtype() == DType::f64);
+  b.reset();
+  CHECK(device->memory().live == 0);
+  const Tensor empty(*device, DType::f32, 0, 7, MemoryKind::weights);
+  CHECK(empty.allocated());
+}
+
+TEST_CASE("the dry device counts without memory", "[device]") {
+  const auto device = make_dry_device();
+  const Tensor huge(*device, DType::f32, index_t{1} << 20, index_t{1} << 20, MemoryKind::gathered);
+  CHECK(huge.view().data != nullptr);
+  CHECK(device->memory().live >= index_t{4} << 40);
+  CHECK_FALSE(device->host_addressable());
+}
+
+TEST_CASE("too much is refused with the largest consumer", "[device]") {
+  const auto device = make_cpu_device();
+  const Tensor some(*device, DType::f32, 1000, 1000, MemoryKind::optimizer);
+  try {
+    (void)device->allocate(index_t{1} << 60, MemoryKind::weights);
+    FAIL("an exbibyte was given");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::unavailable);
+    CHECK(std::string(error.what()).find("optimizer") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace t3d

@@ -1,0 +1,110 @@
+#include "io/token_file.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <random>
+
+#include "core/error.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+
+using namespace t3d;
+using t3d::test::ScratchFolder;
+
+namespace {
+
+std::vector<std::int32_t> some_ids(index_t count, index_t vocab) {
+  std::mt19937 random(3);
+  std::vector<std::int32_t> ids;
+  for (index_t n = 0; n < count; ++n)
+    ids.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(vocab)));
+  return ids;
+}
+
+void write(const std::string& path, index_t vocab, const std::vector<std::int32_t>& ids) {
+  TokenFileWriter writer(path,
+                         {vocab, "sentencepiece", std::string("\0model\xff\0", 8), "a.txt", 7, 0});
+  for (std::size_t at = 0; at < ids.size();) {  // in uneven portions
+    const std::size_t now = std::min(ids.size() - at, at / 2 + 1);
+    writer.append(ids.data() + at, static_cast<index_t>(now));
+    at += now;
+  }
+  writer.add_text_bytes(100);
+  writer.finish();
+}
+
+ExitCode code_of_reading(const std::string& path) {
+  try {
+    TokenFileReader(path).verify();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+TEST_CASE("token files give back what was written, by any range") {
+  const ScratchFolder folder("token_file");
+  for (const index_t vocab : {256, 65536, 65537, 200000}) {
+    for (const index_t count : {0, 1, 1000, 1200000}) {
+      const std::string path = folder.path() + "/sub/tokens.h5";
+      const auto ids = some_ids(count, vocab);
+      write(path, vocab, ids);
+      CHECK_FALSE(std::filesystem::exists(path + ".partial"));
+      TokenFileReader reader(path);
+      CHECK(reader.info().tokens == count);
+      CHECK(reader.info().vocab == vocab);
+      CHECK(reader.info().model == std::string("\0model\xff\0", 8));
+      CHECK(reader.info().text_bytes == 107);
+      std::vector<std::int32_t> again(ids.size());
+      reader.read(count / 2, count - count / 2, again.data() + count / 2);
+      reader.read(0, count / 2, again.data());
+      CHECK(again == ids);
+      CHECK(is_hdf5_file(path));
+    }
+  }
+}
+
+TEST_CASE("damage to a token file is seen") {
+  const ScratchFolder folder("token_damage");
+  const std::string path = folder.path() + "/tokens.h5";
+  const auto ids = some_ids(900000, 50000);
+  write(path, 50000, ids);
+  std::ifstream file(path, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  std::mt19937 random(5);
+  int seen = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    std::string bytes = whole;
+    const std::size_t place = random() % bytes.size();
+    bytes[place] = static_cast<char>(bytes[place] ^ (1 << (random() % 8)));
+    std::ofstream(path, std::ios::binary) << bytes;
+    const ExitCode code = code_of_reading(path);
+    seen += code == ExitCode::io;
+    if (code == ExitCode::done) {  // then the flip was in what nobody reads
+      std::vector<std::int32_t> again(ids.size());
+      TokenFileReader(path).read(0, 900000, again.data());
+      CHECK(again == ids);
+    }
+  }
+  CHECK(seen > 50);
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{100}, whole.size() / 2, whole.size() - 1}) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << whole.substr(0, size);
+    CHECK(code_of_reading(path) == ExitCode::io);
+  }
+  CHECK(code_of_reading(folder.path() + "/none.h5") == ExitCode::no_input);
+}
+
+TEST_CASE("ids outside the vocabulary are refused, and no half file stays") {
+  const ScratchFolder folder("token_range");
+  {
+    TokenFileWriter writer(folder.path() + "/t.h5", {10, "bytes", "", "", 0, 0});
+    const std::int32_t id = 10;
+    CHECK_THROWS_WITH(writer.append(&id, 1), Catch::Contains("outside the vocabulary of 10"));
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));
+}

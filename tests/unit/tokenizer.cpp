@@ -1,0 +1,144 @@
+#include "data/tokenizer.hpp"
+
+#include <fstream>
+#include <random>
+
+#include "core/error.hpp"
+#include "data/token_source.hpp"
+#include "data/tokenize.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+
+using namespace t3d;
+using t3d::test::ScratchFolder;
+
+namespace {
+
+const std::vector<std::string> kSyllables{"ka",  "lo",  "mi",  "ter", "sun", "pra", "ve", "on",
+                                          "qui", "sta", "bel", "do",  "ri",  "fen", "gu", "hax"};
+
+std::string some_text(unsigned seed, int lines) {
+  std::mt19937 random(seed);
+  std::string text;
+  for (int line = 0; line < lines; ++line) {
+    for (unsigned word = 0; word < 3 + random() % 9; ++word) {
+      for (unsigned n = 0; n < 1 + random() % 3; ++n)
+        text += kSyllables[random() % kSyllables.size()];
+      text += random() % 12 == 0 ? "  " : " ";
+    }
+    text += random() % 10 == 0 ? ".\n\n" : ",\n";
+  }
+  return text;
+}
+
+/// Texts that tokenizers like to change.
+const std::vector<std::string> kTexts{
+    "",
+    " ",
+    "   ",
+    "\n",
+    "\n\n\n",
+    "\t\ttabs\t",
+    " leading and trailing ",
+    "two  spaces   three",
+    "line one\n  indented\r\nline three\n",
+    "\xC3\xA9t\xC3\xA9 na\xC3\xAFve",
+    "e\xCC\x81 is not \xC3\xA9",
+    "\xEF\xAC\x81 ligature, \xE2\x85\xA3 numeral, \xEF\xBC\xA1 wide",
+    "\xF0\x9F\x98\x80 emoji \xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x92\xBB",
+    "the mark \xE2\x96\x81 itself\xE2\x96\x81\xE2\x96\x81",
+    "<s> </s> <unk> <0x0A> \xE2\x81\x87",
+    "\xC2\xA0no-break\xE2\x80\x8Bzero\xEF\xBB\xBF",
+    "\xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E\xE3\x81\xAE\xE6\x96\x87\xE7\xAB\xA0",
+    "12345 3.14159",
+    std::string("nul\0inside", 10)};
+
+std::string write_text(const ScratchFolder& folder, const std::string& name,
+                       const std::string& text) {
+  const std::string path = folder.path() + "/" + name;
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("bytes tokenize as themselves") {
+  const auto tokenizer = make_byte_tokenizer();
+  CHECK(tokenizer->encode("a\xff\n") == std::vector<std::int32_t>{97, 255, 10});
+  for (const auto& text : kTexts) CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
+  CHECK_THROWS_AS(tokenizer->decode(std::vector<std::int32_t>{256}), Error);
+}
+
+TEST_CASE("SentencePiece gives back every text") {
+  const ScratchFolder folder("sentencepiece");
+  const std::string path = write_text(folder, "corpus.txt", some_text(1, 3000));
+  for (const std::string kind : {"bpe", "unigram"}) {
+    CAPTURE(kind);
+    const auto tokenizer = make_sentencepiece_tokenizer(train_sentencepiece({path}, kind, 500));
+    CHECK(tokenizer->vocab() > 300);
+    CHECK(tokenizer->vocab() <= 500);
+    for (const auto& text : kTexts) {
+      CAPTURE(text);
+      const auto ids = tokenizer->encode(text);
+      CHECK(tokenizer->decode(ids) == text);
+      for (const auto id : ids) CHECK((id > 0 && id < tokenizer->vocab()));  // 0 is "unknown"
+    }
+    const std::string fresh = some_text(2, 200);
+    const auto ids = tokenizer->encode(fresh);
+    CHECK(tokenizer->decode(ids) == fresh);
+    CHECK(ids.size() * 2 < fresh.size());  // it learned something
+    CHECK_THROWS_AS(tokenizer->decode(std::vector<std::int32_t>{100000}), Error);
+  }
+}
+
+TEST_CASE("training says what is wrong") {
+  const ScratchFolder folder("training");
+  const std::string path = write_text(folder, "corpus.txt", some_text(1, 100));
+  CHECK_THROWS_WITH(train_sentencepiece({path}, "bpe", 100), Catch::Contains("cannot train"));
+  CHECK_THROWS_WITH(train_sentencepiece({path}, "words", 500),
+                    Catch::Contains("unknown tokenizer"));
+  CHECK_THROWS_WITH(train_sentencepiece({folder.path() + "/no*"}, "bpe", 500),
+                    Catch::Contains("does not exist"));
+  CHECK_THROWS_AS(make_sentencepiece_tokenizer("no model"), Error);
+  // One line of megabytes is training material too.
+  std::string line = some_text(4, 1000);
+  for (char& letter : line) letter = letter == '\n' ? ' ' : letter;
+  CHECK_NOTHROW(train_sentencepiece({write_text(folder, "line.txt", line)}, "bpe", 400));
+}
+
+TEST_CASE("a corpus becomes token files that carry their tokenizer") {
+  const ScratchFolder folder("tokenize");
+  const std::string text = some_text(7, 30000);  // several pieces
+  write_text(folder, "a.txt", text.substr(0, 100000));
+  write_text(folder, "b.txt", text.substr(100000));
+  for (const std::string kind : {"bytes", "bpe", "unigram"}) {
+    CAPTURE(kind);
+    TokenizeOptions options;
+    options.kind = kind;
+    options.vocab = 600;
+    options.valid_fraction = 0.1;
+    const auto result =
+        tokenize_corpus({folder.path() + "/*.txt"}, folder.path() + "/" + kind, options);
+    CHECK(result.text_bytes == static_cast<index_t>(text.size()));
+    std::string whole;
+    for (const std::string& path : {result.train_path, result.valid_path}) {
+      const auto source = make_token_source({path});
+      std::vector<std::int32_t> ids(static_cast<std::size_t>(source->size()));
+      source->read(0, source->size(), ids.data());
+      whole += load_tokenizer(path)->decode(ids);
+      CHECK(source->vocab() == result.vocab);
+      const double bytes = source->bytes_per_token();
+      CHECK((kind == "bytes" ? bytes == 1.0 : bytes > 2.0));
+    }
+    CHECK(whole == text);
+    const auto valid = static_cast<double>(result.valid_tokens);
+    CHECK(valid / static_cast<double>(result.train_tokens + result.valid_tokens) ==
+          Approx(0.1).margin(0.01));
+    options.model_file = result.train_path;  // the same tokenizer again
+    if (kind != "bytes") {
+      const auto again =
+          tokenize_corpus({folder.path() + "/a.txt"}, folder.path() + "/again", options);
+      CHECK(again.vocab == result.vocab);
+    }
+  }
+}
