@@ -35,7 +35,6 @@ catch2           | test  | catch2                              | catch2
 python           | test  | python3                             | python
 h5py             | test  | python3-h5py                        | py-h5py
 english corpus   | demo  | bible-kjv                           | -
-xz               | demo  | xz-utils                            | xz
 python, to clean | demo  | python3                             | python
 TABLE
 }

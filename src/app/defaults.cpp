@@ -56,9 +56,10 @@ std::string cell(const std::string& text) {
 
 constexpr const char* kReferenceHead = R"(# The input file
 
-<!-- Made by `transformer3d --input-reference > docs/02-input.md`; change src/app/config_schema.cpp. -->
+<!-- Made by `transformer3d --input-reference > docs/02-input.md` from src/app/config_schema.cpp. -->
 
-The input is a [TOML](https://toml.io) file. Only `[run]`, `[model]`, `[data]` and `[batch]` are needed:
+The input is a [TOML](https://toml.io) file. Only `[run]`, `[model]`, `[data]` and `[batch]` are
+needed:
 
 ```toml
 version = 1

@@ -14,9 +14,9 @@ namespace t3d {
 class Lane {
  public:
   enum class Direction { send, receive };
-  /// Large enough to hide latency, small enough to stay in the second-level cache and in the
-  /// single-copy range of shared-memory transports.
-  static constexpr index_t kChunkBytes = index_t{256} << 10;
+  /// Large enough to hide latency, small enough to stay in the second-level cache and below the
+  /// sizes at which shared-memory transports get slow.
+  static constexpr index_t kChunkBytes = index_t{512} << 10;
   static constexpr index_t kNoLimit = std::numeric_limits<index_t>::max();
 
   Lane(Transport& transport, Direction direction, int peer, int tag)

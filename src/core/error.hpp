@@ -32,6 +32,12 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
+/// The same error on every rank: they end in order, and one of them speaks.
+class AgreedError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// throw_error(ExitCode::io, "cannot write {}: {}", path, reason)
 template <class... Args>
 [[noreturn]] void throw_error(ExitCode code, fmt::format_string<Args...> text, Args&&... args) {

@@ -46,7 +46,7 @@ void agree(Communicator& group, const std::optional<Error>& fault) {
   std::int32_t code = fault ? static_cast<std::int32_t>(fault->code()) : 0;
   group.broadcast({&code, DType::i32, 1, 1}, rank).wait_host();
   const std::string text = broadcast_text(group, fault ? fault->what() : "", rank);
-  throw Error(static_cast<ExitCode>(code), text);
+  throw AgreedError(static_cast<ExitCode>(code), text);
 }
 
 std::vector<std::string> all_gather_texts(Communicator& group, const std::string& text) {

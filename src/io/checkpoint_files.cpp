@@ -95,7 +95,12 @@ std::string prepare_folder(const std::string& dir, index_t step) {
     path = fmt::format("{}.{}", plain, attempt);
   remove_checkpoint(path);
   if (fs::exists(path)) throw_error(ExitCode::io, "cannot remove the unfinished {}", path);
-  make_folder(path);
+  try {
+    make_folder(path);
+  } catch (const Error&) {
+    remove_checkpoint(path);  // it may be there, only not durably
+    throw;
+  }
   return path;
 }
 

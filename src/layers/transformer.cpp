@@ -1,5 +1,7 @@
 #include "layers/transformer.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
 
 namespace t3d {
@@ -159,32 +161,40 @@ void Transformer::predict_step(Ledger& ledger, std::span<const index_t> micro_se
     head_->predict(ledger, tokens, true);
   }
   const auto micros = static_cast<index_t>(micro_sequences.size());
-  for (ParamBucket* bucket : buckets_) {
-    // Once a step where the block stays; else per micro-batch: forward, backward, recompute's
-    // forward. Vectors stay through a micro-batch; the tables are used by embedding and head.
-    index_t gathers = 1;
-    if (!context_.keep_weights) {
-      const bool vectors = bucket == &inner_vectors_ || bucket == &hidden_vectors_;
-      const bool table = bucket == &table_;
-      const bool head = bucket == &head_table_;
-      const index_t uses = vectors || head ? 1
-                           : table        ? (shape_.model.tied_embeddings ? 2 : 1)
-                                          : (recompute_ ? 3 : 2);
-      gathers = uses * micros;
-    }
+  for (const ParamBucket* bucket : buckets_) {
     const std::string& axis = bucket->group().axis();
+    const index_t gathers = context_.keep_weights ? 1 : uses(bucket, true) * micros;
     ledger.count(Verb::all_gather, axis, gathers * bucket->gather_bytes());
     ledger.count(Verb::reduce_scatter, axis, bucket->reduce_bytes());
   }
 }
 
-void Transformer::predict_evaluation(Ledger& ledger, index_t sequences, index_t length) const {
-  const Partition tokens = shape_.tokens(sequences, length);
-  const index_t rows = shape_.residual(tokens).box(context_.mesh.shape(), context_.mesh.coord()).rows;
-  embedding_->predict(ledger, tokens, false);
-  for (const auto& block : blocks_) block->predict(ledger, tokens, false);
-  final_norm_->predict(ledger, rows, false);
-  head_->predict(ledger, tokens, false);
+// Vectors stay through a micro-batch; the token table serves the embedding and a tied head; a block's
+// weights serve forward, backward and, recomputed, forward again.
+index_t Transformer::uses(const ParamBucket* bucket, bool training) const {
+  if (bucket == &inner_vectors_ || bucket == &hidden_vectors_ || bucket == &head_table_) return 1;
+  if (bucket == &table_) return shape_.model.tied_embeddings ? 2 : 1;
+  if (!training) return 1;
+  return recompute_ ? 3 : 2;
+}
+
+void Transformer::predict_evaluation(Ledger& ledger, std::span<const index_t> micro_sequences,
+                                     index_t length) const {
+  for (const index_t sequences : micro_sequences) {
+    const Partition tokens = shape_.tokens(sequences, length);
+    const index_t rows =
+        shape_.residual(tokens).box(context_.mesh.shape(), context_.mesh.coord()).rows;
+    embedding_->predict(ledger, tokens, false);
+    for (const auto& block : blocks_) block->predict(ledger, tokens, false);
+    final_norm_->predict(ledger, rows, false);
+    head_->predict(ledger, tokens, false);
+  }
+  const auto micros = static_cast<index_t>(micro_sequences.size());
+  for (const ParamBucket* bucket : buckets_) {
+    const index_t gathers = context_.keep_weights ? std::min<index_t>(1, micros)
+                                                  : uses(bucket, false) * micros;
+    ledger.count(Verb::all_gather, bucket->group().axis(), gathers * bucket->gather_bytes());
+  }
 }
 
 }  // namespace t3d

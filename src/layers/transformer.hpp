@@ -49,11 +49,14 @@ class Transformer {
   [[nodiscard]] const std::vector<ParamBucket*>& buckets() const { return buckets_; }
   [[nodiscard]] const ModelShape& shape() const { return shape_; }
 
-  /// Bytes that this rank sends in a step of these micro-batches (or in one evaluation pass each).
+  /// Bytes that this rank sends in a step of these micro-batches, or in an evaluation of them.
   void predict_step(Ledger& ledger, std::span<const index_t> micro_sequences, index_t length) const;
-  void predict_evaluation(Ledger& ledger, index_t sequences, index_t length) const;
+  void predict_evaluation(Ledger& ledger, std::span<const index_t> micro_sequences,
+                          index_t length) const;
 
  private:
+  /// How often a micro-batch gathers a bucket that is not kept.
+  [[nodiscard]] index_t uses(const ParamBucket* bucket, bool training) const;
   struct Uploaded {
     Tensor ids, targets;
   };

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "train/schedule.hpp"
+#include "train/state_parts.hpp"
 
 namespace t3d {
 namespace {
@@ -13,26 +14,6 @@ double waited(Communicator& world) {
   double sum = 0;
   for (const auto& [axis, seconds] : world.wait_seconds()) sum += seconds;
   return sum;
-}
-
-// A bucket entry's pieces of `data` as a part of global tensor `name`.
-TensorPart part_of(const ParamBucket& bucket, const ParamEntry& entry, const std::string& name,
-                   TensorView data) {
-  TensorPart part;
-  part.name = name;
-  part.dtype = data.dtype;
-  part.vector = entry.vector;
-  part.rows = entry.vector ? 1 : entry.rows;
-  part.cols = entry.vector ? entry.rows : entry.cols;
-  part.data = data.data;
-  for (const BlockBox& piece : bucket.shard_boxes(entry)) {
-    const Box& box = piece.box;
-    // Buckets keep vectors as columns; files keep them as rows.
-    part.boxes.push_back(entry.vector
-                             ? TensorBox{0, box.row0, 1, box.rows, piece.offset}
-                             : TensorBox{box.row0, box.col0, box.rows, box.cols, piece.offset});
-  }
-  return part;
 }
 
 }  // namespace
@@ -56,16 +37,16 @@ Trainer::Trainer(Machine& machine, const Config& config, index_t steps,
   model_.initialise(static_cast<std::uint64_t>(config.run.seed));
 }
 
-// The sequences of this rank's slab out of [position, position + sequences).
-MicroBatch Trainer::read(BatchSource& source, index_t position, index_t sequences) {
-  const PhaseClock::Scope scope(machine_.clock(), "read");
-  const index_t length = config_.model.context;
-  const Partition slabs = model_.shape().tokens(sequences, 1);
-  const index_t i = context_.coord(Axis::i);
-  const auto n = static_cast<std::size_t>(slabs.size(i) * length);
+MicroBatch SlabReader::read(const Context& context, const ModelShape& shape, BatchSource* source,
+                            index_t position, index_t sequences) {
+  const PhaseClock::Scope scope(context.clock, "read");
+  const Partition slabs = shape.tokens(sequences, 1);
+  const index_t i = context.coord(Axis::i);
+  const auto n = static_cast<std::size_t>(slabs.size(i) * shape.model.context);
   ids_.resize(n);
   targets_.resize(n);
-  if (n > 0) source.read(position + slabs.begin(i), slabs.size(i), ids_.data(), targets_.data());
+  if (n > 0 && source != nullptr)
+    source->read(position + slabs.begin(i), slabs.size(i), ids_.data(), targets_.data());
   return {sequences, position, ids_, targets_};
 }
 
@@ -81,7 +62,8 @@ StepReport Trainer::step(int stop_requests) {
   model_.clear_loss();
   index_t position = done_ * config_.batch.sequences + share_.first;
   for (std::size_t micro = 0; micro < share_.micro.size(); ++micro) {
-    const MicroBatch batch = read(*source_, position, share_.micro[micro]);
+    const MicroBatch batch =
+        reader_.read(context_, model_.shape(), source_.get(), position, share_.micro[micro]);
     model_.train(batch, pass, scale, micro + 1 == share_.micro.size());
     position += share_.micro[micro];
   }
@@ -105,11 +87,12 @@ StepReport Trainer::step(int stop_requests) {
   report.mean_own_seconds = sums[3] / static_cast<double>(context_.mesh.shape().ranks());
   report.max_own_seconds = sums[4];
   if (config_.debug.check_finite && !(std::isfinite(report.loss) && std::isfinite(report.grad_norm)))
-    throw_error(ExitCode::internal,
-                "step {}: the loss is {} and the gradient norm {}; weights are as of the step before. "
-                "Try a smaller optimizer.lr, a longer schedule.warmup_steps or precision.compute = "
-                "\"fp32\"",
-                done_ + 1, report.loss, report.grad_norm);
+    throw AgreedError(
+        ExitCode::internal,
+        fmt::format("step {}: the loss is {} and the gradient norm {}; no later checkpoint than that "
+                    "of an earlier step was written. Try a smaller optimizer.lr, a longer "
+                    "schedule.warmup_steps or precision.compute = \"fp32\"",
+                    done_ + 1, report.loss, report.grad_norm));
 
   const double clip = config_.optimizer.clip_norm;
   // The rule of torch.nn.utils.clip_grad_norm_, so that runs compare.
@@ -152,35 +135,34 @@ index_t Trainer::evaluation_share(index_t sequences, index_t replica) const {
 
 double Trainer::evaluate(BatchSource& source, index_t sequences) {
   const PhaseClock::Scope scope(machine_.clock(), "evaluation");
-  const index_t available = source.ledger().samples();
-  const index_t total = sequences > 0 ? std::min(sequences, available) : available;
-  const Partition shares = Partition::even("evaluation", total, config_.mesh.replicas);
-  const index_t d = context_.coord(Axis::d);
-  PassInfo pass;
-  pass.length = config_.model.context;
-  model_.clear_loss();
-  for (index_t at = shares.begin(d); at < shares.end(d);) {
-    const index_t n = std::min(evaluation_micro(config_), shares.end(d) - at);
-    model_.evaluate(read(source, at, n), pass);
-    at += n;
-  }
-  double sum = model_.loss_sum();
-  context_.mesh.world().all_reduce({&sum, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
-  return sum / static_cast<double>(total * pass.length);
+  const double loss = evaluate_model(context_, model_, source, sequences, evaluation_micro(config_),
+                                     config_.mesh.replicas);
+  model_.weights_changed();  // the next step gathers anew, so its bytes do not depend on this
+  return loss;
 }
 
-std::vector<TensorPart> Trainer::parts(bool with_optimizer) {
-  std::vector<TensorPart> result;
-  const std::vector<ParamBucket*>& buckets = model_.buckets();
-  for (ParamBucket* bucket : buckets)
-    for (const ParamEntry& entry : bucket->entries())
-      result.push_back(part_of(*bucket, entry, entry.name, bucket->master()));
-  if (!with_optimizer) return result;
+double evaluate_model(const Context& context, Transformer& model, BatchSource& source,
+                      index_t sequences, index_t micro, index_t replicas) {
+  const Partition shares = Partition::even("evaluation", sequences, replicas);
+  const index_t d = context.coord(Axis::d);
+  PassInfo pass;
+  pass.length = model.shape().model.context;
+  SlabReader reader;
+  model.clear_loss();
+  for (index_t at = shares.begin(d); at < shares.end(d);) {
+    const index_t n = std::min(micro, shares.end(d) - at);
+    model.evaluate(reader.read(context, model.shape(), &source, at, n), pass);
+    at += n;
+  }
+  double sum = model.loss_sum();
+  context.mesh.world().all_reduce({&sum, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
+  return sum / static_cast<double>(sequences * pass.length);
+}
+
+std::vector<TensorPart> Trainer::parts() {
+  std::vector<TensorPart> result = weight_parts(model_.buckets());
   for (const Optimizer::State& state : optimizer_->state())
-    for (std::size_t at = 0; at < buckets.size(); ++at)
-      for (const ParamEntry& entry : buckets[at]->entries())
-        result.push_back(part_of(*buckets[at], entry, "optimizer/" + state.kind + "/" + entry.name,
-                                 state.shards[at]));
+    append_parts(model_.buckets(), state.shards, "optimizer/" + state.kind + "/", result);
   return result;
 }
 
@@ -197,12 +179,11 @@ Ledger Trainer::predicted_step() const {
 
 Ledger Trainer::predicted_evaluation(index_t sequences) const {
   Ledger ledger;
-  index_t left = evaluation_share(sequences, context_.coord(Axis::d));
-  while (left > 0) {
-    const index_t n = std::min(evaluation_micro(config_), left);
-    model_.predict_evaluation(ledger, n, config_.model.context);
-    left -= n;
-  }
+  const index_t share = evaluation_share(sequences, context_.coord(Axis::d));
+  std::vector<index_t> micro;
+  for (index_t at = 0; at < share; at += micro.back())
+    micro.push_back(std::min(evaluation_micro(config_), share - at));
+  model_.predict_evaluation(ledger, micro, config_.model.context);
   ledger.count(Verb::all_reduce, "world",
                size_of(DType::f64) * (context_.mesh.shape().ranks() - 1));
   return ledger;

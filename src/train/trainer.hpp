@@ -15,6 +15,17 @@
 
 namespace t3d {
 
+/// Reads the sequences of this rank's slab out of [position, position + sequences).
+class SlabReader {
+ public:
+  /// `source` may be null: ids are then 0 (dry runs). The spans live until the next call.
+  [[nodiscard]] MicroBatch read(const Context& context, const ModelShape& shape, BatchSource* source,
+                                index_t position, index_t sequences);
+
+ private:
+  std::vector<std::int32_t> ids_, targets_;
+};
+
 class Trainer {
  public:
   /// `source` may be null in a dry run. Weights are initialised from run.seed.
@@ -23,15 +34,14 @@ class Trainer {
 
   /// Step number `done` + 1. `stop_requests`: this rank's wishes, or-ed over all ranks.
   [[nodiscard]] StepReport step(int stop_requests);
-  /// Mean loss over up to `sequences` sequences of `source` from position 0, in the run's
-  /// micro-batches, replicas sharing the work. 0 = all of it.
+  /// evaluate_model in the run's micro-batches.
   [[nodiscard]] double evaluate(BatchSource& source, index_t sequences);
 
   [[nodiscard]] index_t steps_done() const { return done_; }
   void set_steps_done(index_t done) { done_ = done; }
 
-  /// Weights and, where asked, optimizer state as boxes of global tensors.
-  [[nodiscard]] std::vector<TensorPart> parts(bool with_optimizer);
+  /// Weights and optimizer state as boxes of global tensors.
+  [[nodiscard]] std::vector<TensorPart> parts();
   /// After parts() were filled from a checkpoint.
   void weights_changed() { model_.weights_changed(); }
 
@@ -41,7 +51,6 @@ class Trainer {
   [[nodiscard]] Ledger predicted_evaluation(index_t sequences) const;
 
  private:
-  [[nodiscard]] MicroBatch read(BatchSource& source, index_t position, index_t sequences);
   [[nodiscard]] std::vector<double> reduce_report(double sum_squares, int stop_requests);
   [[nodiscard]] index_t evaluation_share(index_t sequences, index_t replica) const;
 
@@ -56,8 +65,13 @@ class Trainer {
   std::unique_ptr<Aggregation> aggregation_;
   index_t done_ = 0;
   double last_own_seconds_ = 0;
-  std::vector<std::int32_t> ids_, targets_;
+  SlabReader reader_;
 };
+
+/// Mean loss of `model` over the first `sequences` samples of `source`, dealt to the replicas in
+/// passes of up to `micro`. Collective over the world.
+[[nodiscard]] double evaluate_model(const Context& context, Transformer& model, BatchSource& source,
+                                    index_t sequences, index_t micro, index_t replicas);
 
 /// Sequences per pass of an evaluation.
 [[nodiscard]] index_t evaluation_micro(const Config& config);

@@ -57,7 +57,7 @@ OpCase attention_forward_case(const AttentionShape& s, DType dtype) {
   const double bound = 4 * kEps32 * (root(s.head_size) + 8);
   op.buffers = {{dtype, rows, (s.heads + 2 * s.kv_heads) * s.head_size},
                 {dtype, rows, s.heads * s.head_size, Role::out, Content::garbage, 1, bound},
-                {DType::f32, rows, s.heads, Role::out, Content::garbage, 1, bound}};
+                {accumulator_of(dtype), rows, s.heads, Role::out, Content::garbage, 1, bound}};
   op.call = [s](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
     ops.attention_forward(queue, args_of(s, b[0].view()), b[1].view(), b[2].view());
   };

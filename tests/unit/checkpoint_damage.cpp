@@ -99,7 +99,7 @@ TEST_CASE("a flipped bit anywhere is seen or harmless") {
   Pair pair;
   std::mt19937 random(1);
   int fell_back = 0;
-  for (int trial = 0; trial < 200; ++trial) {
+  for (std::size_t trial = 0; trial < 200; ++trial) {
     const auto files = pair.files();
     const std::string path = files[trial % files.size()];
     const std::string whole = read_all(path);

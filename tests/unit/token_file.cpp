@@ -71,7 +71,7 @@ TEST_CASE("token files give back what was written, by any range") {
 TEST_CASE("damage to a token file is seen") {
   const ScratchFolder folder("token_damage");
   const std::string path = folder.path() + "/tokens.h5";
-  const auto ids = some_ids(900000, 50000);
+  const auto ids = some_ids(1 << 20, 50000);
   write(path, 50000, ids);
   std::ifstream file(path, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(file), {}};
@@ -86,7 +86,7 @@ TEST_CASE("damage to a token file is seen") {
     seen += code == ExitCode::io;
     if (code == ExitCode::done) {  // then the flip was in what nobody reads
       std::vector<std::int32_t> again(ids.size());
-      TokenFileReader(path).read(0, 900000, again.data());
+      TokenFileReader(path).read(0, 1 << 20, again.data());
       CHECK(again == ids);
     }
   }

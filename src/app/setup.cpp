@@ -1,0 +1,151 @@
+#include "app/setup.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "comm/placement.hpp"
+#include "io/agree.hpp"
+#include "train/state_parts.hpp"
+
+namespace t3d {
+
+void all_or_none(Communicator& world, const std::function<void()>& work) {
+  std::optional<Error> fault;
+  try {
+    work();
+  } catch (const Error& error) {
+    fault = error;
+  } catch (const std::exception& error) {
+    fault = Error(ExitCode::internal, error.what());
+  }
+  agree(world, fault);
+}
+
+Config load_input(Communicator& world, const std::string& path,
+                  const std::vector<std::string>& overrides, int ranks, Origins& origins) {
+  Config config;
+  all_or_none(world, [&] {
+    config = load_config(path, overrides, &origins);
+    check_against_ranks(config, ranks, origins);
+  });
+  return config;
+}
+
+std::shared_ptr<BatchSource> open_corpus(const std::vector<std::string>& files, Config& config,
+                                         bool shuffle) {
+  std::shared_ptr<TokenSource> tokens = make_token_source(files, config.data.format, config.model.vocab);
+  if (config.model.vocab == 0) config.model.vocab = tokens->vocab();
+  if (config.model.vocab == 0)
+    throw_error(ExitCode::config, "model.vocab is not given and {} does not say it", tokens->describe());
+  if (tokens->vocab() > config.model.vocab)
+    throw_error(ExitCode::config, "model.vocab = {} is smaller than that of {}", config.model.vocab,
+                tokens->describe());
+  return std::make_shared<BatchSource>(std::move(tokens), config.model.context,
+                                       static_cast<std::uint64_t>(config.run.seed), shuffle);
+}
+
+MeshShape mesh_shape(const Config& config) {
+  return {config.mesh.replicas, config.mesh.cuboid[0], config.mesh.cuboid[1], config.mesh.cuboid[2],
+          config.mesh.place};
+}
+
+std::string placement_warning(Communicator& world) {
+  const std::vector<int> nodes = node_of_ranks(world);
+  const auto here = std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
+  if (here <= cores_available() || yields_when_idle()) return {};
+  return fmt::format(
+      "{} ranks share {} cores and Open MPI does not yield: set OMPI_MCA_mpi_yield_when_idle=1, or "
+      "start-up and ending become hundreds of times slower",
+      here, cores_available());
+}
+
+double measure_gemm_rate(Machine& machine) {
+  const Context& context = machine.context();
+  if (machine.ops().name() == "reference") return 0;
+  constexpr index_t kSize = 768;
+  constexpr double kSeconds = 0.1;
+  const auto make = [&] {
+    Tensor x = context.make(context.activation, kSize, kSize, MemoryKind::workspace);
+    context.ops.fill(context.queue, x, 0.5);
+    return x;
+  };
+  const Tensor a = make();
+  const Tensor b = make();
+  const Tensor c = make();
+  GemmArgs args;
+  args.a = a;
+  args.b = b;
+  args.c = c;
+  args.transpose_b = true;
+  context.ops.gemm(context.queue, args);
+  context.mesh.world().barrier();
+  const double start = PhaseClock::now();
+  double flops = 0;
+  do {
+    context.ops.gemm(context.queue, args);
+    flops += 2.0 * kSize * kSize * kSize;
+  } while (PhaseClock::now() - start < kSeconds);
+  context.queue.synchronize();
+  double rate = flops / (PhaseClock::now() - start);
+  context.mesh.world().all_reduce({&rate, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
+  return rate;
+}
+
+namespace {
+
+// A run folder holds ckpt/, which holds step-*/.
+std::string checkpoint_folder(const std::string& path) {
+  const std::filesystem::path given(path);
+  if (!std::filesystem::exists(given)) throw_error(ExitCode::no_input, "there is no {}", path);
+  return std::filesystem::is_directory(given / "ckpt") ? (given / "ckpt").string() : path;
+}
+
+std::optional<CheckpointInfo> find(Communicator& world, const std::string& path) {
+  std::string folder;
+  all_or_none(world, [&] { folder = checkpoint_folder(path); });
+  if (std::filesystem::exists(std::filesystem::path(folder) / "MANIFEST.json"))
+    return open_checkpoint(world, folder);
+  return find_checkpoint(world, folder,
+                         [](const std::string& text) { fmt::print(stderr, "transformer3d: {}\n", text); });
+}
+
+}  // namespace
+
+LoadedModel load_model(Communicator& world, const std::string& path,
+                       const std::vector<std::string>& overrides, index_t sequences) {
+  LoadedModel loaded;
+  const std::optional<CheckpointInfo> found = find(world, path);
+  all_or_none(world, [&] {
+    if (!found) throw_error(ExitCode::no_input, "there is no checkpoint in {}", path);
+    loaded.checkpoint = *found;
+    // Any mesh can read: the run's own shape gives way to what this job has, unless asked for.
+    std::vector<std::string> all{"mesh.replicas=1", "mesh.cuboid=auto", "mesh.tokens=[]",
+                                 "mesh.outputs=[]", "mesh.contractions=[]", "mesh.place=[]"};
+    if (sequences > 0) {
+      all.push_back(fmt::format("batch.sequences={}", sequences));
+      all.push_back("batch.micro=0");
+    }
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    const auto input = found->state.texts.find("input");
+    if (input == found->state.texts.end())
+      throw_error(ExitCode::io, "{} holds no input", found->path);
+    loaded.config = parse_config(input->second, found->path + " (input)", all);
+    check_against_ranks(loaded.config, world.size());
+  });
+  loaded.machine = std::make_unique<Machine>(world, loaded.config, mesh_shape(loaded.config));
+  const Context& context = loaded.machine->context();
+  all_or_none(world, [&] {
+    loaded.model = std::make_unique<Transformer>(
+        context,
+        ModelShape(loaded.config.model, loaded.config.mesh, context.mesh.shape(),
+                   largest_micro(loaded.config)),
+        false);
+  });
+  std::vector<TensorPart> parts = weight_parts(loaded.model->buckets());
+  load_checkpoint(world, found->path, parts);
+  loaded.model->weights_changed();
+  return loaded;
+}
+
+}  // namespace t3d

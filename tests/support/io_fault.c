@@ -1,0 +1,120 @@
+// LD_PRELOAD library: lets the n-th file operation under a path prefix go wrong.
+//
+//   IO_FAULT_PREFIX   folder (absolute); other files are left alone
+//   IO_FAULT_AT       number of the operation, from 1; 0 only counts
+//   IO_FAULT_MODE     fail         that operation fails (EIO)
+//                     full         from then on nothing can be written (ENOSPC)
+//                     short        a write stores half of its bytes and says so
+//                     kill_before, kill_half, kill_after    the process dies there
+//   IO_FAULT_COUNT    file that receives the number of operations at the end
+//
+// Operations: write, pwrite, ftruncate, fsync, fdatasync, rename, close.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static long calls = 0;
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+static int path_counts(const char* path) {
+  const char* prefix = getenv("IO_FAULT_PREFIX");
+  return prefix != NULL && strncmp(path, prefix, strlen(prefix)) == 0;
+}
+
+static int fd_counts(int fd) {
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length < 0) return 0;
+  path[length] = '\0';
+  return path_counts(path);
+}
+
+enum fate { NORMAL, FAIL, FULL, SHORT, KILL_HALF, KILL_AFTER };
+
+/// What happens to an operation that counts; does not return where the process dies before it.
+static enum fate next_fate(void) {
+  const long now = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
+  const char* at = getenv("IO_FAULT_AT");
+  const char* mode = getenv("IO_FAULT_MODE");
+  const long wanted = at == NULL ? 0 : atol(at);
+  if (wanted == 0 || mode == NULL) return NORMAL;
+  if (strcmp(mode, "full") == 0) return now >= wanted ? FULL : NORMAL;
+  if (now != wanted) return NORMAL;
+  if (strcmp(mode, "kill_before") == 0) raise(SIGKILL);
+  if (strcmp(mode, "kill_half") == 0) return KILL_HALF;
+  if (strcmp(mode, "kill_after") == 0) return KILL_AFTER;
+  return strcmp(mode, "short") == 0 ? SHORT : FAIL;
+}
+
+static ssize_t refuse(int reason) {
+  errno = reason;
+  return -1;
+}
+
+/// For operations without halves.
+#define GUARD(counts, call)                                    \
+  if (!(counts)) return call;                                  \
+  const enum fate fate = next_fate();                          \
+  if (fate == FAIL) return (int)refuse(EIO);                   \
+  const int status = call;                                     \
+  if (fate == KILL_HALF || fate == KILL_AFTER) raise(SIGKILL); \
+  return status
+
+#define GUARD_WRITE(fd, size, call_with)                              \
+  if (!fd_counts(fd)) return call_with(size);                         \
+  const enum fate fate = next_fate();                                 \
+  if (fate == FAIL) return refuse(EIO);                               \
+  if (fate == FULL) return refuse(ENOSPC);                            \
+  const int half = fate == SHORT || fate == KILL_HALF;                \
+  const ssize_t done = call_with(half && size > 1 ? size / 2 : size); \
+  if (fate == KILL_HALF || fate == KILL_AFTER) raise(SIGKILL);        \
+  return done
+
+ssize_t write(int fd, const void* data, size_t size) {
+#define WRITE(n) REAL(write)(fd, data, n)
+  GUARD_WRITE(fd, size, WRITE);
+}
+
+ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
+#define PWRITE(n) REAL(pwrite)(fd, data, n, offset)
+  GUARD_WRITE(fd, size, PWRITE);
+}
+
+ssize_t pwrite64(int fd, const void* data, size_t size, off64_t offset) {
+#define PWRITE64(n) REAL(pwrite64)(fd, data, n, offset)
+  GUARD_WRITE(fd, size, PWRITE64);
+}
+
+int ftruncate(int fd, off_t size) { GUARD(fd_counts(fd), REAL(ftruncate)(fd, size)); }
+
+int ftruncate64(int fd, off64_t size) { GUARD(fd_counts(fd), REAL(ftruncate64)(fd, size)); }
+
+int fsync(int fd) { GUARD(fd_counts(fd), REAL(fsync)(fd)); }
+
+int fdatasync(int fd) { GUARD(fd_counts(fd), REAL(fdatasync)(fd)); }
+
+int rename(const char* from, const char* to) { GUARD(path_counts(to), REAL(rename)(from, to)); }
+
+int close(int fd) {
+  if (!fd_counts(fd)) return REAL(close)(fd);
+  const enum fate fate = next_fate();
+  const int status = REAL(close)(fd);  // Linux frees the number even when close fails
+  if (fate == KILL_HALF || fate == KILL_AFTER) raise(SIGKILL);
+  return fate == FAIL ? (int)refuse(EIO) : status;
+}
+
+__attribute__((destructor)) static void report(void) {
+  const char* path = getenv("IO_FAULT_COUNT");
+  FILE* file = path == NULL ? NULL : fopen(path, "w");
+  if (file == NULL) return;
+  fprintf(file, "%ld\n", calls);
+  fclose(file);
+}

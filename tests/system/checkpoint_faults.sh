@@ -1,0 +1,45 @@
+# Every file operation of a save goes wrong once, in six ways. Afterwards the newest checkpoint that
+# loads must be whole, saving must have told the truth, and the next save must work.
+set -u
+tools=$(dirname "$T3D_BIN")/tests
+tool=$tools/t3d_checkpoint_tool
+shim=$tools/libt3d_io_fault.so
+[ -x "$tool" ] && [ -e "$shim" ] || { echo "no $tool"; exit 1; }
+export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
+here=$PWD
+"$tool" save "$here/base" 1 3 2 || exit 1
+
+# run AT MODE: a save of step 2 beside step 1, with a fault
+run() {
+  rm -rf "$here/work" && cp -r "$here/base" "$here/work"
+  IO_FAULT_PREFIX=$here/work IO_FAULT_AT=$1 IO_FAULT_MODE=$2 IO_FAULT_COUNT=$here/count \
+    LD_PRELOAD=$shim "$tool" save "$here/work" 2 5 2 2> "$here/error"
+}
+
+fail() { echo "FAILED: operation $at, $mode: $*"; cat "$here/error"; ls "$here/work"; exit 1; }
+
+at=0 mode=none
+run 0 none || fail "a save without fault"
+count=$(cat "$here/count")
+[ "$count" -gt 20 ] || fail "only $count operations: is the shim in use?"
+echo "$count operations"
+
+for mode in fail full short kill_before kill_half kill_after; do
+  refused=0 saved=0 killed=0
+  for at in $(seq 1 "$count"); do
+    run "$at" "$mode" 2> /dev/null
+    status=$?
+    step=$("$tool" load "$here/work" 9 3 2>> "$here/error") || fail "wrong numbers or no checkpoint"
+    case $status in
+      0) saved=$((saved + 1)); [ "$step" = 2 ] || fail "said it was saved, but $step is loaded" ;;
+      74) refused=$((refused + 1))
+        [ "$step" = 1 ] || fail "said it failed, but $step is loaded"
+        [ ! -e "$here/work/step-00000002" ] || fail "left an unfinished folder" ;;
+      137) killed=$((killed + 1)); [ "$step" = 1 ] || [ "$step" = 2 ] || fail "$step is loaded" ;;
+      *) fail "status $status" ;;
+    esac
+    "$tool" save "$here/work" 3 4 2 2>> "$here/error" || fail "the next save"
+    [ "$("$tool" load "$here/work" 9 3 2>> "$here/error")" = 3 ] || fail "the next save is not loaded"
+  done
+  echo "$mode: $saved saved, $refused refused, $killed killed"
+done
