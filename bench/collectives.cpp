@@ -1,6 +1,6 @@
-// Speed of the collectives in the manner of nccl-tests: time per call, bytes a rank handles per second
-// (algbw) and what that means for the busiest link (busbw), and how much of a call disappears behind
-// arithmetic that polls.
+// Speed of the collectives in the manner of nccl-tests: time per call, bytes a rank handles per
+// second (algbw) and what that means for the busiest link (busbw), and how much of a call
+// disappears behind arithmetic that polls.
 //
 //   mpirun -n 4 t3d_bench_collectives [largest MiB per rank = 8]
 //   T3D_LOCAL_RANKS=4 t3d_bench_collectives           the same among threads
@@ -111,8 +111,9 @@ void bench(Communicator& world, index_t bytes, double slice_seconds) {
 
 void bench_all(Communicator& world, index_t largest) {
   if (world.rank() == 0)
-    fmt::print("# {} ranks, {} cores, float32\n{:>14} {:>12} {:>12} {:>8} {:>8} {:>9}\n", world.size(),
-               cores_available(), "verb", "bytes", "time us", "algbw", "busbw", "overlap %");
+    fmt::print("# {} ranks, {} cores, float32\n{:>14} {:>12} {:>12} {:>8} {:>8} {:>9}\n",
+               world.size(), cores_available(), "verb", "bytes", "time us", "algbw", "busbw",
+               "overlap %");
   const double slice_seconds = best_time(world, 41, [] { work_for(10, nullptr); }) / 10;
   for (index_t bytes = 64; bytes < largest; bytes *= 16) bench(world, bytes, slice_seconds);
   bench(world, largest, slice_seconds);

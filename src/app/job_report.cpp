@@ -11,7 +11,7 @@
 namespace t3d {
 namespace {
 
-constexpr std::array<const char*, 7> kAxes{"i", "j", "k", "ij", "ik", "d", "world"};
+constexpr std::array<const char*, 8> kAxes{"i", "j", "k", "ij", "ik", "jk", "d", "world"};
 constexpr index_t kWarmUpSteps = 2;  // not in the averages
 
 RunLog open_log(Communicator& world, const Config& config, index_t start_step, bool quiet) {

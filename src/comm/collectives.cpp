@@ -79,7 +79,8 @@ OperationPtr make_all_gather(const Party& party, ConstTensorView part, TensorVie
       lanes.send_to(party.members[static_cast<std::size_t>(to)])
           .add(sendable(part.data), bytes(party.rank));
     if (bytes(from) > 0)
-      lanes.receive_from(party.members[static_cast<std::size_t>(from)]).add(place(from), bytes(from));
+      lanes.receive_from(party.members[static_cast<std::size_t>(from)])
+          .add(place(from), bytes(from));
   }
   return operation;
 }
@@ -127,8 +128,8 @@ OperationPtr make_exchange(const Party& party, std::span<const Exchange> message
       }
     }
   }
-  T3D_CHECK(to_self.size() == from_self.size(), "{} messages to oneself, {} received", to_self.size(),
-            from_self.size());
+  T3D_CHECK(to_self.size() == from_self.size(), "{} messages to oneself, {} received",
+            to_self.size(), from_self.size());
   for (std::size_t at = 0; at < to_self.size(); ++at) {
     const index_t bytes = to_self[at].bytes();
     T3D_CHECK(bytes == from_self[at].bytes(), "{} bytes to oneself, {} received", bytes,

@@ -21,11 +21,12 @@ struct Party {
 using OperationPtr = std::unique_ptr<Operation>;
 
 /// Own part to each of the others; theirs straight into place.
-[[nodiscard]] OperationPtr make_all_gather(const Party& party, ConstTensorView part, TensorView whole,
-                                           std::span<const index_t> counts);
+[[nodiscard]] OperationPtr make_all_gather(const Party& party, ConstTensorView part,
+                                           TensorView whole, std::span<const index_t> counts);
 /// Everybody's piece to its owner, which reduces in rank order, chunk by chunk.
-[[nodiscard]] OperationPtr make_reduce_scatter(const Party& party, ReduceOp op, ConstTensorView whole,
-                                               TensorView part, std::span<const index_t> counts);
+[[nodiscard]] OperationPtr make_reduce_scatter(const Party& party, ReduceOp op,
+                                               ConstTensorView whole, TensorView part,
+                                               std::span<const index_t> counts);
 /// Up to kSmallAllReduce elements everything to everybody, else the two above one after another;
 /// the second under `second_tag`.
 [[nodiscard]] OperationPtr make_all_reduce(const Party& party, int second_tag, TensorView x,

@@ -35,7 +35,8 @@ class DryCommunicator final : public Communicator {
   [[nodiscard]] int size() const override { return size_; }
   [[nodiscard]] const std::string& axis() const override { return axis_; }
 
-  Work all_gather(ConstTensorView part, TensorView whole, std::span<const index_t> counts) override {
+  Work all_gather(ConstTensorView part, TensorView whole,
+                  std::span<const index_t> counts) override {
     check_parts(*this, part, whole, counts);
     return counted(Verb::all_gather, all_gather_bytes(counts, rank_, whole.dtype));
   }
@@ -59,7 +60,8 @@ class DryCommunicator final : public Communicator {
     return counted(Verb::exchange, bytes);
   }
   void barrier() override { counted(Verb::barrier, 0).wait_host(); }
-  std::unique_ptr<Communicator> subgroup(const std::vector<int>& members, std::string axis) override {
+  std::unique_ptr<Communicator> subgroup(const std::vector<int>& members,
+                                         std::string axis) override {
     const int position = position_in(*this, members);
     return std::make_unique<DryCommunicator>(books_, position, static_cast<int>(members.size()),
                                              std::move(axis));

@@ -24,7 +24,10 @@ class Engine::InFlight final : public Work::Impl {
  public:
   InFlight(std::shared_ptr<Engine> engine, std::unique_ptr<Operation> operation, Verb verb,
            const std::string& axis, index_t number)
-      : engine_(std::move(engine)), operation_(std::move(operation)), verb_(verb), axis_(axis),
+      : engine_(std::move(engine)),
+        operation_(std::move(operation)),
+        verb_(verb),
+        axis_(axis),
         number_(number) {
     engine_->in_flight_.push_back(this);
   }
@@ -77,7 +80,8 @@ Work Engine::start(std::unique_ptr<Operation> operation, Verb verb, const std::s
     trace_.finish(number);
     return Work();
   }
-  return Work(std::make_unique<InFlight>(shared_from_this(), std::move(operation), verb, axis, number));
+  return Work(
+      std::make_unique<InFlight>(shared_from_this(), std::move(operation), verb, axis, number));
 }
 
 void Engine::progress() noexcept {
@@ -122,7 +126,8 @@ void Engine::give_up(const InFlight& work, double seconds) {
   std::set<int> peers;
   work.operation().missing(peers);
   failure_ = fmt::format(
-      "rank {} has waited {:.1f} s for {} on axis {} (operation #{}, {} bytes to send); missing: world "
+      "rank {} has waited {:.1f} s for {} on axis {} (operation #{}, {} bytes to send); missing: "
+      "world "
       "rank{} {}. Last operations of this rank:\n{}",
       transport_->rank(), seconds, name_of(work.verb()), work.axis(), work.number(),
       work.operation().bytes_sent(), peers.size() == 1 ? "" : "s", fmt::join(peers, ", "),

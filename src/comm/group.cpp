@@ -23,7 +23,8 @@ void check_parts(const Communicator& group, ConstTensorView part, ConstTensorVie
   const index_t own = counts[static_cast<std::size_t>(group.rank())];
   T3D_CHECK(std::all_of(counts.begin(), counts.end(), [](index_t count) { return count >= 0; }),
             "a negative count");
-  T3D_CHECK(whole.count() == total, "the whole has {} elements, the parts {}", whole.count(), total);
+  T3D_CHECK(whole.count() == total, "the whole has {} elements, the parts {}", whole.count(),
+            total);
   T3D_CHECK(part.count() == own, "the part has {} elements, its count is {}", part.count(), own);
   T3D_CHECK(part.contiguous() && whole.contiguous(), "collectives need contiguous memory");
 }
@@ -32,7 +33,8 @@ int position_in(const Communicator& group, const std::vector<int>& members) {
   const auto own = std::find(members.begin(), members.end(), group.rank());
   T3D_CHECK(own != members.end(), "rank {} is not in the subgroup that it makes", group.rank());
   for (const int member : members)
-    T3D_CHECK(member >= 0 && member < group.size(), "member {} of a group of {}", member, group.size());
+    T3D_CHECK(member >= 0 && member < group.size(), "member {} of a group of {}", member,
+              group.size());
   return static_cast<int>(own - members.begin());
 }
 
@@ -42,12 +44,16 @@ std::unique_ptr<Communicator> GroupCommunicator::make_world(std::unique_ptr<Tran
   const int rank = transport->rank();
   auto engine = std::make_shared<Engine>(std::move(transport));
   engine->contexts().set(0);
-  return std::make_unique<GroupCommunicator>(std::move(engine), std::move(members), rank, "world", 0);
+  return std::make_unique<GroupCommunicator>(std::move(engine), std::move(members), rank, "world",
+                                             0);
 }
 
 GroupCommunicator::GroupCommunicator(std::shared_ptr<Engine> engine, std::vector<int> members,
                                      int rank, std::string axis, int context)
-    : engine_(std::move(engine)), members_(std::move(members)), rank_(rank), axis_(std::move(axis)),
+    : engine_(std::move(engine)),
+      members_(std::move(members)),
+      rank_(rank),
+      axis_(std::move(axis)),
       context_(context) {}
 
 GroupCommunicator::~GroupCommunicator() {
@@ -64,7 +70,8 @@ int GroupCommunicator::next_tag() {
 Work GroupCommunicator::all_gather(ConstTensorView part, TensorView whole,
                                    std::span<const index_t> counts) {
   check_parts(*this, part, whole, counts);
-  T3D_CHECK(part.dtype == whole.dtype, "{} gathered into {}", name_of(part.dtype), name_of(whole.dtype));
+  T3D_CHECK(part.dtype == whole.dtype, "{} gathered into {}", name_of(part.dtype),
+            name_of(whole.dtype));
   return engine_->start(make_all_gather(party(next_tag()), part, whole, counts), Verb::all_gather,
                         axis_);
 }
@@ -92,7 +99,8 @@ Work GroupCommunicator::broadcast(TensorView x, int root) {
 
 Work GroupCommunicator::exchange(std::vector<Exchange> messages) {
   for (const Exchange& message : messages) {
-    T3D_CHECK(message.peer >= 0 && message.peer < size(), "peer {} of {} ranks", message.peer, size());
+    T3D_CHECK(message.peer >= 0 && message.peer < size(), "peer {} of {} ranks", message.peer,
+              size());
     T3D_CHECK(message.send.contiguous() && message.receive.contiguous(),
               "exchange needs contiguous memory");
   }
@@ -113,14 +121,17 @@ int GroupCommunicator::agree_on_context(const std::vector<int>& members) {
   // Between the members only, in the new order, under this group's next tag: the lists of different
   // ranks are disjoint, so nobody else can take these messages.
   std::vector<int> world_ranks;
-  for (const int member : members) world_ranks.push_back(members_[static_cast<std::size_t>(member)]);
+  for (const int member : members)
+    world_ranks.push_back(members_[static_cast<std::size_t>(member)]);
   const Party agreement{*engine_, world_ranks, position_in(*this, members), next_tag()};
-  engine_->start(make_all_reduce(agreement, 0, {used.data(), DType::i32, 1, kWords}, ReduceOp::bit_or),
-                 Verb::all_reduce, "subgroup of " + axis_, false)
+  engine_
+      ->start(make_all_reduce(agreement, 0, {used.data(), DType::i32, 1, kWords}, ReduceOp::bit_or),
+              Verb::all_reduce, "subgroup of " + axis_, false)
       .wait_host();
 
   for (std::size_t at = 0; at < Engine::kContexts; ++at)
-    if ((static_cast<std::uint32_t>(used[at / 32]) >> (at % 32) & 1U) == 0) return static_cast<int>(at);
+    if ((static_cast<std::uint32_t>(used[at / 32]) >> (at % 32) & 1U) == 0)
+      return static_cast<int>(at);
   throw_error(ExitCode::internal, "more than {} groups at once", Engine::kContexts);
 }
 
@@ -135,7 +146,8 @@ std::unique_ptr<Communicator> GroupCommunicator::subgroup(const std::vector<int>
     next_tag();
   }
   std::vector<int> world_ranks;
-  for (const int member : members) world_ranks.push_back(members_[static_cast<std::size_t>(member)]);
+  for (const int member : members)
+    world_ranks.push_back(members_[static_cast<std::size_t>(member)]);
   return std::make_unique<GroupCommunicator>(engine_, std::move(world_ranks), position,
                                              std::move(axis), context);
 }

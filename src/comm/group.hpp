@@ -1,5 +1,5 @@
-// GroupCommunicator: the communicator of every back end that has a Transport. Checks the call, makes
-// the state machine, and hands it to the rank's engine.
+// GroupCommunicator: the communicator of every back end that has a Transport. Checks the call,
+// makes the state machine, and hands it to the rank's engine.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,6 +1,6 @@
-// Lanes: the messages of one operation, one lane per (peer, direction). A lane is an ordered list of
-// pieces of at most a chunk, of which a few are in flight at a time: what has arrived can be worked
-// on while the rest is under way, and no peer's slowness holds up the others.
+// Lanes: the messages of one operation, one lane per (peer, direction). A lane is an ordered list
+// of pieces of at most a chunk, of which a few are in flight at a time: what has arrived can be
+// worked on while the rest is under way, and no peer's slowness holds up the others.
 #pragma once
 #include <array>
 #include <limits>

@@ -85,6 +85,7 @@ Mesh::Mesh(Communicator& world, MeshShape shape) : shape_(std::move(shape)), wor
   axes_[3] = make({Axis::d}, "d");
   plane_ij_ = make({Axis::i, Axis::j}, "ij");
   plane_ik_ = make({Axis::i, Axis::k}, "ik");
+  plane_jk_ = make({Axis::j, Axis::k}, "jk");
   cuboid_ = make({Axis::i, Axis::j, Axis::k}, "cuboid");
 }
 

@@ -63,6 +63,8 @@ class Mesh {
   [[nodiscard]] Communicator& plane_ij() const { return *plane_ij_; }
   /// Group over i (slower) and k (faster) with j and d fixed: holders of one slice of heads or ffn.
   [[nodiscard]] Communicator& plane_ik() const { return *plane_ik_; }
+  /// Group over j (slower) and k (faster): the slab, holders of one set of rows.
+  [[nodiscard]] Communicator& plane_jk() const { return *plane_jk_; }
   [[nodiscard]] Communicator& cuboid() const { return *cuboid_; }
 
  private:
@@ -70,7 +72,7 @@ class Mesh {
   Coord coord_;
   Communicator* world_ = nullptr;
   std::array<std::unique_ptr<Communicator>, 4> axes_;
-  std::unique_ptr<Communicator> plane_ij_, plane_ik_, cuboid_;
+  std::unique_ptr<Communicator> plane_ij_, plane_ik_, plane_jk_, cuboid_;
 };
 
 }  // namespace t3d

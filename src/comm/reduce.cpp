@@ -55,7 +55,8 @@ void reduce_numbers(Op op, DType type, std::span<const void* const> sources, voi
   switch (type) {
     case DType::f64: return reduce_as<double, double, double>(op, sources, to, count);
     case DType::f32: return reduce_as<float, float, float>(op, sources, to, count);
-    case DType::i32: return reduce_as<std::int32_t, std::int32_t, std::int32_t>(op, sources, to, count);
+    case DType::i32:
+      return reduce_as<std::int32_t, std::int32_t, std::int32_t>(op, sources, to, count);
     case DType::bf16: return reduce_as<bf16, float, bf16>(op, sources, to, count);
   }
 }
@@ -65,10 +66,11 @@ void reduce_numbers(Op op, DType type, std::span<const void* const> sources, voi
 void check_reducible(ReduceOp op, DType type, DType to_type) {
   const bool widens = type == DType::bf16 && to_type == DType::f32;
   const bool narrows = type == DType::f32 && to_type == DType::bf16;
-  T3D_CHECK(to_type == type || widens || narrows,
-            "a reduction of {} into {}", name_of(type), name_of(to_type));
-  T3D_CHECK(op == ReduceOp::sum || (op == ReduceOp::max && type != DType::bf16) || type == DType::i32,
-            "this reduction is not defined for {}", name_of(type));
+  T3D_CHECK(to_type == type || widens || narrows, "a reduction of {} into {}", name_of(type),
+            name_of(to_type));
+  T3D_CHECK(
+      op == ReduceOp::sum || (op == ReduceOp::max && type != DType::bf16) || type == DType::i32,
+      "this reduction is not defined for {}", name_of(type));
 }
 
 void reduce(ReduceOp op, DType type, std::span<const void* const> sources, DType to_type, void* to,

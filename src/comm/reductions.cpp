@@ -31,11 +31,17 @@ class ReduceScatter final : public Operation {
  public:
   ReduceScatter(const Party& party, ReduceOp op, ConstTensorView whole, TensorView part,
                 std::span<const index_t> counts)
-      : op_(op), type_(whole.dtype), part_(part), rank_(party.rank), ranks_(party.size()),
+      : op_(op),
+        type_(whole.dtype),
+        part_(part),
+        rank_(party.rank),
+        ranks_(party.size()),
         count_(counts[static_cast<std::size_t>(party.rank)]),
-        chunk_(reduction_chunk(ranks_) / size_of(type_)), chunks_((count_ + chunk_ - 1) / chunk_),
+        chunk_(reduction_chunk(ranks_) / size_of(type_)),
+        chunks_((count_ + chunk_ - 1) / chunk_),
         lanes_(party.engine.transport(), party.tag),
-        scratch_(party.engine.scratch(), kSlots * (ranks_ - 1) * std::min(chunk_, count_) * size_of(type_)) {
+        scratch_(party.engine.scratch(),
+                 kSlots * (ranks_ - 1) * std::min(chunk_, count_) * size_of(type_)) {
     std::vector<index_t> offsets(counts.size() + 1, 0);
     std::partial_sum(counts.begin(), counts.end(), offsets.begin() + 1);
     own_ = at_byte(whole.data, offsets[static_cast<std::size_t>(rank_)] * size_of(type_));
@@ -91,7 +97,8 @@ class ReduceScatter final : public Operation {
     const index_t begin = reduced_ * chunk_;
     sources_.clear();
     for (int from = 0; from < ranks_; ++from)
-      sources_.push_back(from == rank_ ? at_byte(own_, begin * size_of(type_)) : slot(reduced_, from));
+      sources_.push_back(from == rank_ ? at_byte(own_, begin * size_of(type_))
+                                       : slot(reduced_, from));
     void* to = static_cast<std::byte*>(part_.data) + begin * size_of(part_.dtype);
     reduce(op_, type_, sources_, part_.dtype, to, elements_of(reduced_));
     ++reduced_;
@@ -115,7 +122,9 @@ class ReduceScatter final : public Operation {
 class SmallAllReduce final : public Operation {
  public:
   SmallAllReduce(const Party& party, TensorView x, ReduceOp op)
-      : x_(x), op_(op), lanes_(party.engine.transport(), party.tag),
+      : x_(x),
+        op_(op),
+        lanes_(party.engine.transport(), party.tag),
         scratch_(party.engine.scratch(), (party.size() - 1) * x.bytes()) {
     std::byte* place = scratch_.data();
     for (int from = 0; from < party.size(); ++from) {

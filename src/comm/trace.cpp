@@ -22,8 +22,8 @@ std::string Trace::text() const {
   std::string text;
   for (index_t number = std::max<index_t>(0, next_ - kRing); number < next_; ++number) {
     const Entry& entry = ring_[static_cast<std::size_t>(number % kRing)];
-    text += fmt::format("  #{} {} on {}, {} bytes sent, {}\n", number, name_of(entry.verb), entry.axis,
-                        entry.bytes, entry.finished ? "finished" : "IN FLIGHT");
+    text += fmt::format("  #{} {} on {}, {} bytes sent, {}\n", number, name_of(entry.verb),
+                        entry.axis, entry.bytes, entry.finished ? "finished" : "IN FLIGHT");
   }
   return text;
 }

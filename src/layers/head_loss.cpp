@@ -1,7 +1,6 @@
 #include "layers/head_loss.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "comm/cost.hpp"
 #include "core/error.hpp"
@@ -12,84 +11,161 @@ namespace {
 // Large enough for efficient matmuls and few messages, small beside the activations of a block.
 constexpr index_t kChunkBytes = index_t{128} << 20;
 
-std::vector<index_t> times(std::vector<index_t> counts, index_t factor) {
-  for (index_t& count : counts) count *= factor;
-  return counts;
-}
-
 }  // namespace
 
 HeadLoss::HeadLoss(const Context& context, const ModelShape& shape, ParamBucket& table, int entry)
-    : context_(context), shape_(shape), table_(table), entry_(entry) {}
+    : context_(context), shape_(shape), table_(table), entry_(entry) {
+  const index_t r = context.extent(Axis::k);
+  for (index_t j = 0; j < context.extent(Axis::j); ++j) {
+    const Partition slice = Partition::even("vocab", shape.vocab.size(j), r);
+    for (index_t k = 0; k < r; ++k) vocab_counts_.push_back(slice.size(k));
+    if (j == context.coord(Axis::j)) slice_ = slice;
+  }
+  first_ = shape.vocab.begin(context.coord(Axis::j)) + slice_.begin(context.coord(Axis::k));
+}
 
 // Equal on all ranks of a slab, so by the widest vocabulary slice.
-std::vector<HeadLoss::Chunk> HeadLoss::chunks(index_t rows) const {
-  const index_t row_bytes =
-      std::max<index_t>(1, shape_.vocab.largest() * size_of(context_.reduce_dtype()));
-  const index_t n = std::max<index_t>(1, (rows * row_bytes + kChunkBytes - 1) / kChunkBytes);
-  const Partition split = Partition::even("chunk", rows, n);
-  std::vector<Chunk> result;
-  for (index_t part = 0; part < n; ++part)
-    if (split.size(part) > 0)
-      result.push_back({split.begin(part), split.size(part),
-                        Partition::even("rows", split.size(part), context_.extent(Axis::k))});
-  return result;
+Partition HeadLoss::chunks(index_t rows) const {
+  const index_t widest = *std::max_element(vocab_counts_.begin(), vocab_counts_.end());
+  const index_t bytes = rows * widest * size_of(context_.activation);
+  return Partition::even("chunk", rows, std::max<index_t>(1, (bytes + kChunkBytes - 1) / kChunkBytes));
 }
 
-std::vector<index_t> HeadLoss::hidden_counts(const Partition& tokens) const {
-  const Partition rows = shape_.residual(tokens).rows.sub_split(context_.coord(Axis::i),
-                                                                context_.extent(Axis::j));
-  return times(rows.sizes(), shape_.hidden.size(context_.coord(Axis::k)));
+// Elements of this slab's [rows x H_k] at rest on each member of j.
+std::vector<index_t> HeadLoss::row_counts(const Partition& tokens) const {
+  std::vector<index_t> counts = shape_.residual(tokens)
+                                    .rows.sub_split(context_.coord(Axis::i), context_.extent(Axis::j))
+                                    .sizes();
+  for (index_t& count : counts) count *= shape_.hidden.size(context_.coord(Axis::k));
+  return counts;
 }
 
+// Elements of the column panels [rows x H_k], one per member of k.
+std::vector<index_t> HeadLoss::panel_counts(index_t rows) const {
+  std::vector<index_t> counts = shape_.hidden.sizes();
+  for (index_t& count : counts) count *= rows;
+  return counts;
+}
+
+// The slab's rows whole: [rows x H].
 Tensor HeadLoss::gather_hidden(const DistTensor& h) {
   const Partition& tokens = h.layout.rows.partition;
-  Tensor whole = context_.make(context_.activation, tokens.size(context_.coord(Axis::i)),
-                               h.local.cols(), MemoryKind::gathered);
+  const index_t rows = tokens.size(context_.coord(Axis::i));
+  Tensor panel = context_.make(context_.activation, rows, h.local.cols(), MemoryKind::gathered);
   context_.mesh.along(Axis::j)
-      .all_gather(h.local, whole.view().flat(), hidden_counts(tokens))
+      .all_gather(h.local, panel.view().flat(), row_counts(tokens))
       .wait(context_.queue);
+  if (context_.extent(Axis::k) == 1) return panel;
+  Tensor panels = context_.make(context_.activation, 1, rows * shape_.hidden.length(), MemoryKind::gathered);
+  context_.mesh.along(Axis::k)
+      .all_gather(panel.view().flat(), panels, panel_counts(rows))
+      .wait(context_.queue);
+  Tensor whole = context_.make(context_.activation, rows, shape_.hidden.length(), MemoryKind::gathered);
+  for (index_t k = 0; k < context_.extent(Axis::k); ++k) {
+    const index_t first = shape_.hidden.begin(k);
+    const index_t columns = shape_.hidden.size(k);
+    const TensorView from = panels.view().col_range(rows * first, rows * columns).flat();
+    context_.ops.copy(context_.queue, from.reshaped(rows, columns), whole.view().col_range(first, columns));
+  }
   return whole;
 }
 
-// Logits of the chunk's rows at rest here, [n_k x V_j]; the sum over k is scattered by rows.
-Tensor HeadLoss::make_logits(ConstTensorView h, const Chunk& chunk) {
-  const ConstTensorView weight = table_.weights(entry_);
-  const index_t own = chunk.over_k.size(context_.coord(Axis::k));
-  Tensor logits = context_.make(context_.activation, own, weight.rows, MemoryKind::workspace);
-  GemmArgs args;
-  args.a = h.row_range(chunk.first, chunk.rows);
-  args.b = weight;
-  args.transpose_b = true;
-  if (context_.extent(Axis::k) == 1 && context_.reduce_dtype() == context_.activation) {
-    args.c = logits;
-    context_.ops.gemm(context_.queue, args);
-    return logits;
+// The sum over (j,k) of dwhole [rows x H], back in the residual layout.
+DistTensor HeadLoss::scatter_hidden(Tensor dwhole, const Layout& layout) {
+  const index_t rows = dwhole.rows();
+  const DType dtype = dwhole.dtype();
+  if (context_.extent(Axis::k) > 1) {
+    Tensor panels = context_.make(dtype, 1, rows * shape_.hidden.length(), MemoryKind::workspace);
+    for (index_t k = 0; k < context_.extent(Axis::k); ++k) {
+      const index_t first = shape_.hidden.begin(k);
+      const index_t columns = shape_.hidden.size(k);
+      const TensorView to = panels.view().col_range(rows * first, rows * columns).flat();
+      context_.ops.copy(context_.queue, dwhole.view().col_range(first, columns), to.reshaped(rows, columns));
+    }
+    Tensor sum = context_.make(dtype, rows, shape_.hidden.size(context_.coord(Axis::k)), MemoryKind::workspace);
+    context_.mesh.along(Axis::k)
+        .reduce_scatter(panels, sum.view().flat(), panel_counts(rows))
+        .wait(context_.queue);
+    dwhole = std::move(sum);
   }
-  Tensor sum = context_.make(context_.reduce_dtype(), chunk.rows, weight.rows, MemoryKind::workspace);
-  args.c = sum;
-  context_.ops.gemm(context_.queue, args);
-  context_.mesh.along(Axis::k)
-      .reduce_scatter(sum.view().flat(), logits.view().flat(), times(chunk.over_k.sizes(), weight.rows))
+  DistTensor dh = DistTensor::make(context_, layout, context_.activation, MemoryKind::activations);
+  context_.mesh.along(Axis::j)
+      .reduce_scatter(dwhole.view().flat(), dh.local.view().flat(), row_counts(layout.rows.partition))
       .wait(context_.queue);
+  return dh;
+}
+
+// W[V_jk x H] from the blocks W[V_j x H_k'] of the members of k.
+ConstTensorView HeadLoss::own_weight(Tensor& buffer) {
+  const ConstTensorView block = table_.weights(entry_);
+  const index_t r = context_.extent(Axis::k);
+  if (r == 1) return block;
+  const index_t own = slice_.size(context_.coord(Axis::k));
+  std::vector<Tensor> arriving;
+  std::vector<Exchange> messages;
+  for (index_t k = 0; k < r; ++k) {
+    arriving.push_back(context_.make(block.dtype, own, shape_.hidden.size(k), MemoryKind::workspace));
+    messages.push_back({static_cast<int>(k), block.row_range(slice_.begin(k), slice_.size(k)),
+                        arriving.back().view()});
+  }
+  context_.mesh.along(Axis::k).exchange(std::move(messages)).wait(context_.queue);
+  buffer = context_.make(block.dtype, own, shape_.hidden.length(), MemoryKind::gathered);
+  for (index_t k = 0; k < r; ++k)
+    context_.ops.copy(context_.queue, arriving[static_cast<std::size_t>(k)],
+                      buffer.view().col_range(shape_.hidden.begin(k), shape_.hidden.size(k)));
+  return buffer;
+}
+
+// The way back: dW[V_jk x H], by columns to the members of k, added to dW[V_j x H_k].
+void HeadLoss::add_weight_gradient(const Tensor& gradient) {
+  const index_t r = context_.extent(Axis::k);
+  const TensorView block = table_.gradient_to_add(entry_);
+  std::vector<Tensor> leaving;
+  std::vector<Tensor> arriving;
+  std::vector<Exchange> messages;
+  for (index_t k = 0; k < r; ++k) {
+    leaving.push_back(context_.make(gradient.dtype(), gradient.rows(), shape_.hidden.size(k),
+                                    MemoryKind::workspace));
+    context_.ops.copy(context_.queue,
+                      gradient.view().col_range(shape_.hidden.begin(k), shape_.hidden.size(k)),
+                      leaving.back());
+    arriving.push_back(context_.make(gradient.dtype(), slice_.size(k), block.cols, MemoryKind::workspace));
+    messages.push_back({static_cast<int>(k), leaving.back().view(), arriving.back().view()});
+  }
+  context_.mesh.along(Axis::k).exchange(std::move(messages)).wait(context_.queue);
+  for (index_t k = 0; k < r; ++k)
+    context_.ops.add(context_.queue, arriving[static_cast<std::size_t>(k)],
+                     block.row_range(slice_.begin(k), slice_.size(k)));
+}
+
+Tensor HeadLoss::make_logits(ConstTensorView h, ConstTensorView weight) {
+  Tensor logits = context_.make(context_.activation, h.rows, weight.rows, MemoryKind::workspace);
+  GemmArgs args;
+  args.a = h;
+  args.b = weight;
+  args.c = logits;
+  args.transpose_b = true;
+  context_.ops.gemm(context_.queue, args);
   return logits;
 }
 
-void HeadLoss::merge_loss(Tensor& logits, ConstTensorView targets, Tensor& lse, TensorView loss_sum) {
+// Adds the rows' losses; returns the log of the sum of exponentials of each row, over all ids.
+Tensor HeadLoss::merge_loss(const Tensor& logits, ConstTensorView targets, TensorView loss_sum) {
   const index_t rows = logits.rows();
-  const index_t parts = context_.extent(Axis::j);
-  const index_t j = context_.coord(Axis::j);
+  Communicator& plane = context_.mesh.plane_jk();
   const DType acc = context_.accumulator();
-  Tensor stats = context_.make(acc, parts * rows, 3, MemoryKind::workspace);
-  const TensorView own = stats.view().row_range(j * rows, rows);
-  context_.ops.xent_stats(context_.queue, logits, targets, shape_.vocab.begin(j), own);
-  if (parts > 1) {
-    const std::vector<index_t> counts(static_cast<std::size_t>(parts), rows * 3);
-    context_.mesh.along(Axis::j).all_gather(own, stats, counts).wait(context_.queue);
+  Tensor stats = context_.make(acc, plane.size() * rows, 3, MemoryKind::workspace);
+  const TensorView own = stats.view().row_range(plane.rank() * rows, rows);
+  context_.ops.xent_stats(context_.queue, logits, targets, first_, own);
+  if (plane.size() > 1) {
+    const std::vector<index_t> counts(static_cast<std::size_t>(plane.size()), rows * 3);
+    plane.all_gather(own, stats, counts).wait(context_.queue);
   }
+  Tensor lse = context_.make(acc, 1, rows, MemoryKind::workspace);
   Tensor loss = context_.make(acc, 1, rows, MemoryKind::workspace);
-  context_.ops.xent_merge(context_.queue, stats, parts, targets, lse, loss);
-  if (j == 0) context_.ops.sum(context_.queue, loss, loss_sum);
+  context_.ops.xent_merge(context_.queue, stats, plane.size(), targets, lse, loss);
+  if (plane.rank() == 0) context_.ops.sum(context_.queue, loss, loss_sum);
+  return lse;
 }
 
 void HeadLoss::evaluate(const DistTensor& h, ConstTensorView targets, TensorView loss_sum) {
@@ -97,12 +173,14 @@ void HeadLoss::evaluate(const DistTensor& h, ConstTensorView targets, TensorView
   table_.prefetch();
   const Tensor whole = gather_hidden(h);
   table_.acquire();
-  for (const Chunk& chunk : chunks(whole.rows())) {
-    Tensor logits = make_logits(whole, chunk);
-    const index_t k = context_.coord(Axis::k);
-    const ConstTensorView own = targets.col_range(chunk.first + chunk.over_k.begin(k), logits.rows());
-    Tensor lse = context_.make(context_.accumulator(), 1, logits.rows(), MemoryKind::workspace);
-    merge_loss(logits, own, lse, loss_sum);
+  Tensor buffer;
+  const ConstTensorView weight = own_weight(buffer);
+  const Partition split = chunks(whole.rows());
+  for (index_t chunk = 0; chunk < split.parts(); ++chunk) {
+    const index_t first = split.begin(chunk);
+    const index_t rows = split.size(chunk);
+    const Tensor logits = make_logits(whole.view().row_range(first, rows), weight);
+    (void)merge_loss(logits, targets.col_range(first, rows), loss_sum);
   }
   table_.release();
 }
@@ -113,99 +191,96 @@ DistTensor HeadLoss::train(const DistTensor& h, ConstTensorView targets, double 
   table_.prefetch();
   const Tensor whole = gather_hidden(h);
   table_.acquire();
-  const bool reduces = context_.extent(Axis::j) > 1 || context_.reduce_dtype() != context_.activation;
-  DistTensor dh{h.layout, context_.make(context_.activation, h.local.rows(), h.local.cols(),
-                                        MemoryKind::activations)};
-  Tensor partial;
-  if (reduces)
-    partial = context_.make(context_.reduce_dtype(), whole.rows(), whole.cols(), MemoryKind::workspace);
-  const TensorView dwhole = reduces ? partial.view() : dh.local.view();
-  for (const Chunk& chunk : chunks(whole.rows())) {
-    Tensor logits = make_logits(whole, chunk);
-    const index_t k = context_.coord(Axis::k);
-    const ConstTensorView own = targets.col_range(chunk.first + chunk.over_k.begin(k), logits.rows());
-    Tensor lse = context_.make(context_.accumulator(), 1, logits.rows(), MemoryKind::workspace);
-    merge_loss(logits, own, lse, loss_sum);
-    context_.ops.xent_grad(context_.queue, logits, own, shape_.vocab.begin(context_.coord(Axis::j)),
-                           lse, scale);
-    chunk_backward(logits, chunk, whole, dwhole);
+  Tensor buffer;
+  const ConstTensorView weight = own_weight(buffer);
+  Tensor dwhole = context_.make(context_.reduce_dtype(), whole.rows(), whole.cols(), MemoryKind::workspace);
+  // Without a cut over k the slice is the block, and its gradient adds in place.
+  const bool direct = context_.extent(Axis::k) == 1;
+  Tensor dslice;
+  ParamBucket::GradientTarget target;
+  if (direct) {
+    target = table_.gradient(entry_);
+  } else {
+    dslice = context_.make(context_.accumulator(), weight.rows, weight.cols, MemoryKind::gradients);
+    target = {dslice.view(), false};
+  }
+  const Partition split = chunks(whole.rows());
+  for (index_t chunk = 0; chunk < split.parts(); ++chunk) {
+    const index_t first = split.begin(chunk);
+    const index_t rows = split.size(chunk);
+    const ConstTensorView chunk_h = whole.view().row_range(first, rows);
+    const ConstTensorView chunk_targets = targets.col_range(first, rows);
+    const Tensor logits = make_logits(chunk_h, weight);
+    const Tensor lse = merge_loss(logits, chunk_targets, loss_sum);
+    context_.ops.xent_grad(context_.queue, logits, chunk_targets, first_, lse, scale);
+    chunk_backward(logits, chunk_h, weight, dwhole.view().row_range(first, rows), target.view,
+                   target.accumulate);
+    target.accumulate = true;
   }
   table_.release();
-  if (reduces)
-    context_.mesh.along(Axis::j)
-        .reduce_scatter(partial.view().flat(), dh.local.view().flat(),
-                        hidden_counts(h.layout.rows.partition))
-        .wait(context_.queue);
-  return dh;
+  if (!direct) add_weight_gradient(dslice);
+  return scatter_hidden(std::move(dwhole), h.layout);
 }
 
-void HeadLoss::chunk_backward(Tensor& logits, const Chunk& chunk, ConstTensorView h, TensorView dh) {
-  Tensor gathered;
-  ConstTensorView dlogits = logits;
-  if (context_.extent(Axis::k) > 1) {
-    gathered = context_.make(context_.activation, chunk.rows, logits.cols(), MemoryKind::gathered);
-    context_.mesh.along(Axis::k)
-        .all_gather(logits, gathered.view().flat(), times(chunk.over_k.sizes(), logits.cols()))
-        .wait(context_.queue);
-    dlogits = gathered;
-  }
+void HeadLoss::chunk_backward(const Tensor& dlogits, ConstTensorView h, ConstTensorView weight,
+                              TensorView dh, TensorView dweight, bool accumulate) {
   GemmArgs dgrad;
   dgrad.a = dlogits;
-  dgrad.b = table_.weights(entry_);
-  dgrad.c = dh.row_range(chunk.first, chunk.rows);
+  dgrad.b = weight;
+  dgrad.c = dh;
   context_.ops.gemm(context_.queue, dgrad);
-  const ParamBucket::GradientTarget target = table_.gradient(entry_);
   GemmArgs wgrad;
   wgrad.a = dlogits;
-  wgrad.b = h.row_range(chunk.first, chunk.rows);
-  wgrad.c = target.view;
+  wgrad.b = h;
+  wgrad.c = dweight;
   wgrad.transpose_a = true;
-  wgrad.accumulate = target.accumulate;
+  wgrad.accumulate = accumulate;
   context_.ops.gemm(context_.queue, wgrad);
 }
 
 Tensor HeadLoss::logits_of_row(const DistTensor& h, index_t row) {
   const Partition& tokens = h.layout.rows.partition;
   const index_t owner = tokens.part_of(row);
-  const DType acc = context_.accumulator();
   table_.prefetch();
   const Tensor whole = gather_hidden(h);
   table_.acquire();
-  const std::vector<index_t> counts = shape_.vocab.sizes();
-  Tensor part = context_.make(acc, 1, shape_.vocab.size(context_.coord(Axis::j)), MemoryKind::workspace);
-  Tensor logits = context_.make(acc, 1, shape_.vocab.length(), MemoryKind::workspace);
+  Tensor buffer;
+  const ConstTensorView weight = own_weight(buffer);
+  Tensor logits = context_.make(context_.activation, 1, shape_.vocab.length(), MemoryKind::workspace);
   if (context_.coord(Axis::i) == owner) {
-    GemmArgs args;
-    args.a = whole.view().row_range(row - tokens.begin(owner), 1);
-    args.b = table_.weights(entry_);
-    args.c = part;
-    args.transpose_b = true;
-    context_.ops.gemm(context_.queue, args);
-    context_.mesh.along(Axis::k).all_reduce(part, ReduceOp::sum).wait(context_.queue);
-    context_.mesh.along(Axis::j).all_gather(part, logits, counts).wait(context_.queue);
+    const Tensor part = make_logits(whole.view().row_range(row - tokens.begin(owner), 1), weight);
+    context_.mesh.plane_jk().all_gather(part, logits, vocab_counts_).wait(context_.queue);
   }
   table_.release();
   context_.mesh.along(Axis::i).broadcast(logits, static_cast<int>(owner)).wait(context_.queue);
   return logits;
 }
 
+// What this rank sends over k for the weight's slices, or for their gradients.
+index_t HeadLoss::exchange_bytes(DType dtype, bool gradient) const {
+  const index_t k = context_.coord(Axis::k);
+  const index_t others = gradient
+                             ? slice_.size(k) * (shape_.hidden.length() - shape_.hidden.size(k))
+                             : (slice_.length() - slice_.size(k)) * shape_.hidden.size(k);
+  return context_.extent(Axis::k) == 1 ? 0 : others * size_of(dtype);
+}
+
 void HeadLoss::predict(Ledger& ledger, const Partition& tokens, bool training) const {
   const int j = static_cast<int>(context_.coord(Axis::j));
   const int k = static_cast<int>(context_.coord(Axis::k));
-  const index_t columns = shape_.vocab.size(j);
-  const std::vector<index_t> hidden = hidden_counts(tokens);
-  const DType act = context_.activation;
-  ledger.count(Verb::all_gather, "j", all_gather_bytes(hidden, j, act));
-  for (const Chunk& chunk : chunks(tokens.size(context_.coord(Axis::i)))) {
-    const std::vector<index_t> logits = times(chunk.over_k.sizes(), columns);
-    ledger.count(Verb::reduce_scatter, "k", reduce_scatter_bytes(logits, k, context_.reduce_dtype()));
-    const std::vector<index_t> stats(static_cast<std::size_t>(context_.extent(Axis::j)),
-                                     chunk.over_k.size(k) * 3);
-    ledger.count(Verb::all_gather, "j", all_gather_bytes(stats, j, context_.accumulator()));
-    if (training) ledger.count(Verb::all_gather, "k", all_gather_bytes(logits, k, act));
-  }
-  if (training)
-    ledger.count(Verb::reduce_scatter, "j", reduce_scatter_bytes(hidden, j, context_.reduce_dtype()));
+  const int plane = context_.mesh.plane_jk().size();
+  const index_t rows = tokens.size(context_.coord(Axis::i));
+  const std::vector<index_t> at_rest = row_counts(tokens);
+  const std::vector<index_t> panels = panel_counts(rows);
+  ledger.count(Verb::all_gather, "j", all_gather_bytes(at_rest, j, context_.activation));
+  ledger.count(Verb::all_gather, "k", all_gather_bytes(panels, k, context_.activation));
+  ledger.count(Verb::exchange, "k", exchange_bytes(context_.activation, false));
+  ledger.count(Verb::all_gather, "jk",
+               3 * rows * (plane - 1) * size_of(context_.accumulator()));
+  if (!training) return;
+  ledger.count(Verb::exchange, "k", exchange_bytes(context_.accumulator(), true));
+  ledger.count(Verb::reduce_scatter, "k", reduce_scatter_bytes(panels, k, context_.reduce_dtype()));
+  ledger.count(Verb::reduce_scatter, "j", reduce_scatter_bytes(at_rest, j, context_.reduce_dtype()));
 }
 
 }  // namespace t3d

@@ -92,7 +92,8 @@ Bytes reduced(ReduceOp op, DType type, DType to, const std::vector<Bytes>& sourc
   return result;
 }
 
-void expect_equal(const Bytes& result, const Bytes& expected, const char* verb, Communicator& group) {
+void expect_equal(const Bytes& result, const Bytes& expected, const char* verb,
+                  Communicator& group) {
   T3D_CHECK(result.size() == expected.size(), "{}", verb);
   const auto wrong = std::mismatch(result.begin(), result.end(), expected.begin());
   T3D_CHECK(wrong.first == result.end(), "{} on rank {} of {}: byte {} of {} is wrong", verb,
@@ -211,7 +212,9 @@ Digest check_broadcast(Communicator& group, DType type, index_t count, int root)
 
 Digest check_exchange(Communicator& group, DType type) {
   const int n = group.size();
-  const auto length = [&](int from, int to) { return static_cast<index_t>((from * 7 + to * 3) % 11) * 9000; };
+  const auto length = [&](int from, int to) {
+    return static_cast<index_t>((from * 7 + to * 3) % 11) * 9000;
+  };
   std::vector<Exchange> messages;
   std::vector<Bytes> sent, received, expected;
   sent.reserve(static_cast<std::size_t>(n) + 2);
@@ -252,8 +255,7 @@ Digest check_every_verb(Communicator& group) {
         note(check_all_gather(group, type, shares, in_place));
         note(check_reduce_scatter(group, type, type, shares, in_place));
       }
-      if (type == DType::bf16)
-        note(check_reduce_scatter(group, type, DType::f32, shares, false));
+      if (type == DType::bf16) note(check_reduce_scatter(group, type, DType::f32, shares, false));
     }
     for (const index_t count : {0, 1, 512, 513, 200003}) {
       note(check_all_reduce(group, type, ReduceOp::sum, count));

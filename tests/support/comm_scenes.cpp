@@ -22,7 +22,8 @@ struct Flight {
 
   Flight(Communicator& group, index_t length, float salt)
       : part(static_cast<std::size_t>(length), salt + static_cast<float>(group.rank())),
-        whole(static_cast<std::size_t>(length * group.size())), sum(part),
+        whole(static_cast<std::size_t>(length * group.size())),
+        sum(part),
         counts(static_cast<std::size_t>(group.size()), length) {
     gather = group.all_gather({part.data(), DType::f32, 1, length},
                               {whole.data(), DType::f32, 1, length * group.size()}, counts);
@@ -52,8 +53,8 @@ void check_many_in_flight(Communicator& world) {
   std::vector<std::unique_ptr<Flight>> flights;
   for (int round = 0; round < 8; ++round)
     for (Communicator* group : groups)
-      flights.push_back(
-          std::make_unique<Flight>(*group, round % 2 == 0 ? 100 : 30000, static_cast<float>(round)));
+      flights.push_back(std::make_unique<Flight>(*group, round % 2 == 0 ? 100 : 30000,
+                                                 static_cast<float>(round)));
   world.progress();
   // Newest first on even ranks, oldest first on odd ones.
   std::vector<std::size_t> order(flights.size());

@@ -1,6 +1,6 @@
 // Main of the MPI tests: the same session on every rank. Rank 0 writes to the screen; the others
-// write into memory, and what failing ones have to say is gathered and printed by rank 0 afterwards.
-// A failure anywhere is a failure of the run.
+// write into memory, and what failing ones have to say is gathered and printed by rank 0
+// afterwards. A failure anywhere is a failure of the run.
 #include <cstdio>
 #include <cstring>
 #include <iostream>
@@ -35,7 +35,9 @@ bool report(Communicator& group, const std::string& text) {
   index_t total = 0;
   for (const index_t count : counts) total += count;
   std::vector<std::int32_t> all(static_cast<std::size_t>(total));
-  group.all_gather({own.data(), DType::i32, 1, own_words}, {all.data(), DType::i32, 1, total}, counts)
+  group
+      .all_gather({own.data(), DType::i32, 1, own_words}, {all.data(), DType::i32, 1, total},
+                  counts)
       .wait_host();
 
   index_t at = 0;
@@ -60,7 +62,8 @@ int run(int argc, char** argv) {
   const bool speaks = world().rank() == 0;
   std::streambuf* const screen = speaks ? nullptr : std::cout.rdbuf(memory.rdbuf());
   const auto say = [&] {
-    if (!speaks) std::fprintf(stderr, "---- rank %d ----\n%s", world().rank(), memory.str().c_str());
+    if (!speaks)
+      std::fprintf(stderr, "---- rank %d ----\n%s", world().rank(), memory.str().c_str());
   };
   const int status = run_tests(argc, argv, [&](const std::string& text) {
     say();

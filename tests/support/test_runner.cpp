@@ -69,8 +69,8 @@ class Watchdog {
     while (!stop_) {
       wake_.wait_for(lock, std::chrono::milliseconds(200));
       if (running_name.empty() || Clock::now() - running_since < allowed) continue;
-      on_timeout_(fmt::format("test \"{}\" is still running after {} s", running_name,
-                              allowed.count()));
+      on_timeout_(
+          fmt::format("test \"{}\" is still running after {} s", running_name, allowed.count()));
       running_name.clear();
     }
   }

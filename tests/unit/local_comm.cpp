@@ -1,4 +1,5 @@
-// The in-process back end: the verbs among threads, and what happens when a rank fails or stays away.
+// The in-process back end: the verbs among threads, and what happens when a rank fails or stays
+// away.
 #include <atomic>
 #include <chrono>
 #include <string>

@@ -17,7 +17,8 @@ std::vector<int> shuffled(index_t ranks, std::uint64_t seed) {
   return place;
 }
 
-// The groups of all ranks over `axes`: equal for all members, disjoint otherwise, in coordinate order.
+// The groups of all ranks over `axes`: equal for all members, disjoint otherwise, in coordinate
+// order.
 void check_groups(const MeshShape& shape, const std::vector<Axis>& axes) {
   index_t size = 1;
   for (const Axis axis : axes) size *= shape.extent(axis);

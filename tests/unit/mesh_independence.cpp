@@ -38,7 +38,7 @@ Run train(Config config, const Grid& grid, index_t replicas, index_t steps = 20)
       const StepReport report = trainer.step(kNoStop);
       const Ledger predicted = trainer.predicted_step();
       const std::lock_guard lock(mutex);
-      for (const char* axis : {"i", "j", "k", "ij", "ik", "d", "world"}) {
+      for (const char* axis : {"i", "j", "k", "ij", "ik", "jk", "d", "world"}) {
         const index_t counted = world.ledger().bytes_on(axis);
         if (counted == predicted.bytes_on(axis)) continue;
         result.bytes_agree = false;

@@ -82,11 +82,13 @@ void MpiTransport::poll() {
   for (int at = 0; at < done && done != MPI_UNDEFINED; ++at) {
     const MPI_Status& status = statuses_[static_cast<std::size_t>(at)];
     if (code == MPI_ERR_IN_STATUS) check_mpi(status.MPI_ERROR, "a message");
-    const int expected = expected_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(at)])];
+    const int expected =
+        expected_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(at)])];
     int bytes = 0;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    T3D_CHECK(expected < 0 || bytes == expected, "rank {} sent {} bytes instead of {}: its verbs differ",
-              status.MPI_SOURCE, bytes, expected);
+    T3D_CHECK(expected < 0 || bytes == expected,
+              "rank {} sent {} bytes instead of {}: its verbs differ", status.MPI_SOURCE, bytes,
+              expected);
   }
 }
 
