@@ -43,19 +43,21 @@ void print_speed(Ops& ops, const OpCase& op, const std::string& filter) {
 }
 
 void run_matrix(Ops& ops, const std::string& filter, DType d) {
-  const index_t shapes[][2] = {{3 * kHidden, kHidden}, {kHidden, kHidden}, {kWide, kHidden},
-                               {kHidden, kWide},       {kVocabulary, kHidden}};
+  const index_t shapes[][2] = {{3 * kHidden, kHidden},
+                               {kHidden, kHidden},
+                               {kWide, kHidden},
+                               {kHidden, kWide},
+                               {kVocabulary, kHidden}};
   for (const auto& [n, k] : shapes) {
     print_speed(ops, gemm_case({kTokens, n, k, false, true}, d, d), filter);
     print_speed(ops, gemm_case({kTokens, n, k, false, true, false, true}, d, d), filter);
     print_speed(ops, gemm_case({kTokens, k, n}, d, d), filter);
     print_speed(ops, gemm_case({n, k, kTokens, true, false, true}, d, DType::f32), filter);
   }
-  for (const AttentionShape& s : {AttentionShape{1, kTokens, 12, 12, 64},
-                                  AttentionShape{1, kTokens, 12, 12, 64, false},
-                                  AttentionShape{1, kTokens, 12, 4, 64},
-                                  AttentionShape{1, kTokens, 6, 6, 128},
-                                  AttentionShape{16, 64, 12, 12, 64}}) {
+  for (const AttentionShape& s :
+       {AttentionShape{1, kTokens, 12, 12, 64}, AttentionShape{1, kTokens, 12, 12, 64, false},
+        AttentionShape{1, kTokens, 12, 4, 64}, AttentionShape{1, kTokens, 6, 6, 128},
+        AttentionShape{16, 64, 12, 12, 64}}) {
     print_speed(ops, attention_forward_case(s, d), filter);
     print_speed(ops, attention_backward_case(s, d), filter);
   }

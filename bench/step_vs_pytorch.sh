@@ -35,10 +35,7 @@ if [[ ! -x $bin ]]; then
 fi
 if [[ ! -x $python ]]; then
   python3 -m venv build/venv
-  # the CPU build is small; where only the default index can be reached, its (large) build does too
-  build/venv/bin/pip install -q --retries 1 torch numpy \
-    --index-url https://download.pytorch.org/whl/cpu 2> /dev/null ||
-    build/venv/bin/pip install -q torch numpy
+  build/venv/bin/pip install -q torch numpy
 fi
 
 # Random bytes are as good as a text for timing: one token per byte, the model's full vocabulary.

@@ -57,8 +57,8 @@ TEST_CASE("gemm equals the reference") {
                                {130, 1, 19}, {700, 9, 5}, {9, 1300, 5}};
   for (const auto& [m, n, k] : shapes)
     for (int flags = 0; flags < 16; ++flags) {
-      const GemmShape shape{m, n, k, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0,
-                            (flags & 8) != 0};
+      const GemmShape shape{
+          m, n, k, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0};
       check_all(gemm_case(shape, DType::f32, DType::f32));
       check_all(gemm_case(shape, DType::bf16, DType::bf16));
       check_all(gemm_case(shape, DType::bf16, DType::f32));
@@ -75,10 +75,9 @@ TEST_CASE("large gemm in the three forms of training equals the reference") {
 
 TEST_CASE("attention equals the reference") {
   const AttentionShape shapes[] = {
-      {1, 1, 1, 1, 4},          {2, 7, 3, 3, 5},           {1, 64, 2, 2, 64},
-      {2, 65, 2, 1, 16},        {1, 200, 4, 2, 24},        {1, 130, 6, 2, 80},
-      {3, 33, 2, 2, 8, false},  {1, 129, 4, 1, 20, false}, {0, 16, 2, 2, 8},
-      {2, 0, 2, 2, 8},          {2, 16, 0, 0, 8},          {1, 300, 2, 2, 128}};
+      {1, 1, 1, 1, 4},    {2, 7, 3, 3, 5},    {1, 64, 2, 2, 64},       {2, 65, 2, 1, 16},
+      {1, 200, 4, 2, 24}, {1, 130, 6, 2, 80}, {3, 33, 2, 2, 8, false}, {1, 129, 4, 1, 20, false},
+      {0, 16, 2, 2, 8},   {2, 0, 2, 2, 8},    {2, 16, 0, 0, 8},        {1, 300, 2, 2, 128}};
   for (const auto& shape : shapes)
     for (const DType dtype : kDTypes) {
       check_all(attention_forward_case(shape, dtype));
@@ -123,8 +122,8 @@ TEST_CASE("activations equal the reference") {
 }
 
 TEST_CASE("embedding equals the reference") {
-  const index_t shapes[][3] = {{1, 1, 1}, {50, 7, 5}, {100, 300, 40}, {0, 4, 3}, {7, 0, 3},
-                               {9, 4, 0}};
+  const index_t shapes[][3] = {{1, 1, 1}, {50, 7, 5}, {100, 300, 40},
+                               {0, 4, 3}, {7, 0, 3},  {9, 4, 0}};
   for (const auto& [rows, cols, table] : shapes)
     for (const DType dtype : kDTypes) {
       check_all(embed_case(rows, cols, table, dtype));

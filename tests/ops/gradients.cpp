@@ -59,7 +59,7 @@ TEST_CASE("attention backward is the derivative of attention forward") {
     Buffer lse = zeros(rows, s.heads), dqkv = normal(rows, width, 9);
     Buffer dout = normal(rows, s.heads * s.head_size, 2);
     const auto loss = [&] {
-      const AttentionArgs args{qkv.view(), s.sequences,  s.length, s.heads,
+      const AttentionArgs args{qkv.view(), s.sequences, s.length, s.heads,
                                s.kv_heads, s.head_size, s.causal};
       ops->attention_forward(queue, args, out.view(), lse.view());
       return dot(out, dout);

@@ -40,8 +40,8 @@ OpCase gemm_case(const GemmShape& s, DType in, DType out) {
                 {DType::f32, 1, s.n}};
   op.buffers[2].bound = bound;
   op.call = [s](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
-    GemmArgs args{b[0].view(), b[1].view(), b[2].view(), s.transpose_a, s.transpose_b,
-                  s.accumulate, {}};
+    GemmArgs args{b[0].view(),   b[1].view(),  b[2].view(), s.transpose_a,
+                  s.transpose_b, s.accumulate, {}};
     if (s.bias) args.bias = b[3].view();
     ops.gemm(queue, args);
   };
@@ -125,10 +125,10 @@ OpCase norm_backward_case(NormKind kind, index_t rows, index_t cols, bool accumu
   op.name = fmt::format("{}norm backward {}x{}{} {}", kind == NormKind::layer ? "layer" : "rms",
                         rows, cols, accumulate ? " +=" : "", name_of(dtype));
   const double over_cols = 16 * kEps32 * root(cols), over_rows = 16 * kEps32 * root(rows);
-  op.buffers = {{dtype, rows, cols},                                          // 0 dy
-                {dtype, rows, cols},                                          // 1 x
-                {DType::f32, rows, 2, Role::in, Content::positive},           // 2 moments
-                {DType::f32, 1, cols, Role::in, Content::positive},           // 3 gamma
+  op.buffers = {{dtype, rows, cols},                                 // 0 dy
+                {dtype, rows, cols},                                 // 1 x
+                {DType::f32, rows, 2, Role::in, Content::positive},  // 2 moments
+                {DType::f32, 1, cols, Role::in, Content::positive},  // 3 gamma
                 {DType::f32, rows, 2, Role::out, Content::garbage, 1, over_cols},
                 {dtype, rows, cols, Role::inout, Content::normal, 1, over_cols},
                 {DType::f32, 1, cols, Role::inout, Content::normal, 1, over_rows},
@@ -147,8 +147,8 @@ OpCase norm_backward_case(NormKind kind, index_t rows, index_t cols, bool accumu
 
 OpCase norm_merge_case(NormKind kind, index_t rows, index_t parts) {
   OpCase op;
-  op.name = fmt::format("{}norm merge {}x{}", kind == NormKind::layer ? "layer" : "rms", rows,
-                        parts);
+  op.name =
+      fmt::format("{}norm merge {}x{}", kind == NormKind::layer ? "layer" : "rms", rows, parts);
   op.buffers = {{DType::f32, rows * parts, 3, Role::in, Content::positive, 4},
                 {DType::f32, rows, 2, Role::out, Content::garbage, 1, 4 * kEps32}};
   op.call = [=](Ops& ops, Queue& queue, std::vector<Buffer>& b) {

@@ -66,10 +66,10 @@ OpCase embed_case(index_t rows, index_t cols, index_t table_rows, DType dtype) {
 OpCase scatter_case(index_t rows, index_t cols, index_t table_rows, DType dtype) {
   OpCase op;
   op.name = text("embed scatter add", rows, cols, dtype);
-  op.buffers = {ids_for(rows, table_rows),
-                {dtype, rows, cols},
-                {DType::f32, table_rows, cols, Role::inout, Content::normal, 1,
-                 4 * kEps32 * root(rows)}};
+  op.buffers = {
+      ids_for(rows, table_rows),
+      {dtype, rows, cols},
+      {DType::f32, table_rows, cols, Role::inout, Content::normal, 1, 4 * kEps32 * root(rows)}};
   op.call = [](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
     ops.embed_scatter_add(queue, b[0].view(), 1, b[1].view(), b[2].view());
   };

@@ -90,9 +90,8 @@ void CpuOps::rope(Queue& queue, const RopeArgs& args) {
     for_rows(queue, args.heads.rows, bytes, [&](index_t first, index_t last) {
       for (index_t r = first; r < last; ++r) {
         const index_t at = r % args.length * half;
-        cpu::kernels_for<T>().rope(cpu::row_of<T>(args.heads, r),
-                                   args.heads.cols / args.head_size, half, cosine.data() + at,
-                                   sine.data() + at, sign);
+        cpu::kernels_for<T>().rope(cpu::row_of<T>(args.heads, r), args.heads.cols / args.head_size,
+                                   half, cosine.data() + at, sine.data() + at, sign);
       }
     });
   });

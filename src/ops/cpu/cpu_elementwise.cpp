@@ -69,8 +69,8 @@ void CpuOps::activation_backward(Queue& queue, Activation kind, ConstTensorView 
                                  ConstTensorView dy, TensorView dx) {
   cpu::visit_activation(x.dtype, [&]<class T>(T) {
     const auto& k = cpu::kernels_for<T>();
-    const bool flat = kind == Activation::gelu_tanh && x.contiguous() && dy.contiguous() &&
-                      dx.contiguous();
+    const bool flat =
+        kind == Activation::gelu_tanh && x.contiguous() && dy.contiguous() && dx.contiguous();
     for_spans(queue, dy.rows, dy.cols, flat, [&](index_t r, index_t c, index_t n) {
       const T* in = cpu::row_of<T>(x, r) + c;
       const T* grad = cpu::row_of<T>(dy, r) + c;

@@ -34,7 +34,8 @@ void init_row(T* row, index_t n, const RandomKey& key, index_t index, double std
   for (index_t c = 0; c < n;) {
     const auto at = static_cast<std::uint64_t>(index + c);
     const auto normals = normals_of_block(key, at >> 2);
-    for (std::size_t i = at & 3U; i < 4 && c < n; ++i, ++c) row[c] = static_cast<T>(std * normals[i]);
+    for (std::size_t i = at & 3U; i < 4 && c < n; ++i, ++c)
+      row[c] = static_cast<T>(std * normals[i]);
   }
 }
 

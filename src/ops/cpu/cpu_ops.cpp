@@ -42,9 +42,10 @@ void CpuOps::for_spans(Queue& queue, index_t rows, index_t cols, bool flat,
 void CpuOps::for_tasks(Queue& queue, index_t tasks, const std::function<void(index_t)>& fn) const {
   const index_t slice = 2 * static_cast<index_t>(threads_);
   for (index_t from = 0; from < tasks; from += slice) {
-    cpu::parallel_rows(threads_, std::min(slice, tasks - from), 1, [&](index_t first, index_t last) {
-      for (index_t task = first; task < last; ++task) fn(from + task);
-    });
+    cpu::parallel_rows(threads_, std::min(slice, tasks - from), 1,
+                       [&](index_t first, index_t last) {
+                         for (index_t task = first; task < last; ++task) fn(from + task);
+                       });
     queue.poll();
   }
 }

@@ -1,6 +1,7 @@
 // The fast back end for host memory: oneDNN for matrix products, the kernels of kernels.hpp for
-// the rest, rows shared out by parallel_rows. Results do not depend on the number of threads:
-// every sum over rows is over fixed blocks, added in order.
+// the rest, rows shared out by parallel_rows. Results of the kernels do not depend on the number of
+// threads: every sum over rows is over fixed blocks, added in order. (oneDNN may cut a matrix
+// product's sum by threads; for one number of threads it is deterministic.)
 #pragma once
 #include <functional>
 #include <vector>

@@ -10,18 +10,18 @@ namespace t3d {
 void CpuOps::xent_stats(Queue& queue, ConstTensorView logits, ConstTensorView targets, index_t col0,
                         TensorView stats) {
   cpu::visit_activation(logits.dtype, [&]<class T>(T) {
-    for_rows(queue, stats.rows, logits.cols * size_of(logits.dtype), [&](index_t first,
-                                                                         index_t last) {
-      for (index_t r = first; r < last; ++r) {
-        const T* row = cpu::row_of<T>(logits, r);
-        float* out = cpu::row_of<float>(stats, r);
-        out[0] = -std::numeric_limits<float>::infinity(), out[1] = 0.0F;
-        if (logits.cols > 0) cpu::kernels_for<T>().xent_stats(row, logits.cols, out);
-        const index_t target = targets.as<std::int32_t>()[r];
-        const bool here = target >= 0 && target >= col0 && target < col0 + logits.cols;
-        out[2] = here ? static_cast<float>(row[target - col0]) : 0.0F;
-      }
-    });
+    for_rows(queue, stats.rows, logits.cols * size_of(logits.dtype),
+             [&](index_t first, index_t last) {
+               for (index_t r = first; r < last; ++r) {
+                 const T* row = cpu::row_of<T>(logits, r);
+                 float* out = cpu::row_of<float>(stats, r);
+                 out[0] = -std::numeric_limits<float>::infinity(), out[1] = 0.0F;
+                 if (logits.cols > 0) cpu::kernels_for<T>().xent_stats(row, logits.cols, out);
+                 const index_t target = targets.as<std::int32_t>()[r];
+                 const bool here = target >= 0 && target >= col0 && target < col0 + logits.cols;
+                 out[2] = here ? static_cast<float>(row[target - col0]) : 0.0F;
+               }
+             });
   });
 }
 

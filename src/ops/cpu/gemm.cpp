@@ -45,10 +45,9 @@ void check_shapes(const GemmArgs& args) {
   const index_t k = args.transpose_b ? args.b.cols : args.b.rows;
   T3D_CHECK(m == args.c.rows && n == args.c.cols && k == depth_of(args),
             "gemm [{},{}] x [{},{}] -> [{},{}]", m, depth_of(args), k, n, args.c.rows, args.c.cols);
-  T3D_CHECK(args.a.dtype == args.b.dtype &&
-                (args.c.dtype == args.a.dtype || args.c.dtype == DType::f32),
-            "gemm of {} x {} -> {}", name_of(args.a.dtype), name_of(args.b.dtype),
-            name_of(args.c.dtype));
+  T3D_CHECK(
+      args.a.dtype == args.b.dtype && (args.c.dtype == args.a.dtype || args.c.dtype == DType::f32),
+      "gemm of {} x {} -> {}", name_of(args.a.dtype), name_of(args.b.dtype), name_of(args.c.dtype));
 }
 
 dnnl::memory::desc matrix(const ConstTensorView& view, bool transpose) {

@@ -1,4 +1,5 @@
-// Kernels for x86-64-v2 (on other machines: the compiler's baseline); flags are set in src/CMakeLists.txt.
+// Kernels for x86-64-v2 (on other machines: the compiler's baseline); flags are set in
+// src/CMakeLists.txt.
 #define T3D_ISA v2
 #include "ops/cpu/isa/table.hpp"
 

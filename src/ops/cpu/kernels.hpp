@@ -117,8 +117,12 @@ struct Kernels {
 template <class T>
 [[nodiscard]] const KernelsFor<T>& kernels_for();
 template <>
-[[nodiscard]] inline const KernelsFor<float>& kernels_for() { return kernels().f32; }
+[[nodiscard]] inline const KernelsFor<float>& kernels_for() {
+  return kernels().f32;
+}
 template <>
-[[nodiscard]] inline const KernelsFor<bf16>& kernels_for() { return kernels().b16; }
+[[nodiscard]] inline const KernelsFor<bf16>& kernels_for() {
+  return kernels().b16;
+}
 
 }  // namespace t3d::cpu

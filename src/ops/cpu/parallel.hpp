@@ -38,14 +38,14 @@ void parallel_rows(int threads, index_t rows, index_t grain, Fn&& fn) {
 template <class Tag>
 [[nodiscard]] float* scratch(index_t count) {
   struct Free {
-    void operator()(float* data) const { ::operator delete(data, std::align_val_t{64}); }
+    void operator()(float* data) const { ::operator delete (data, std::align_val_t{64}); }
   };
   thread_local std::unique_ptr<float, Free> buffer;
   thread_local index_t size = 0;
   if (count > size) {
     buffer.reset();
     const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
-    buffer.reset(static_cast<float*>(::operator new(bytes, std::align_val_t{64})));
+    buffer.reset(static_cast<float*>(::operator new (bytes, std::align_val_t{64})));
     size = count;
   }
   return buffer.get();

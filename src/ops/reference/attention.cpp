@@ -51,8 +51,8 @@ void ReferenceOps::attention_forward(Queue&, const AttentionArgs& args, TensorVi
       std::vector<double> scores(static_cast<std::size_t>(keys));
       for (index_t u = 0; u < keys; ++u)
         scores[static_cast<std::size_t>(u)] =
-            scale * dot(qkv.row(head.row0 + t) + head.q, qkv.row(head.row0 + u) + head.k,
-                        args.head_size);
+            scale *
+            dot(qkv.row(head.row0 + t) + head.q, qkv.row(head.row0 + u) + head.k, args.head_size);
       const double max = *std::max_element(scores.begin(), scores.end());
       double total = 0;
       for (const double s : scores) total += std::exp(s - max);

@@ -6,7 +6,7 @@ namespace t3d::cpu::T3D_ISA {
 namespace {
 
 // tanh(u) = 2 sigmoid(2u) - 1 makes gelu(x) = x sigmoid(2u); these are the factors of 2u.
-constexpr float kGeluLinear = 1.5957691216057308F;                // 2 sqrt(2/pi)
+constexpr float kGeluLinear = 1.5957691216057308F;  // 2 sqrt(2/pi)
 constexpr float kGeluCubic = 1.5957691216057308F * 0.044715F;
 
 template <class T>
@@ -97,7 +97,8 @@ double sum_squares(const T* x, index_t n) {
 constexpr index_t kRandomBlocks = 64;
 
 // Philox 4x32-10 (core/random.hpp) for consecutive counters, one counter per vector lane.
-inline void philox_words(std::uint64_t first, const DropoutRow& row, std::uint32_t* __restrict out) {
+inline void philox_words(std::uint64_t first, const DropoutRow& row,
+                         std::uint32_t* __restrict out) {
   for (index_t i = 0; i < kRandomBlocks; ++i) {
     const std::uint64_t block = first + static_cast<std::uint64_t>(i);
     auto c0 = static_cast<std::uint32_t>(block), c1 = static_cast<std::uint32_t>(block >> 32);

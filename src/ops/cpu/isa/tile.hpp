@@ -114,8 +114,7 @@ inline void tile_panel(const TileA& a, const float* b, index_t ldb, index_t rows
     tile_block<4, Vectors>(at(m), b, ldb, depth, accumulate, c + m * ldc, ldc);
     m += 4;
   }
-  for (; m < rows; ++m)
-    tile_block<1, Vectors>(at(m), b, ldb, depth, accumulate, c + m * ldc, ldc);
+  for (; m < rows; ++m) tile_block<1, Vectors>(at(m), b, ldb, depth, accumulate, c + m * ldc, ldc);
 }
 
 /// C[rows, cols] (+)= A[rows, depth] B[depth, cols]; cols is a multiple of kLanes.
