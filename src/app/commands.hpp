@@ -1,5 +1,5 @@
-// What the program can be asked to do, one function per command. All are collective over `world` and
-// return the exit code; what all ranks know to be wrong is thrown as AgreedError.
+// What the program can be asked to do, one function per command. All are collective over `world`
+// and return the exit code; what all ranks know to be wrong is thrown as AgreedError.
 #pragma once
 #include "app/cli.hpp"
 #include "comm/communicator.hpp"

@@ -28,8 +28,14 @@ using Kind = std::tuple<index_t, index_t, index_t, index_t, index_t, bool, bool,
 
 // First ranks of an axis hold the odd units of sub-splits, so they are kinds of their own.
 Kind kind_of(const ModelShape& shape, const Coord& c, index_t micro_sequences) {
-  return {shape.tokens(micro_sequences, 1).size(c.i), shape.groups.size(c.j), shape.ffn.size(c.j),
-          shape.vocab.size(c.j), shape.hidden.size(c.k), c.i == 0, c.j == 0, c.k == 0,
+  return {shape.tokens(micro_sequences, 1).size(c.i),
+          shape.groups.size(c.j),
+          shape.ffn.size(c.j),
+          shape.vocab.size(c.j),
+          shape.hidden.size(c.k),
+          c.i == 0,
+          c.j == 0,
+          c.k == 0,
           c.d == 0 ? 0 : 1};
 }
 
@@ -41,7 +47,8 @@ RankPlan simulate(const Config& config, const MeshShape& mesh, const Coord& coor
   plan.ranks = 1;
   {
     Trainer trainer(machine, config, 2, nullptr);
-    for (const ParamBucket* bucket : trainer.model().buckets()) plan.parameters += bucket->shard_count();
+    for (const ParamBucket* bucket : trainer.model().buckets())
+      plan.parameters += bucket->shard_count();
     (void)trainer.step(kNoStop);  // the second step finds the cached memory of the first
     world->ledger().clear();
     (void)trainer.step(kNoStop);
@@ -73,16 +80,19 @@ std::vector<RankPlan> simulate_all(const Config& config, const MeshShape& mesh) 
 std::string bytes_text(index_t bytes) { return short_bytes(static_cast<double>(bytes)); }
 
 void print_memory(const std::vector<RankPlan>& plans) {
-  const auto most = std::max_element(plans.begin(), plans.end(), [](const RankPlan& a, const RankPlan& b) {
-    return a.memory.reserved_peak < b.memory.reserved_peak;
-  });
-  const auto least = std::min_element(plans.begin(), plans.end(), [](const RankPlan& a, const RankPlan& b) {
-    return a.memory.reserved_peak < b.memory.reserved_peak;
-  });
+  const auto most =
+      std::max_element(plans.begin(), plans.end(), [](const RankPlan& a, const RankPlan& b) {
+        return a.memory.reserved_peak < b.memory.reserved_peak;
+      });
+  const auto least =
+      std::min_element(plans.begin(), plans.end(), [](const RankPlan& a, const RankPlan& b) {
+        return a.memory.reserved_peak < b.memory.reserved_peak;
+      });
   const Coord& c = most->coord;
-  fmt::print("memory per rank: {} at most (rank at d={} i={} j={} k={}), {} at least; at its peak\n",
-             bytes_text(most->memory.reserved_peak), c.d, c.i, c.j, c.k,
-             bytes_text(least->memory.reserved_peak));
+  fmt::print(
+      "memory per rank: {} at most (rank at d={} i={} j={} k={}), {} at least; at its peak\n",
+      bytes_text(most->memory.reserved_peak), c.d, c.i, c.j, c.k,
+      bytes_text(least->memory.reserved_peak));
   for (int kind = 0; kind < kMemoryKinds; ++kind)
     fmt::print("  {:<12} {:>12}\n", name_of(static_cast<MemoryKind>(kind)),
                bytes_text(most->memory.at_peak[static_cast<std::size_t>(kind)]));
@@ -91,8 +101,8 @@ void print_memory(const std::vector<RankPlan>& plans) {
 void print_state(const std::vector<RankPlan>& plans, const Config& config, const MeshShape& mesh) {
   index_t most = 0;
   for (const RankPlan& plan : plans) most = std::max(most, plan.parameters);
-  const double ideal = static_cast<double>(parameter_count(config.model)) /
-                       static_cast<double>(mesh.cuboid_ranks());
+  const double ideal =
+      static_cast<double>(parameter_count(config.model)) / static_cast<double>(mesh.cuboid_ranks());
   fmt::print("parameters per rank: {} at most, {:.2f} % above total / ranks of a cuboid\n", most,
              100 * (static_cast<double>(most) / ideal - 1));
 }
@@ -113,7 +123,8 @@ bool print_bytes(const std::vector<RankPlan>& plans) {
       equal = equal && bytes.first == bytes.second;
     }
   }
-  fmt::print("bytes sent per step    {:>14} {:>14} {:>14}\n", "largest rank", "all, formula", "all, counted");
+  fmt::print("bytes sent per step    {:>14} {:>14} {:>14}\n", "largest rank", "all, formula",
+             "all, counted");
   double total = 0;
   for (const auto& [axis, bytes] : by_axis) {
     if (bytes.first <= 0 && bytes.second <= 0) continue;
@@ -154,8 +165,7 @@ int run_dry(Communicator& world, const CommandLine& command) {
     const std::vector<RankPlan> plans = simulate_all(config, mesh);
     print_state(plans, config, mesh);
     print_memory(plans);
-    if (!print_bytes(plans))
-      throw_error(ExitCode::internal, "predicted and counted bytes differ");
+    if (!print_bytes(plans)) throw_error(ExitCode::internal, "predicted and counted bytes differ");
   });
   return 0;
 }

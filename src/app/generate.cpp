@@ -23,8 +23,10 @@ std::unique_ptr<Tokenizer> find_tokenizer(const LoadedModel& loaded) {
   if (config.model.vocab == 256) return make_byte_tokenizer();
   for (const std::string& file : config.data.train)
     if (std::filesystem::exists(file)) return load_tokenizer(file);
-  throw_error(ExitCode::no_input, "no tokenizer: there is no {} and data.train is not there; give "
-              "--set data.tokenizer=FILE", beside.string());
+  throw_error(ExitCode::no_input,
+              "no tokenizer: there is no {} and data.train is not there; give "
+              "--set data.tokenizer=FILE",
+              beside.string());
 }
 
 struct Candidate {
@@ -44,7 +46,8 @@ std::vector<Candidate> candidates(const std::vector<float>& logits, const Genera
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const Candidate& a, const Candidate& b) { return a.weight > b.weight; });
-  if (wish.top_k > 0 && wish.top_k < std::ssize(all)) all.resize(static_cast<std::size_t>(wish.top_k));
+  if (wish.top_k > 0 && wish.top_k < std::ssize(all))
+    all.resize(static_cast<std::size_t>(wish.top_k));
   if (wish.top_p < 1) {
     double sum = 0;
     std::size_t kept = 0;
@@ -56,7 +59,8 @@ std::vector<Candidate> candidates(const std::vector<float>& logits, const Genera
 
 std::int32_t choose(const std::vector<float>& logits, const GenerateCommand& wish, index_t number) {
   if (wish.greedy || wish.temperature <= 0)
-    return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) -
+                                     logits.begin());
   const std::vector<Candidate> left = candidates(logits, wish);
   double total = 0;
   for (const Candidate& candidate : left) total += candidate.weight;
@@ -103,8 +107,10 @@ void print_new(const std::string& text, std::size_t& printed, bool last) {
   std::size_t end = text.size();
   if (!last) {
     std::size_t start = end;
-    while (start > printed && (static_cast<unsigned char>(text[start - 1]) & 0xC0U) == 0x80U) --start;
-    if (start > printed && (static_cast<unsigned char>(text[start - 1]) & 0x80U) != 0) end = start - 1;
+    while (start > printed && (static_cast<unsigned char>(text[start - 1]) & 0xC0U) == 0x80U)
+      --start;
+    if (start > printed && (static_cast<unsigned char>(text[start - 1]) & 0x80U) != 0)
+      end = start - 1;
   }
   if (end <= printed) return;
   std::fwrite(text.data() + printed, 1, end - printed, stdout);

@@ -30,7 +30,11 @@ RunLog open_log(Communicator& world, const Config& config, index_t start_step, b
 
 JobReport::JobReport(Communicator& world, Machine& machine, const Config& config, index_t steps,
                      index_t start_step, bool quiet)
-    : world_(world), machine_(machine), config_(config), steps_(steps), first_step_(start_step),
+    : world_(world),
+      machine_(machine),
+      config_(config),
+      steps_(steps),
+      first_step_(start_step),
       log_(open_log(world, config, start_step, quiet)) {}
 
 void JobReport::open(Trainer& trainer) {
@@ -38,11 +42,13 @@ void JobReport::open(Trainer& trainer) {
   const Context& context = machine_.context();
   const ModelShape& shape = trainer.model().shape();
   const ModelConfig& model = shape.model;
-  note(fmt::format("transformer3d {} ({}), {} ranks, mesh {}, {} in {}", kVersion, kGit, world_.size(),
-                   context.mesh.shape().describe(), context.ops.name(), name_of(context.activation)));
-  note(fmt::format("model {:.2f} M parameters: {} layers, hidden {}, heads {}, ffn {}, vocab {}, context {}",
-                   static_cast<double>(parameter_count(model)) / 1e6, model.layers, model.hidden,
-                   model.heads, model.ffn, model.vocab, model.context));
+  note(fmt::format("transformer3d {} ({}), {} ranks, mesh {}, {} in {}", kVersion, kGit,
+                   world_.size(), context.mesh.shape().describe(), context.ops.name(),
+                   name_of(context.activation)));
+  note(fmt::format(
+      "model {:.2f} M parameters: {} layers, hidden {}, heads {}, ffn {}, vocab {}, context {}",
+      static_cast<double>(parameter_count(model)) / 1e6, model.layers, model.hidden, model.heads,
+      model.ffn, model.vocab, model.context));
   note(fmt::format("widths {}; {}; {}; {}; attention by {} over k", shape.hidden.describe(),
                    shape.groups.describe(), shape.ffn.describe(), shape.vocab.describe(),
                    shape.attention == AttentionCut::heads ? "heads" : "sequences"));
@@ -65,7 +71,8 @@ void JobReport::add_bytes(const Ledger& predicted) {
   }
 }
 
-StepReport JobReport::counted_step(const std::function<StepReport()>& work, const Ledger& predicted) {
+StepReport JobReport::counted_step(const std::function<StepReport()>& work,
+                                   const Ledger& predicted) {
   world_.ledger().clear();
   const StepReport report = work();
   add_bytes(predicted);
@@ -98,7 +105,8 @@ void JobReport::step(const StepReport& step, std::optional<double> valid_loss) {
   record.tokens_per_second = record.tokens / step.seconds;
   if (gemm_rate_ > 0)
     record.mfu = flops_per_token(config_.model, false) * record.tokens_per_second / gemm_rate_;
-  if (step.mean_own_seconds > 0) record.imbalance = step.max_own_seconds / step.mean_own_seconds - 1;
+  if (step.mean_own_seconds > 0)
+    record.imbalance = step.max_own_seconds / step.mean_own_seconds - 1;
   record.comm_fraction = 1 - step.own_seconds / step.seconds;
   for (const auto& [phase, seconds] : machine_.clock().seconds())
     record.phase_seconds[phase] = seconds - phases_before_[phase];
@@ -145,7 +153,8 @@ std::vector<AxisRow> JobReport::axis_rows() {
   std::vector<AxisRow> rows;
   for (const char* axis : kAxes) {
     // fp64 holds byte counts exactly up to 2^53.
-    std::array<double, 2> bytes{static_cast<double>(counted_[axis]), static_cast<double>(predicted_[axis])};
+    std::array<double, 2> bytes{static_cast<double>(counted_[axis]),
+                                static_cast<double>(predicted_[axis])};
     world_.all_reduce({bytes.data(), DType::f64, 1, 2}, ReduceOp::sum).wait_host();
     if (bytes[0] > 0 || bytes[1] > 0)
       rows.push_back({axis, static_cast<index_t>(bytes[0]), static_cast<index_t>(bytes[1])});

@@ -34,10 +34,12 @@ Config load_input(Communicator& world, const std::string& path,
 
 std::shared_ptr<BatchSource> open_corpus(const std::vector<std::string>& files, Config& config,
                                          bool shuffle) {
-  std::shared_ptr<TokenSource> tokens = make_token_source(files, config.data.format, config.model.vocab);
+  std::shared_ptr<TokenSource> tokens =
+      make_token_source(files, config.data.format, config.model.vocab);
   if (config.model.vocab == 0) config.model.vocab = tokens->vocab();
   if (config.model.vocab == 0)
-    throw_error(ExitCode::config, "model.vocab is not given and {} does not say it", tokens->describe());
+    throw_error(ExitCode::config, "model.vocab is not given and {} does not say it",
+                tokens->describe());
   if (tokens->vocab() > config.model.vocab)
     throw_error(ExitCode::config, "model.vocab = {} is smaller than that of {}", config.model.vocab,
                 tokens->describe());
@@ -52,7 +54,8 @@ MeshShape mesh_shape(const Config& config) {
 
 std::string placement_warning(Communicator& world) {
   const std::vector<int> nodes = node_of_ranks(world);
-  const auto here = std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
+  const auto here =
+      std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
   if (here <= cores_available() || yields_when_idle()) return {};
   return fmt::format(
       "{} ranks share {} cores and Open MPI does not yield: set OMPI_MCA_mpi_yield_when_idle=1, or "
@@ -106,8 +109,9 @@ std::optional<CheckpointInfo> find(Communicator& world, const std::string& path)
   all_or_none(world, [&] { folder = checkpoint_folder(path); });
   if (std::filesystem::exists(std::filesystem::path(folder) / "MANIFEST.json"))
     return open_checkpoint(world, folder);
-  return find_checkpoint(world, folder,
-                         [](const std::string& text) { fmt::print(stderr, "transformer3d: {}\n", text); });
+  return find_checkpoint(world, folder, [](const std::string& text) {
+    fmt::print(stderr, "transformer3d: {}\n", text);
+  });
 }
 
 }  // namespace
@@ -120,7 +124,7 @@ LoadedModel load_model(Communicator& world, const std::string& path,
     if (!found) throw_error(ExitCode::no_input, "there is no checkpoint in {}", path);
     loaded.checkpoint = *found;
     // Any mesh can read: the run's own shape gives way to what this job has, unless asked for.
-    std::vector<std::string> all{"mesh.replicas=1", "mesh.cuboid=auto", "mesh.tokens=[]",
+    std::vector<std::string> all{"mesh.replicas=1", "mesh.cuboid=auto",     "mesh.tokens=[]",
                                  "mesh.outputs=[]", "mesh.contractions=[]", "mesh.place=[]"};
     if (sequences > 0) {
       all.push_back(fmt::format("batch.sequences={}", sequences));

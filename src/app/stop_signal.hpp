@@ -1,5 +1,5 @@
-// Signals that ask the run to stop at the next step (INT, TERM, USR2, HUP). The handler stores a flag
-// and nothing else; a second INT within two seconds ends the program at once.
+// Signals that ask the run to stop at the next step (INT, TERM, USR2, HUP). The handler stores a
+// flag and nothing else; a second INT within two seconds ends the program at once.
 #pragma once
 
 namespace t3d {

@@ -29,7 +29,8 @@ namespace {
 std::string describe_tokens(const std::string& path, bool verify) {
   TokenFileReader file(path);
   if (verify) file.verify();
-  return fmt::format("{}{}", make_token_source({path})->describe(), verify ? "\nall blocks verified" : "");
+  return fmt::format("{}{}", make_token_source({path})->describe(),
+                     verify ? "\nall blocks verified" : "");
 }
 
 }  // namespace
@@ -56,8 +57,8 @@ int run_evaluation(Communicator& world, const CommandLine& command) {
   const Context& context = loaded.machine->context();
   const index_t available = source->ledger().samples();
   const index_t total = wish.sequences > 0 ? std::min(wish.sequences, available) : available;
-  const double loss = evaluate_model(context, *loaded.model, *source, total, evaluation_micro(config),
-                                     config.mesh.replicas);
+  const double loss = evaluate_model(context, *loaded.model, *source, total,
+                                     evaluation_micro(config), config.mesh.replicas);
   if (world.rank() != 0) return 0;
   fmt::print("checkpoint {} (step {})\n", loaded.checkpoint.path, loaded.checkpoint.state.step);
   fmt::print("{} sequences of {} tokens\n", total, config.model.context);

@@ -1,5 +1,5 @@
-// The main job: train from an input file, from the newest checkpoint on, until the steps are done or
-// somebody asks to stop. Policy only; the arithmetic is in train/.
+// The main job: train from an input file, from the newest checkpoint on, until the steps are done
+// or somebody asks to stop. Policy only; the arithmetic is in train/.
 #include <algorithm>
 #include <cmath>
 #include <ctime>
@@ -46,9 +46,8 @@ class TrainJob {
       if (world_.rank() == 0) prepare_folder();
     });
     machine_ = std::make_unique<Machine>(world_, config_, mesh_shape(config_));
-    all_or_none(world_, [&] {
-      trainer_ = std::make_unique<Trainer>(*machine_, config_, steps_, source_);
-    });
+    all_or_none(world_,
+                [&] { trainer_ = std::make_unique<Trainer>(*machine_, config_, steps_, source_); });
   }
 
   // Fails now rather than after hours if nothing can be written.
@@ -73,6 +72,10 @@ class TrainJob {
     std::vector<TensorPart> parts = trainer_->parts();
     const std::string& wish = config_.checkpoint.restart;
     if (wish == "auto") {
+      // The model first: a wrong shape would only name a tensor.
+      if (const auto newest =
+              find_checkpoint(world_, config_.checkpoint.dir, [](const std::string&) {}))
+        all_or_none(world_, [&] { check_same_model(*newest); });
       info = load_newest(world_, config_.checkpoint.dir, parts, warn);
     } else if (wish != "never") {
       info = open_checkpoint(world_, wish);
@@ -80,7 +83,6 @@ class TrainJob {
       load_checkpoint(world_, wish, parts);
     }
     if (info) {
-      all_or_none(world_, [&] { check_same_model(*info); });
       trainer_->set_steps_done(info->state.step);
       trainer_->weights_changed();
       run_id_ = info->state.run_id;
@@ -90,8 +92,8 @@ class TrainJob {
     }
     last_saved_ = info ? info->state.step : -1;
     all_or_none(world_, [&] {
-      report_ = std::make_unique<JobReport>(world_, *machine_, config_, steps_, trainer_->steps_done(),
-                                            command_.verbosity < 0);
+      report_ = std::make_unique<JobReport>(world_, *machine_, config_, steps_,
+                                            trainer_->steps_done(), command_.verbosity < 0);
       report_->write_resolved(resolved_text(config_, origins_));
     });
     for (const std::string& text : notes) report_->warn(text);
@@ -131,7 +133,8 @@ class TrainJob {
           trainer_->predicted_step());
       std::optional<double> valid;
       const bool last = step.step == steps_;
-      if (valid_ && (last || (config_.eval.every_steps > 0 && step.step % config_.eval.every_steps == 0)))
+      if (valid_ &&
+          (last || (config_.eval.every_steps > 0 && step.step % config_.eval.every_steps == 0)))
         valid = evaluate(last);
       report_->step(step, valid);
       if (valid) report_valid(*valid);
@@ -157,16 +160,19 @@ class TrainJob {
 
   void report_valid(double loss) {
     const double bytes = valid_->tokens().bytes_per_token();
-    std::string text = fmt::format("validation loss {:.4f}  perplexity {:.2f}", loss, std::exp(loss));
+    std::string text =
+        fmt::format("validation loss {:.4f}  perplexity {:.2f}", loss, std::exp(loss));
     if (bytes > 0) text += fmt::format("  bits per byte {:.4f}", loss / std::log(2.0) / bytes);
     report_->note(text);
   }
 
   // The clock of rank 0 decides for all.
   [[nodiscard]] bool due(index_t step, double last_save) const {
-    if (config_.checkpoint.every_steps > 0 && step % config_.checkpoint.every_steps == 0) return true;
+    if (config_.checkpoint.every_steps > 0 && step % config_.checkpoint.every_steps == 0)
+      return true;
     if (config_.checkpoint.every_minutes <= 0) return false;
-    std::int32_t due = PhaseClock::now() - last_save >= 60 * config_.checkpoint.every_minutes ? 1 : 0;
+    std::int32_t due =
+        PhaseClock::now() - last_save >= 60 * config_.checkpoint.every_minutes ? 1 : 0;
     world_.broadcast({&due, DType::i32, 1, 1}, 0).wait_host();
     return due != 0;
   }
@@ -187,8 +193,8 @@ class TrainJob {
     state.texts["samples"] = std::to_string(state.step * config_.batch.sequences);
     const double start = PhaseClock::now();
     try {
-      const std::string path =
-          save_checkpoint(world_, options, state, trainer_->parts(), machine_->mesh().coord().d == 0);
+      const std::string path = save_checkpoint(world_, options, state, trainer_->parts(),
+                                               machine_->mesh().coord().d == 0);
       report_->note(fmt::format("checkpoint {} in {:.2f} s", path, PhaseClock::now() - start));
       last_saved_ = state.step;
     } catch (const AgreedError& error) {
@@ -200,7 +206,8 @@ class TrainJob {
     const std::string reason = stopped_ ? "asked to stop by a signal" : "all steps done";
     report_->finish(reason);
     if (last_saved_ != trainer_->steps_done())
-      throw AgreedError(ExitCode::io, "the last checkpoint could not be written; see the warnings above");
+      throw AgreedError(ExitCode::io,
+                        "the last checkpoint could not be written; see the warnings above");
     return static_cast<int>(stopped_ ? ExitCode::retry : ExitCode::done);
   }
 

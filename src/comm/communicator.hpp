@@ -1,7 +1,7 @@
 // Communicator: a group of ranks and seven verbs. All but barrier and subgroup are asynchronous and
 // take per-rank element counts (equal counts are a special case, zero counts are legal). Reductions
-// sum in rank order 0..n-1 with fp32 (fp64 for fp64) accumulation and one final rounding, so results
-// are bitwise reproducible and identical on every back end and on every rank.
+// sum in rank order 0..n-1 with fp32 (fp64 for fp64) accumulation and one final rounding, so
+// results are bitwise reproducible and identical on every back end and on every rank.
 //
 // Every rank of the group must issue the same verbs in the same order. Buffers must stay valid and
 // untouched until the Work is waited for. A failed group throws Error(peer_lost) from then on.
@@ -78,7 +78,8 @@ class Communicator {
   [[nodiscard]] virtual Work exchange(std::vector<Exchange> messages) = 0;
   virtual void barrier() = 0;
   /// A new group of `members` (ranks of this group, in the new order, this rank among them). Every
-  /// rank of this group calls it at once; the member lists of different ranks are equal or disjoint.
+  /// rank of this group calls it at once; the member lists of different ranks are equal or
+  /// disjoint.
   [[nodiscard]] virtual std::unique_ptr<Communicator> subgroup(const std::vector<int>& members,
                                                                std::string axis) = 0;
 
@@ -87,8 +88,9 @@ class Communicator {
   [[nodiscard]] virtual Ledger& ledger() = 0;  // one per rank, shared by all its groups
   /// Seconds that this rank has spent blocked in wait() so far, by axis, over all its groups.
   [[nodiscard]] virtual const std::map<std::string, double>& wait_seconds() const = 0;
-  /// After this many seconds blocked in one wait: Error(peer_lost) that says what was waited for, on
-  /// which axis, who was missing, and the last 64 operations. 0 = for ever. Shared by all groups.
+  /// After this many seconds blocked in one wait: Error(peer_lost) that says what was waited for,
+  /// on which axis, who was missing, and the last 64 operations. 0 = for ever. Shared by all
+  /// groups.
   virtual void set_watchdog(double seconds) = 0;
 };
 

@@ -88,13 +88,17 @@ void Engine::progress() noexcept {
   if (in_flight_.empty() || !failure_.empty()) return;
   try {
     advance();
+  } catch (const Error& error) {
+    failure_ = error.what();
+    failure_code_ = error.code();
   } catch (const std::exception& error) {
     failure_ = error.what();
+    failure_code_ = ExitCode::internal;
   }
 }
 
 void Engine::check() const {
-  if (!failure_.empty()) throw Error(ExitCode::peer_lost, failure_);
+  if (!failure_.empty()) throw Error(failure_code_, failure_);
 }
 
 void Engine::advance() {

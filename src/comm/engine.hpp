@@ -67,6 +67,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Contexts contexts_;
   std::vector<InFlight*> in_flight_;
   std::string failure_;  // empty while all is well
+  ExitCode failure_code_ = ExitCode::peer_lost;
 };
 
 }  // namespace t3d

@@ -13,7 +13,8 @@ std::string_view name_of(Axis axis) {
 
 MeshShape::MeshShape(index_t replicas, index_t p, index_t q, index_t r, std::vector<int> place)
     : extents_{p, q, r, replicas}, place_(std::move(place)) {
-  T3D_CHECK(replicas >= 1 && p >= 1 && q >= 1 && r >= 1, "mesh {} x ({} x {} x {})", replicas, p, q, r);
+  T3D_CHECK(replicas >= 1 && p >= 1 && q >= 1 && r >= 1, "mesh {} x ({} x {} x {})", replicas, p, q,
+            r);
   const auto n = static_cast<std::size_t>(ranks());
   if (place_.empty()) {
     place_.resize(n);
@@ -24,9 +25,11 @@ MeshShape::MeshShape(index_t replicas, index_t p, index_t q, index_t r, std::vec
   slot_.assign(n, -1);
   for (std::size_t slot = 0; slot < n; ++slot) {
     const int rank = place_[slot];
-    if (rank < 0 || static_cast<std::size_t>(rank) >= n || slot_[static_cast<std::size_t>(rank)] >= 0)
-      throw_error(ExitCode::config, "mesh.place is not a permutation of 0..{}: rank {} is {}", n - 1,
-                  rank, rank < 0 || static_cast<std::size_t>(rank) >= n ? "outside" : "repeated");
+    if (rank < 0 || static_cast<std::size_t>(rank) >= n ||
+        slot_[static_cast<std::size_t>(rank)] >= 0)
+      throw_error(ExitCode::config, "mesh.place is not a permutation of 0..{}: rank {} is {}",
+                  n - 1, rank,
+                  rank < 0 || static_cast<std::size_t>(rank) >= n ? "outside" : "repeated");
     slot_[static_cast<std::size_t>(rank)] = static_cast<int>(slot);
   }
 }
@@ -44,7 +47,8 @@ Coord MeshShape::coord_of(int rank) const {
 }
 
 int MeshShape::rank_of(const Coord& c) const {
-  const index_t slot = ((c.d * extent(Axis::i) + c.i) * extent(Axis::j) + c.j) * extent(Axis::k) + c.k;
+  const index_t slot =
+      ((c.d * extent(Axis::i) + c.i) * extent(Axis::j) + c.j) * extent(Axis::k) + c.k;
   return place_[static_cast<std::size_t>(slot)];
 }
 
@@ -59,8 +63,10 @@ std::vector<int> MeshShape::group(int rank, std::vector<Axis> axes) const {
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
       const index_t value = rest % extent(*axis);
       rest /= extent(*axis);
-      (*axis == Axis::i ? coord.i : *axis == Axis::j ? coord.j : *axis == Axis::k ? coord.k : coord.d) =
-          value;
+      (*axis == Axis::i   ? coord.i
+       : *axis == Axis::j ? coord.j
+       : *axis == Axis::k ? coord.k
+                          : coord.d) = value;
     }
     members.push_back(rank_of(coord));
   }
@@ -74,7 +80,8 @@ std::string MeshShape::describe() const {
 }
 
 Mesh::Mesh(Communicator& world, MeshShape shape) : shape_(std::move(shape)), world_(&world) {
-  T3D_CHECK(world.size() == shape_.ranks(), "{} ranks for a mesh of {}", world.size(), shape_.ranks());
+  T3D_CHECK(world.size() == shape_.ranks(), "{} ranks for a mesh of {}", world.size(),
+            shape_.ranks());
   coord_ = shape_.coord_of(world.rank());
   const auto make = [&](const std::vector<Axis>& axes, const char* label) {
     return world.subgroup(shape_.group(world.rank(), axes), label);

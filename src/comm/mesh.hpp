@@ -1,5 +1,5 @@
-// Mesh: who sits where. World ranks <-> coordinates (replica d; i, j, k on the cuboid p x q x r), by
-// any permutation. MeshShape is arithmetic only (thousands of simulated ranks in one process);
+// Mesh: who sits where. World ranks <-> coordinates (replica d; i, j, k on the cuboid p x q x r),
+// by any permutation. MeshShape is arithmetic only (thousands of simulated ranks in one process);
 // Mesh adds this rank's communicators.
 #pragma once
 #include <array>

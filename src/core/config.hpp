@@ -19,12 +19,12 @@ struct RunOptions {
 struct ModelConfig {
   std::string preset;
   index_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, context = 0;
-  std::string norm = "layernorm";      // layernorm | rmsnorm
-  std::string activation = "gelu";     // gelu | swiglu
-  std::string position = "learned";    // learned | rope
+  std::string norm = "layernorm";    // layernorm | rmsnorm
+  std::string activation = "gelu";   // gelu | swiglu
+  std::string position = "learned";  // learned | rope
   double rope_base = 10000;
   double norm_eps = 1e-5;
-  bool bias = true;                    // biases of linears (and of layernorm)
+  bool bias = true;  // biases of linears (and of layernorm)
   bool tied_embeddings = true;
   double dropout = 0;
   double init_std = 0.02;
@@ -39,9 +39,9 @@ struct MeshConfig {
   // Explicit widths as weights per part (empty = even): tokens over i; outputs (heads, ffn, vocab)
   // over j; contractions (hidden) over k.
   std::vector<double> tokens, outputs, contractions;
-  std::string keep = "auto";         // gathered operands kept to backward: auto | all | none
-  double gather_budget_mib = 1024;   // for keep = auto
-  std::string attention = "auto";    // over k: auto | sequences (layout A) | heads (layout B)
+  std::string keep = "auto";        // gathered operands kept to backward: auto | all | none
+  double gather_budget_mib = 1024;  // for keep = auto
+  std::string attention = "auto";   // over k: auto | sequences (layout A) | heads (layout B)
 };
 
 struct DataConfig {
@@ -58,9 +58,9 @@ struct BatchConfig {
 };
 
 struct PrecisionConfig {
-  std::string compute = "fp32";   // fp64 | fp32 | bf16
-  std::string reduce = "auto";    // partial sums of activations: auto | fp32 | compute
-  std::string backend = "auto";   // auto | cpu | reference
+  std::string compute = "fp32";  // fp64 | fp32 | bf16
+  std::string reduce = "auto";   // partial sums of activations: auto | fp32 | compute
+  std::string backend = "auto";  // auto | cpu | reference
 };
 
 struct OptimizerConfig {
@@ -84,13 +84,13 @@ struct AggregateConfig {
 
 struct CheckpointConfig {
   std::string dir;
-  index_t every_steps = 0;   // 0 = only by minutes and at the end
+  index_t every_steps = 0;  // 0 = only by minutes and at the end
   double every_minutes = 30;
   index_t keep = 2;
-  index_t major_every = 0;   // steps; checkpoints at its multiples are never deleted
+  index_t major_every = 0;       // steps; checkpoints at its multiples are never deleted
   std::string restart = "auto";  // auto | never | PATH
   bool verify = true;
-  index_t ranks_per_file = 0;    // 0 = the ranks of a node
+  index_t ranks_per_file = 0;  // 0 = the ranks of a node
 };
 
 struct EvalConfig {

@@ -50,8 +50,8 @@ template <class... Args>
 }  // namespace t3d
 
 /// A promise that only a bug can break; always on. T3D_CHECK(a == b, "rows {} and {}", a, b)
-#define T3D_CHECK(condition, ...)                                                            \
-  do {                                                                                       \
-    if (!(condition)) [[unlikely]]                                                           \
-      ::t3d::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__));       \
+#define T3D_CHECK(condition, ...)                                                      \
+  do {                                                                                 \
+    if (!(condition)) [[unlikely]]                                                     \
+      ::t3d::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -23,8 +23,8 @@ std::vector<index_t> offsets_from_units(const std::vector<index_t>& units, index
 }  // namespace
 
 Partition Partition::even(std::string name, index_t length, index_t parts, index_t unit) {
-  T3D_CHECK(length >= 0 && parts >= 1 && unit >= 1, "partition {} of {} in {} parts, unit {}",
-            name, length, parts, unit);
+  T3D_CHECK(length >= 0 && parts >= 1 && unit >= 1, "partition {} of {} in {} parts, unit {}", name,
+            length, parts, unit);
   const index_t units = (length + unit - 1) / unit;
   std::vector<index_t> share(static_cast<std::size_t>(parts), units / parts);
   for (index_t part = 0; part < units % parts; ++part) ++share[static_cast<std::size_t>(part)];

@@ -31,7 +31,9 @@ class Partition {
   [[nodiscard]] index_t length() const { return offsets_.back(); }
   [[nodiscard]] index_t unit() const { return unit_; }
   [[nodiscard]] index_t parts() const { return static_cast<index_t>(offsets_.size()) - 1; }
-  [[nodiscard]] index_t begin(index_t part) const { return offsets_[static_cast<std::size_t>(part)]; }
+  [[nodiscard]] index_t begin(index_t part) const {
+    return offsets_[static_cast<std::size_t>(part)];
+  }
   [[nodiscard]] index_t end(index_t part) const { return begin(part + 1); }
   [[nodiscard]] index_t size(index_t part) const { return end(part) - begin(part); }
   [[nodiscard]] index_t largest() const;

@@ -35,7 +35,8 @@ class PhaseClock {
   void clear() { seconds_.clear(); }
   /// Monotonic seconds.
   [[nodiscard]] static double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
   }
 
  private:

@@ -15,10 +15,10 @@ index_t permute(const RandomKey& key, index_t position, index_t length) {
     std::uint64_t left = value >> half;
     std::uint64_t right = value & mask;
     for (std::uint32_t round = 0; round < 4; ++round) {
-      const auto words = philox({static_cast<std::uint32_t>(right), round,
-                                 static_cast<std::uint32_t>(key.stream),
-                                 static_cast<std::uint32_t>(key.stream >> 32)},
-                                key.seed);
+      const auto words =
+          philox({static_cast<std::uint32_t>(right), round, static_cast<std::uint32_t>(key.stream),
+                  static_cast<std::uint32_t>(key.stream >> 32)},
+                 key.seed);
       const std::uint64_t next = (left ^ words[0]) & mask;
       left = right;
       right = next;

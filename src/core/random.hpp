@@ -20,7 +20,8 @@ namespace t3d {
     const std::uint64_t a = std::uint64_t{0xD2511F53U} * counter[0];
     const std::uint64_t b = std::uint64_t{0xCD9E8D57U} * counter[2];
     counter = {static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ k0, static_cast<std::uint32_t>(b),
-               static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ k1, static_cast<std::uint32_t>(a)};
+               static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ k1,
+               static_cast<std::uint32_t>(a)};
     k0 += 0x9E3779B9U;
     k1 += 0xBB67AE85U;
   }
@@ -44,10 +45,10 @@ struct RandomKey {
 /// Word `index % 4` of block `index / 4`: 32 random bits for global element `index`.
 [[nodiscard]] inline std::uint32_t random_bits(const RandomKey& key, index_t index) {
   const auto block = static_cast<std::uint64_t>(index) >> 2;
-  const auto words = philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
-                             static_cast<std::uint32_t>(key.stream),
-                             static_cast<std::uint32_t>(key.stream >> 32)},
-                            key.seed);
+  const auto words =
+      philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
+              static_cast<std::uint32_t>(key.stream), static_cast<std::uint32_t>(key.stream >> 32)},
+             key.seed);
   return words[static_cast<std::uint64_t>(index) & 3U];
 }
 

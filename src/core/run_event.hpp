@@ -1,10 +1,12 @@
-// The words that the trainer and whoever steers the run share: what a step did, and what comes next.
+// The words that the trainer and whoever steers the run share: what a step did, and what comes
+// next.
 #pragma once
 #include "core/types.hpp"
 
 namespace t3d {
 
-/// Why a rank would like the run to stop; the bits are or-ed over all ranks in the step's reduction.
+/// Why a rank would like the run to stop; the bits are or-ed over all ranks in the step's
+/// reduction.
 enum StopRequest : int { kNoStop = 0, kStopSignal = 1 };
 
 /// What one training step did; equal on all ranks but for `own_seconds`.
@@ -14,8 +16,8 @@ struct StepReport {
   double grad_norm = 0;
   double lr = 0;
   index_t tokens = 0;
-  double seconds = 0;      // wall time of this rank
-  double own_seconds = 0;  // without waiting for others
+  double seconds = 0;                                // wall time of this rank
+  double own_seconds = 0;                            // without waiting for others
   double mean_own_seconds = 0, max_own_seconds = 0;  // of the step before, over ranks
   int stop_requests = kNoStop;                       // of any rank
 };

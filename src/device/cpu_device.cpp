@@ -26,7 +26,8 @@ class CpuDevice final : public Device {
   void* system_allocate(index_t bytes) override {
     const bool huge = bytes >= kHugePage;
     const std::size_t alignment = huge ? static_cast<std::size_t>(kHugePage) : 64;
-    const std::size_t size = (static_cast<std::size_t>(bytes) + alignment - 1) / alignment * alignment;
+    const std::size_t size =
+        (static_cast<std::size_t>(bytes) + alignment - 1) / alignment * alignment;
     void* data = std::aligned_alloc(alignment, size);
     if (data != nullptr && huge) madvise(data, size, MADV_HUGEPAGE);
     return data;

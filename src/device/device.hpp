@@ -16,7 +16,15 @@
 namespace t3d {
 
 /// What a block of memory is for; the memory report is by these.
-enum class MemoryKind : int { weights, optimizer, gradients, activations, gathered, workspace, count_ };
+enum class MemoryKind : int {
+  weights,
+  optimizer,
+  gradients,
+  activations,
+  gathered,
+  workspace,
+  count_
+};
 inline constexpr int kMemoryKinds = static_cast<int>(MemoryKind::count_);
 [[nodiscard]] std::string_view name_of(MemoryKind kind);
 
@@ -74,8 +82,8 @@ class Tensor {
   ~Tensor();
 
   [[nodiscard]] TensorView view() const { return {data_, dtype_, rows_, cols_}; }
-  operator TensorView() const { return view(); }            // NOLINT: a tensor is its view
-  operator ConstTensorView() const { return view(); }       // NOLINT
+  operator TensorView() const { return view(); }       // NOLINT: a tensor is its view
+  operator ConstTensorView() const { return view(); }  // NOLINT
   [[nodiscard]] index_t rows() const { return rows_; }
   [[nodiscard]] index_t cols() const { return cols_; }
   [[nodiscard]] DType dtype() const { return dtype_; }

@@ -25,8 +25,8 @@ struct BasicView {
       : BasicView(data_, dtype_, rows_, cols_, cols_) {}
   /// Mutable converts to const.
   template <class Other>
-    requires(!std::is_same_v<Other, Void> && std::is_convertible_v<Other*, Void*>)
-  BasicView(const BasicView<Other>& other)  // NOLINT: implicit on purpose
+  requires(!std::is_same_v<Other, Void> && std::is_convertible_v<Other*, Void*>)
+      BasicView(const BasicView<Other>& other)  // NOLINT: implicit on purpose
       : BasicView(other.data, other.dtype, other.rows, other.cols, other.ld) {}
 
   [[nodiscard]] index_t count() const { return rows * cols; }

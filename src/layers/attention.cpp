@@ -7,7 +7,8 @@
 namespace t3d {
 namespace {
 
-// Residual projections start smaller, by the number of additions to the stream (GPT-2, section 2.3).
+// Residual projections start smaller, by the number of additions to the stream (GPT-2,
+// section 2.3).
 double residual_std(const ModelConfig& model) {
   return model.init_std / std::sqrt(2.0 * static_cast<double>(model.layers));
 }
@@ -17,7 +18,8 @@ double residual_std(const ModelConfig& model) {
 Attention::Attention(const Context& context, const std::string& name, const ModelShape& shape,
                      ParamBucket& qkv, ParamBucket& proj, ParamBucket* inner_vectors,
                      ParamBucket* hidden_vectors)
-    : context_(context), shape_(shape),
+    : context_(context),
+      shape_(shape),
       qkv_(context, name + ".qkv", Axis::j, shape.qkv_features(shape.model.context),
            shape.hidden_features(), qkv, inner_vectors, shape.model.init_std),
       proj_(context, name + ".proj", Axis::k, shape.hidden_features(),
@@ -56,7 +58,8 @@ DistTensor Attention::forward(DistTensor h, const PassInfo& pass, Saved* saved) 
     const PhaseClock::Scope scope(context_.clock, "attention");
     rotate(qkv, pass, false);
     const AttentionArgs args = arguments(qkv, pass);
-    lse = context_.make(context_.accumulator(), qkv.local.rows(), args.heads, MemoryKind::activations);
+    lse = context_.make(context_.accumulator(), qkv.local.rows(), args.heads,
+                        MemoryKind::activations);
     context_.ops.attention_forward(context_.queue, args, out.local, lse);
   }
   if (saved == nullptr) return proj_.forward(out, nullptr);

@@ -1,6 +1,6 @@
-// Attention: qkv linear, rotary positions, softmax attention over whole local sequences, projection.
-// Heads are cut over j and, over k, either whole sequences (layout A) or heads again (layout B); the
-// core needs no messages.
+// Attention: qkv linear, rotary positions, softmax attention over whole local sequences,
+// projection. Heads are cut over j and, over k, either whole sequences (layout A) or heads again
+// (layout B); the core needs no messages.
 //
 //   h [T x H | i,j | k] -> qkv [T | i,(k) | groups j,(k)] -> out -> o [T x H | i,j | k]
 #pragma once

@@ -6,7 +6,8 @@ namespace t3d {
 namespace {
 
 std::unique_ptr<ParamBucket> weight_bucket(const Context& context, const std::string& name) {
-  return std::make_unique<ParamBucket>(context, context.mesh.along(Axis::i), name, context.activation);
+  return std::make_unique<ParamBucket>(context, context.mesh.along(Axis::i), name,
+                                       context.activation);
 }
 
 NormKind norm_kind(const ModelConfig& model) {
@@ -23,7 +24,9 @@ ParamBucket* if_bias(const ModelConfig& model, ParamBucket& vectors) {
 
 Block::Block(const Context& context, index_t number, const ModelShape& shape,
              ParamBucket& inner_vectors, ParamBucket& hidden_vectors, bool recompute)
-    : context_(context), shape_(shape), number_(static_cast<std::uint64_t>(number)),
+    : context_(context),
+      shape_(shape),
+      number_(static_cast<std::uint64_t>(number)),
       recompute_(recompute),
       qkv_(weight_bucket(context, fmt::format("blocks.{}.attn.qkv", number))),
       proj_(weight_bucket(context, fmt::format("blocks.{}.attn.proj", number))),
@@ -40,16 +43,18 @@ Block::Block(const Context& context, index_t number, const ModelShape& shape,
   for (ParamBucket* bucket : buckets()) bucket->finish();
 }
 
-std::vector<ParamBucket*> Block::buckets() { return {qkv_.get(), proj_.get(), up_.get(), down_.get()}; }
+std::vector<ParamBucket*> Block::buckets() {
+  return {qkv_.get(), proj_.get(), up_.get(), down_.get()};
+}
 
 void residual_dropout(const Context& context, DistTensor& x, const PassInfo& pass, double p,
                       std::uint64_t place) {
   if (p <= 0 || !pass.training) return;
   const PhaseClock::Scope scope(context.clock, "dropout");
   const Box box = x.layout.box(context.mesh.shape(), context.mesh.coord());
-  context.ops.dropout(context.queue,
-                      {x.local, pass.dropout_key(place), pass.first_position * pass.length + box.row0,
-                       box.col0, x.layout.cols.length(), p});
+  context.ops.dropout(context.queue, {x.local, pass.dropout_key(place),
+                                      pass.first_position * pass.length + box.row0, box.col0,
+                                      x.layout.cols.length(), p});
 }
 
 void Block::drop(DistTensor& x, const PassInfo& pass, std::uint64_t place) const {
@@ -58,7 +63,8 @@ void Block::drop(DistTensor& x, const PassInfo& pass, std::uint64_t place) const
 
 DistTensor Block::run(DistTensor x, const PassInfo& pass, Saved* saved) {
   DistTensor h = norm1_.forward(x, saved != nullptr ? &saved->norm1 : nullptr);
-  DistTensor x1 = attention_.forward(std::move(h), pass, saved != nullptr ? &saved->attention : nullptr);
+  DistTensor x1 =
+      attention_.forward(std::move(h), pass, saved != nullptr ? &saved->attention : nullptr);
   drop(x1, pass, 0);
   context_.ops.add(context_.queue, x.local, x1.local);
   h = norm2_.forward(x1, saved != nullptr ? &saved->norm2 : nullptr);
@@ -101,9 +107,9 @@ void Block::backward(DistTensor& dx, const PassInfo& pass, Saved& saved) {
     norm2_.backward_add(dh, saved.x1, saved.norm2, dx);
   }
   saved.x1.local.reset();
-  const DistTensor dh = masked
-                            ? attention_.backward(branch_gradient(dx, pass, 0), pass, saved.attention)
-                            : attention_.backward(dx, pass, saved.attention);
+  const DistTensor dh =
+      masked ? attention_.backward(branch_gradient(dx, pass, 0), pass, saved.attention)
+             : attention_.backward(dx, pass, saved.attention);
   norm1_.backward_add(dh, saved.x, saved.norm1, dx);
   saved.x.local.reset();
 }

@@ -10,9 +10,16 @@ namespace t3d {
 ParamEntry vocabulary_entry(const Context& context, const ModelShape& shape, std::string name) {
   const index_t j = context.coord(Axis::j);
   const index_t k = context.coord(Axis::k);
-  const Box own{shape.vocab.begin(j), shape.hidden.begin(k), shape.vocab.size(j), shape.hidden.size(k)};
-  return {std::move(name), shape.model.vocab, shape.model.hidden, false, true,
-          {ParamInit::Kind::normal, shape.model.init_std}, {own}, 0};
+  const Box own{shape.vocab.begin(j), shape.hidden.begin(k), shape.vocab.size(j),
+                shape.hidden.size(k)};
+  return {std::move(name),
+          shape.model.vocab,
+          shape.model.hidden,
+          false,
+          true,
+          {ParamInit::Kind::normal, shape.model.init_std},
+          {own},
+          0};
 }
 
 Embedding::Embedding(const Context& context, const ModelShape& shape, ParamBucket& table,
@@ -22,15 +29,22 @@ Embedding::Embedding(const Context& context, const ModelShape& shape, ParamBucke
   if (shape.model.position != "learned") return;
   const index_t k = context.coord(Axis::k);
   const Box own{0, shape.hidden.begin(k), shape.model.context, shape.hidden.size(k)};
-  position_entry_ = vectors_.add({"wpe.weight", shape.model.context, shape.model.hidden, false, true,
-                                  {ParamInit::Kind::normal, shape.model.init_std}, {own}, 0});
+  position_entry_ = vectors_.add({"wpe.weight",
+                                  shape.model.context,
+                                  shape.model.hidden,
+                                  false,
+                                  true,
+                                  {ParamInit::Kind::normal, shape.model.init_std},
+                                  {own},
+                                  0});
 }
 
 // Elements at rest on each member of axis j, of this slab's [rows x H_k].
 std::vector<index_t> Embedding::counts(const Partition& tokens) const {
-  std::vector<index_t> result = shape_.residual(tokens)
-                                    .rows.sub_split(context_.coord(Axis::i), context_.extent(Axis::j))
-                                    .sizes();
+  std::vector<index_t> result =
+      shape_.residual(tokens)
+          .rows.sub_split(context_.coord(Axis::i), context_.extent(Axis::j))
+          .sizes();
   for (index_t& count : result) count *= shape_.hidden.size(context_.coord(Axis::k));
   return result;
 }
@@ -46,7 +60,8 @@ DistTensor Embedding::forward(ConstTensorView ids, const Partition& tokens, cons
     context_.ops.embed_gather(context_.queue, ids, row0, table, x.local);
   } else {
     // Exactly one rank of j contributes to a row, so the sum is exact in any dtype.
-    Tensor partial = context_.make(context_.activation, ids.cols, table.cols, MemoryKind::workspace);
+    Tensor partial =
+        context_.make(context_.activation, ids.cols, table.cols, MemoryKind::workspace);
     context_.ops.embed_gather(context_.queue, ids, row0, table, partial);
     context_.mesh.along(Axis::j)
         .reduce_scatter(partial, x.local.view().flat(), counts(tokens))

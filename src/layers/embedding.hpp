@@ -1,6 +1,6 @@
-// Token and position embedding. The token table W[V x H] is cut over vocabulary|j and hidden|k like a
-// linear's weight (the tied head uses it as one): a rank looks up the ids that its slice holds for
-// all rows of its slab, and a reduce-scatter over j brings every row home.
+// Token and position embedding. The token table W[V x H] is cut over vocabulary|j and hidden|k like
+// a linear's weight (the tied head uses it as one): a rank looks up the ids that its slice holds
+// for all rows of its slab, and a reduce-scatter over j brings every row home.
 #pragma once
 #include <string>
 
@@ -13,10 +13,12 @@ namespace t3d {
 class Embedding {
  public:
   /// `table`: bucket over axis i for wte; `vectors`: plane (i,j), takes wpe (learned positions).
-  Embedding(const Context& context, const ModelShape& shape, ParamBucket& table, ParamBucket& vectors);
+  Embedding(const Context& context, const ModelShape& shape, ParamBucket& table,
+            ParamBucket& vectors);
 
   /// ids [1, rows of the slab] on the device.
-  [[nodiscard]] DistTensor forward(ConstTensorView ids, const Partition& tokens, const PassInfo& pass);
+  [[nodiscard]] DistTensor forward(ConstTensorView ids, const Partition& tokens,
+                                   const PassInfo& pass);
   void backward(DistTensor dx, ConstTensorView ids, const PassInfo& pass);
 
   [[nodiscard]] int table_entry() const { return table_entry_; }

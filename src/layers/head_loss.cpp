@@ -28,14 +28,16 @@ HeadLoss::HeadLoss(const Context& context, const ModelShape& shape, ParamBucket&
 Partition HeadLoss::chunks(index_t rows) const {
   const index_t widest = *std::max_element(vocab_counts_.begin(), vocab_counts_.end());
   const index_t bytes = rows * widest * size_of(context_.activation);
-  return Partition::even("chunk", rows, std::max<index_t>(1, (bytes + kChunkBytes - 1) / kChunkBytes));
+  return Partition::even("chunk", rows,
+                         std::max<index_t>(1, (bytes + kChunkBytes - 1) / kChunkBytes));
 }
 
 // Elements of this slab's [rows x H_k] at rest on each member of j.
 std::vector<index_t> HeadLoss::row_counts(const Partition& tokens) const {
-  std::vector<index_t> counts = shape_.residual(tokens)
-                                    .rows.sub_split(context_.coord(Axis::i), context_.extent(Axis::j))
-                                    .sizes();
+  std::vector<index_t> counts =
+      shape_.residual(tokens)
+          .rows.sub_split(context_.coord(Axis::i), context_.extent(Axis::j))
+          .sizes();
   for (index_t& count : counts) count *= shape_.hidden.size(context_.coord(Axis::k));
   return counts;
 }
@@ -56,16 +58,19 @@ Tensor HeadLoss::gather_hidden(const DistTensor& h) {
       .all_gather(h.local, panel.view().flat(), row_counts(tokens))
       .wait(context_.queue);
   if (context_.extent(Axis::k) == 1) return panel;
-  Tensor panels = context_.make(context_.activation, 1, rows * shape_.hidden.length(), MemoryKind::gathered);
+  Tensor panels =
+      context_.make(context_.activation, 1, rows * shape_.hidden.length(), MemoryKind::gathered);
   context_.mesh.along(Axis::k)
       .all_gather(panel.view().flat(), panels, panel_counts(rows))
       .wait(context_.queue);
-  Tensor whole = context_.make(context_.activation, rows, shape_.hidden.length(), MemoryKind::gathered);
+  Tensor whole =
+      context_.make(context_.activation, rows, shape_.hidden.length(), MemoryKind::gathered);
   for (index_t k = 0; k < context_.extent(Axis::k); ++k) {
     const index_t first = shape_.hidden.begin(k);
     const index_t columns = shape_.hidden.size(k);
     const TensorView from = panels.view().col_range(rows * first, rows * columns).flat();
-    context_.ops.copy(context_.queue, from.reshaped(rows, columns), whole.view().col_range(first, columns));
+    context_.ops.copy(context_.queue, from.reshaped(rows, columns),
+                      whole.view().col_range(first, columns));
   }
   return whole;
 }
@@ -80,9 +85,11 @@ DistTensor HeadLoss::scatter_hidden(Tensor dwhole, const Layout& layout) {
       const index_t first = shape_.hidden.begin(k);
       const index_t columns = shape_.hidden.size(k);
       const TensorView to = panels.view().col_range(rows * first, rows * columns).flat();
-      context_.ops.copy(context_.queue, dwhole.view().col_range(first, columns), to.reshaped(rows, columns));
+      context_.ops.copy(context_.queue, dwhole.view().col_range(first, columns),
+                        to.reshaped(rows, columns));
     }
-    Tensor sum = context_.make(dtype, rows, shape_.hidden.size(context_.coord(Axis::k)), MemoryKind::workspace);
+    Tensor sum = context_.make(dtype, rows, shape_.hidden.size(context_.coord(Axis::k)),
+                               MemoryKind::workspace);
     context_.mesh.along(Axis::k)
         .reduce_scatter(panels, sum.view().flat(), panel_counts(rows))
         .wait(context_.queue);
@@ -90,7 +97,8 @@ DistTensor HeadLoss::scatter_hidden(Tensor dwhole, const Layout& layout) {
   }
   DistTensor dh = DistTensor::make(context_, layout, context_.activation, MemoryKind::activations);
   context_.mesh.along(Axis::j)
-      .reduce_scatter(dwhole.view().flat(), dh.local.view().flat(), row_counts(layout.rows.partition))
+      .reduce_scatter(dwhole.view().flat(), dh.local.view().flat(),
+                      row_counts(layout.rows.partition))
       .wait(context_.queue);
   return dh;
 }
@@ -104,7 +112,8 @@ ConstTensorView HeadLoss::own_weight(Tensor& buffer) {
   std::vector<Tensor> arriving;
   std::vector<Exchange> messages;
   for (index_t k = 0; k < r; ++k) {
-    arriving.push_back(context_.make(block.dtype, own, shape_.hidden.size(k), MemoryKind::workspace));
+    arriving.push_back(
+        context_.make(block.dtype, own, shape_.hidden.size(k), MemoryKind::workspace));
     messages.push_back({static_cast<int>(k), block.row_range(slice_.begin(k), slice_.size(k)),
                         arriving.back().view()});
   }
@@ -129,7 +138,8 @@ void HeadLoss::add_weight_gradient(const Tensor& gradient) {
     context_.ops.copy(context_.queue,
                       gradient.view().col_range(shape_.hidden.begin(k), shape_.hidden.size(k)),
                       leaving.back());
-    arriving.push_back(context_.make(gradient.dtype(), slice_.size(k), block.cols, MemoryKind::workspace));
+    arriving.push_back(
+        context_.make(gradient.dtype(), slice_.size(k), block.cols, MemoryKind::workspace));
     messages.push_back({static_cast<int>(k), leaving.back().view(), arriving.back().view()});
   }
   context_.mesh.along(Axis::k).exchange(std::move(messages)).wait(context_.queue);
@@ -193,7 +203,8 @@ DistTensor HeadLoss::train(const DistTensor& h, ConstTensorView targets, double 
   table_.acquire();
   Tensor buffer;
   const ConstTensorView weight = own_weight(buffer);
-  Tensor dwhole = context_.make(context_.reduce_dtype(), whole.rows(), whole.cols(), MemoryKind::workspace);
+  Tensor dwhole =
+      context_.make(context_.reduce_dtype(), whole.rows(), whole.cols(), MemoryKind::workspace);
   // Without a cut over k the slice is the block, and its gradient adds in place.
   const bool direct = context_.extent(Axis::k) == 1;
   Tensor dslice;
@@ -246,7 +257,8 @@ Tensor HeadLoss::logits_of_row(const DistTensor& h, index_t row) {
   table_.acquire();
   Tensor buffer;
   const ConstTensorView weight = own_weight(buffer);
-  Tensor logits = context_.make(context_.activation, 1, shape_.vocab.length(), MemoryKind::workspace);
+  Tensor logits =
+      context_.make(context_.activation, 1, shape_.vocab.length(), MemoryKind::workspace);
   if (context_.coord(Axis::i) == owner) {
     const Tensor part = make_logits(whole.view().row_range(row - tokens.begin(owner), 1), weight);
     context_.mesh.plane_jk().all_gather(part, logits, vocab_counts_).wait(context_.queue);
@@ -275,12 +287,12 @@ void HeadLoss::predict(Ledger& ledger, const Partition& tokens, bool training) c
   ledger.count(Verb::all_gather, "j", all_gather_bytes(at_rest, j, context_.activation));
   ledger.count(Verb::all_gather, "k", all_gather_bytes(panels, k, context_.activation));
   ledger.count(Verb::exchange, "k", exchange_bytes(context_.activation, false));
-  ledger.count(Verb::all_gather, "jk",
-               3 * rows * (plane - 1) * size_of(context_.accumulator()));
+  ledger.count(Verb::all_gather, "jk", 3 * rows * (plane - 1) * size_of(context_.accumulator()));
   if (!training) return;
   ledger.count(Verb::exchange, "k", exchange_bytes(context_.accumulator(), true));
   ledger.count(Verb::reduce_scatter, "k", reduce_scatter_bytes(panels, k, context_.reduce_dtype()));
-  ledger.count(Verb::reduce_scatter, "j", reduce_scatter_bytes(at_rest, j, context_.reduce_dtype()));
+  ledger.count(Verb::reduce_scatter, "j",
+               reduce_scatter_bytes(at_rest, j, context_.reduce_dtype()));
 }
 
 }  // namespace t3d

@@ -1,8 +1,8 @@
 // Output head and cross-entropy, cut over the vocabulary by j and, within, by k. A rank multiplies
-// whole rows of h by its slice W[V_jk x H], so logits are never summed or gathered: with V >> H that
-// moves far less than sums of partial logits over k would (docs/decisions/003). Logits exist in chunks
-// of rows; each row's (max, sum of exponentials, target logit) is merged over (j,k) in one message,
-// and the chunk is turned into its gradient at once.
+// whole rows of h by its slice W[V_jk x H], so logits are never summed or gathered: with V >> H
+// that moves far less than sums of partial logits over k would (docs/decisions/003). Logits exist
+// in chunks of rows; each row's (max, sum of exponentials, target logit) is merged over (j,k) in
+// one message, and the chunk is turned into its gradient at once.
 //
 //   h [T x H | i,j | k] -> gather over j, k -> logits chunk [n x V | i | j,k] -> dlogits -> dh
 //   W [V_j x H_k] <-> W [V_jk x H]: one exchange over k, and one back for its gradient
@@ -39,7 +39,8 @@ class HeadLoss {
   [[nodiscard]] ConstTensorView own_weight(Tensor& buffer);
   void add_weight_gradient(const Tensor& gradient);
   [[nodiscard]] Tensor make_logits(ConstTensorView h, ConstTensorView weight);
-  [[nodiscard]] Tensor merge_loss(const Tensor& logits, ConstTensorView targets, TensorView loss_sum);
+  [[nodiscard]] Tensor merge_loss(const Tensor& logits, ConstTensorView targets,
+                                  TensorView loss_sum);
   void chunk_backward(const Tensor& dlogits, ConstTensorView h, ConstTensorView weight,
                       TensorView dh, TensorView dweight, bool accumulate);
   [[nodiscard]] index_t exchange_bytes(DType dtype, bool gradient) const;
@@ -48,8 +49,8 @@ class HeadLoss {
   const ModelShape& shape_;
   ParamBucket& table_;
   int entry_;
-  Partition slice_;            // V_j over k
-  index_t first_ = 0;          // vocabulary id of this rank's first column
+  Partition slice_;                    // V_j over k
+  index_t first_ = 0;                  // vocabulary id of this rank's first column
   std::vector<index_t> vocab_counts_;  // over (j, k)
 };
 

@@ -32,8 +32,11 @@ index_t feature_unit(index_t length, index_t parts) {
 
 ModelShape::ModelShape(const ModelConfig& config, const MeshConfig& mesh, const MeshShape& shape,
                        index_t sequences)
-    : model(config), token_weights(mesh.tokens), slabs(shape.extent(Axis::i)),
-      q(shape.extent(Axis::j)), r(shape.extent(Axis::k)) {
+    : model(config),
+      token_weights(mesh.tokens),
+      slabs(shape.extent(Axis::i)),
+      q(shape.extent(Axis::j)),
+      r(shape.extent(Axis::k)) {
   const auto expect = [](const std::vector<double>& weights, index_t parts, const char* key) {
     if (!weights.empty() && static_cast<index_t>(weights.size()) != parts)
       throw_error(ExitCode::config, "mesh.{} has {} widths, its axis has {} ranks", key,
@@ -42,7 +45,8 @@ ModelShape::ModelShape(const ModelConfig& config, const MeshConfig& mesh, const 
   expect(mesh.tokens, slabs, "tokens");
   expect(mesh.outputs, q, "outputs");
   expect(mesh.contractions, r, "contractions");
-  hidden = feature_partition("hidden", model.hidden, r, mesh.contractions, feature_unit(model.hidden, r));
+  hidden = feature_partition("hidden", model.hidden, r, mesh.contractions,
+                             feature_unit(model.hidden, r));
   groups = feature_partition("groups", model.kv_heads, q, mesh.outputs, 1);
   ffn = feature_partition("ffn", model.ffn, q, mesh.outputs, feature_unit(model.ffn, q));
   vocab = feature_partition("vocab", model.vocab, q, mesh.outputs, feature_unit(model.vocab, q));
@@ -60,12 +64,16 @@ Features ModelShape::hidden_features() const { return {hidden, {1}, false, 1}; }
 
 Features ModelShape::qkv_features(index_t length) const {
   const index_t size = model.head_size();
-  return {groups, {query_heads_per_group() * size, size, size}, attention == AttentionCut::heads,
+  return {groups,
+          {query_heads_per_group() * size, size, size},
+          attention == AttentionCut::heads,
           length};
 }
 
 Features ModelShape::head_features(index_t length) const {
-  return {groups, {query_heads_per_group() * model.head_size()}, attention == AttentionCut::heads,
+  return {groups,
+          {query_heads_per_group() * model.head_size()},
+          attention == AttentionCut::heads,
           length};
 }
 
@@ -95,10 +103,9 @@ index_t parameter_count(const ModelConfig& m) {
 
 double flops_per_token(const ModelConfig& m, bool full_square) {
   // An untied input table is looked up, not multiplied.
-  const index_t multiplied =
-      parameter_count(m) - (m.tied_embeddings ? 0 : m.vocab * m.hidden);
-  const double attention = static_cast<double>(m.layers * m.heads * m.head_size()) *
-                           static_cast<double>(m.context);
+  const index_t multiplied = parameter_count(m) - (m.tied_embeddings ? 0 : m.vocab * m.hidden);
+  const double attention =
+      static_cast<double>(m.layers * m.heads * m.head_size()) * static_cast<double>(m.context);
   return 6.0 * static_cast<double>(multiplied) + (full_square ? 12.0 : 6.0) * attention;
 }
 

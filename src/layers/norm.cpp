@@ -33,7 +33,8 @@ DistTensor Norm::forward(const DistTensor& x, Saved* saved) {
   }
   Tensor moments = context_.make(acc, rows, 2, MemoryKind::activations);
   context_.ops.norm_merge(context_.queue, kind_, stats, parts, eps_, moments);
-  DistTensor y{x.layout, context_.make(context_.activation, rows, x.local.cols(), MemoryKind::activations)};
+  DistTensor y{x.layout,
+               context_.make(context_.activation, rows, x.local.cols(), MemoryKind::activations)};
   context_.ops.norm_apply(context_.queue, x.local, moments, vectors_.weights(gamma_).flat(),
                           beta_ < 0 ? ConstTensorView() : vectors_.weights(beta_).flat(), y.local);
   if (saved != nullptr) saved->moments = std::move(moments);

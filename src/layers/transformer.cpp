@@ -7,7 +7,9 @@
 namespace t3d {
 
 Transformer::Transformer(const Context& context, const ModelShape& shape, bool recompute)
-    : context_(context), shape_(shape), recompute_(recompute),
+    : context_(context),
+      shape_(shape),
+      recompute_(recompute),
       table_(context, context.mesh.along(Axis::i), "wte", context.activation),
       head_table_(context, context.mesh.along(Axis::i), "head", context.activation),
       inner_vectors_(context, context.mesh.plane_ik(), "vectors over j", context.accumulator()),
@@ -21,9 +23,8 @@ Transformer::Transformer(const Context& context, const ModelShape& shape, bool r
       shape_.hidden, shape_.model.norm == "layernorm" && shape_.model.bias, shape_.model.norm_eps,
       hidden_vectors_);
   const bool tied = shape_.model.tied_embeddings;
-  const int head_entry =
-      tied ? embedding_->table_entry()
-           : head_table_.add(vocabulary_entry(context, shape_, "head.weight"));
+  const int head_entry = tied ? embedding_->table_entry()
+                              : head_table_.add(vocabulary_entry(context, shape_, "head.weight"));
   head_ = std::make_unique<HeadLoss>(context, shape_, tied ? table_ : head_table_, head_entry);
 
   buckets_ = {&table_, &hidden_vectors_, &inner_vectors_};
@@ -40,12 +41,12 @@ void Transformer::initialise(std::uint64_t seed) {
 }
 
 Transformer::Uploaded Transformer::upload(const MicroBatch& batch, index_t length) {
-  const index_t rows =
-      shape_.tokens(batch.sequences, length).size(context_.coord(Axis::i));
+  const index_t rows = shape_.tokens(batch.sequences, length).size(context_.coord(Axis::i));
   T3D_CHECK(static_cast<index_t>(batch.ids.size()) == rows, "{} ids for a slab of {}",
             batch.ids.size(), rows);
   const auto send = [&](std::span<const std::int32_t> from) {
-    Tensor to = context_.make(DType::i32, 1, static_cast<index_t>(from.size()), MemoryKind::workspace);
+    Tensor to =
+        context_.make(DType::i32, 1, static_cast<index_t>(from.size()), MemoryKind::workspace);
     context_.device.copy(to.view().data, from.data(), to.view().bytes(), context_.queue);
     return to;
   };
@@ -61,7 +62,8 @@ DistTensor Transformer::forward(ConstTensorView ids, const Partition& tokens, co
   DistTensor x = embedding_->forward(ids, tokens, pass);
   for (std::size_t number = 0; number < blocks_.size(); ++number) {
     if (number + 1 < blocks_.size()) blocks_[number + 1]->buckets().front()->prefetch();
-    x = blocks_[number]->forward(std::move(x), pass, saved != nullptr ? &(*saved)[number] : nullptr);
+    x = blocks_[number]->forward(std::move(x), pass,
+                                 saved != nullptr ? &(*saved)[number] : nullptr);
   }
   return x;
 }
@@ -103,7 +105,8 @@ void Transformer::evaluate(const MicroBatch& batch, PassInfo pass) {
   pass.first_position = batch.first_position;
   pass.training = false;
   const Uploaded data = upload(batch, pass.length);
-  const DistTensor x = forward(data.ids, shape_.tokens(batch.sequences, pass.length), pass, nullptr);
+  const DistTensor x =
+      forward(data.ids, shape_.tokens(batch.sequences, pass.length), pass, nullptr);
   const DistTensor h = final_norm_->forward(x, nullptr);
   head_->evaluate(h, data.targets, loss_sum_);
   inner_vectors_.release();
@@ -113,7 +116,8 @@ void Transformer::evaluate(const MicroBatch& batch, PassInfo pass) {
 std::vector<float> Transformer::next_logits(const MicroBatch& batch, PassInfo pass, index_t row) {
   pass.training = false;
   const Uploaded data = upload(batch, pass.length);
-  const DistTensor x = forward(data.ids, shape_.tokens(batch.sequences, pass.length), pass, nullptr);
+  const DistTensor x =
+      forward(data.ids, shape_.tokens(batch.sequences, pass.length), pass, nullptr);
   const DistTensor h = final_norm_->forward(x, nullptr);
   const Tensor logits = head_->logits_of_row(h, row);
   inner_vectors_.release();
@@ -169,8 +173,8 @@ void Transformer::predict_step(Ledger& ledger, std::span<const index_t> micro_se
   }
 }
 
-// Vectors stay through a micro-batch; the token table serves the embedding and a tied head; a block's
-// weights serve forward, backward and, recomputed, forward again.
+// Vectors stay through a micro-batch; the token table serves the embedding and a tied head; a
+// block's weights serve forward, backward and, recomputed, forward again.
 index_t Transformer::uses(const ParamBucket* bucket, bool training) const {
   if (bucket == &inner_vectors_ || bucket == &hidden_vectors_ || bucket == &head_table_) return 1;
   if (bucket == &table_) return shape_.model.tied_embeddings ? 2 : 1;
@@ -191,8 +195,8 @@ void Transformer::predict_evaluation(Ledger& ledger, std::span<const index_t> mi
   }
   const auto micros = static_cast<index_t>(micro_sequences.size());
   for (const ParamBucket* bucket : buckets_) {
-    const index_t gathers = context_.keep_weights ? std::min<index_t>(1, micros)
-                                                  : uses(bucket, false) * micros;
+    const index_t gathers =
+        context_.keep_weights ? std::min<index_t>(1, micros) : uses(bucket, false) * micros;
     ledger.count(Verb::all_gather, bucket->group().axis(), gathers * bucket->gather_bytes());
   }
 }

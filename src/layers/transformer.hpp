@@ -14,10 +14,10 @@ namespace t3d {
 
 /// One micro-batch as this rank sees it: the sequences of its slab (cut over i).
 struct MicroBatch {
-  index_t sequences = 0;                 // of the whole micro-batch
-  index_t first_position = 0;            // sample-ledger position of its first sequence
-  std::span<const std::int32_t> ids;     // [slab sequences * length], host
-  std::span<const std::int32_t> targets; // same; negative = ignored
+  index_t sequences = 0;                  // of the whole micro-batch
+  index_t first_position = 0;             // sample-ledger position of its first sequence
+  std::span<const std::int32_t> ids;      // [slab sequences * length], host
+  std::span<const std::int32_t> targets;  // same; negative = ignored
 };
 
 class Transformer {
@@ -33,7 +33,8 @@ class Transformer {
   void train(const MicroBatch& batch, PassInfo pass, double scale, bool last);
   /// Forward only: loss_sum() += ...
   void evaluate(const MicroBatch& batch, PassInfo pass);
-  /// Host copy of the [1, V] logits after row `row` of the micro-batch, on every rank of the cuboid.
+  /// Host copy of the [1, V] logits after row `row` of the micro-batch, on every rank of the
+  /// cuboid.
   [[nodiscard]] std::vector<float> next_logits(const MicroBatch& batch, PassInfo pass, index_t row);
 
   /// Waits for the sums started by train(last).
@@ -61,8 +62,8 @@ class Transformer {
     Tensor ids, targets;
   };
   [[nodiscard]] Uploaded upload(const MicroBatch& batch, index_t length);
-  [[nodiscard]] DistTensor forward(ConstTensorView ids, const Partition& tokens, const PassInfo& pass,
-                                   std::vector<Block::Saved>* saved);
+  [[nodiscard]] DistTensor forward(ConstTensorView ids, const Partition& tokens,
+                                   const PassInfo& pass, std::vector<Block::Saved>* saved);
 
   const Context& context_;
   ModelShape shape_;

@@ -158,7 +158,8 @@ class Ops {
 
 /// Plain loops, fp64 sums: the definition of every verb. fp64, fp32, bf16.
 [[nodiscard]] std::unique_ptr<Ops> make_reference_ops();
-/// oneDNN matmuls and vectorised kernels. fp32, bf16. `threads` <= 0: all cores of the affinity mask.
+/// oneDNN matmuls and vectorised kernels. fp32, bf16. `threads` <= 0: all cores of the affinity
+/// mask.
 [[nodiscard]] std::unique_ptr<Ops> make_cpu_ops(int threads = 0);
 /// Does nothing: for dry runs, beside make_dry_device().
 [[nodiscard]] std::unique_ptr<Ops> make_dry_ops();

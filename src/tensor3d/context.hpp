@@ -32,9 +32,7 @@ struct Context {
     return {device, dtype, rows, cols, kind};
   }
   /// Dtype in which partial sums over `ranks` ranks are reduced.
-  [[nodiscard]] DType reduce_dtype() const {
-    return reduce_in_fp32 ? accumulator() : activation;
-  }
+  [[nodiscard]] DType reduce_dtype() const { return reduce_in_fp32 ? accumulator() : activation; }
 };
 
 /// A distributed matrix: its layout and this rank's box, contiguous.

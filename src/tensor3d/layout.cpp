@@ -58,9 +58,7 @@ DimCut whole(std::string name, index_t length) {
   return {Partition::even(std::move(name), length, 1), std::nullopt, std::nullopt, 1};
 }
 
-DimCut cut(Partition partition, Axis axis) {
-  return {std::move(partition), axis, std::nullopt, 1};
-}
+DimCut cut(Partition partition, Axis axis) { return {std::move(partition), axis, std::nullopt, 1}; }
 
 DimCut cut(Partition partition, Axis axis, Axis sub_axis, index_t sub_unit) {
   return {std::move(partition), axis, sub_axis, sub_unit};

@@ -24,7 +24,7 @@ struct Box {
 
 /// How one dimension is cut.
 struct DimCut {
-  Partition partition;           // over `axis`; one part when there is no axis
+  Partition partition;  // over `axis`; one part when there is no axis
   std::optional<Axis> axis;
   std::optional<Axis> sub_axis;  // each part again, evenly, in units of sub_unit
   index_t sub_unit = 1;

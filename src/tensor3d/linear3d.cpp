@@ -17,8 +17,13 @@ Partition Features::columns_partition() const {
 
 Linear3d::Linear3d(const Context& context, const std::string& name, Axis out_axis, Features out,
                    Features in, ParamBucket& weights, ParamBucket* vectors, double init_std)
-    : context_(context), out_axis_(out_axis), in_axis_(out_axis == Axis::j ? Axis::k : Axis::j),
-      out_(std::move(out)), in_(std::move(in)), weights_(weights), vectors_(vectors) {
+    : context_(context),
+      out_axis_(out_axis),
+      in_axis_(out_axis == Axis::j ? Axis::k : Axis::j),
+      out_(std::move(out)),
+      in_(std::move(in)),
+      weights_(weights),
+      vectors_(vectors) {
   T3D_CHECK(in_.segments.size() == 1, "{}: the input of a linear has one segment", name);
   out_panels_ = panels_of(out_, out_axis_, in_axis_);
   in_panels_ = panels_of(in_, in_axis_, out_axis_);
@@ -26,9 +31,16 @@ Linear3d::Linear3d(const Context& context, const std::string& name, Axis out_axi
   in_columns_ = in_.columns_partition().size(context.coord(in_axis_));
   const index_t col0 = in_.columns_partition().begin(context.coord(in_axis_));
 
-  ParamEntry weight{name + ".weight", out_.columns(), in_.columns(), false, true,
-                    {ParamInit::Kind::normal, init_std}, {}, 0};
-  ParamEntry bias{name + ".bias", out_.columns(), 1, true, false, {ParamInit::Kind::zeros, 0}, {}, 0};
+  ParamEntry weight{name + ".weight",
+                    out_.columns(),
+                    in_.columns(),
+                    false,
+                    true,
+                    {ParamInit::Kind::normal, init_std},
+                    {},
+                    0};
+  ParamEntry bias{
+      name + ".bias", out_.columns(), 1, true, false, {ParamInit::Kind::zeros, 0}, {}, 0};
   const index_t part = context.coord(out_axis_);
   const auto panels = static_cast<index_t>(out_panels_.size());
   const Partition split = Partition::even("panel", out_.groups.size(part), panels);
@@ -46,19 +58,23 @@ Linear3d::Linear3d(const Context& context, const std::string& name, Axis out_axi
   if (vectors_ != nullptr) bias_entry_ = vectors_->add(std::move(bias));
 }
 
-std::vector<Linear3d::Panel> Linear3d::panels_of(const Features& side, Axis axis, Axis other) const {
+std::vector<Linear3d::Panel> Linear3d::panels_of(const Features& side, Axis axis,
+                                                 Axis other) const {
   const index_t groups = side.groups.size(context_.coord(axis));
   const index_t n = side.panels ? context_.extent(other) : 1;
   const Partition split =
       Partition::even("panel", groups, n).scaled(side.columns_per_group(), "panel");
   std::vector<Panel> result;
-  for (index_t panel = 0; panel < n; ++panel) result.push_back({split.begin(panel), split.size(panel)});
+  for (index_t panel = 0; panel < n; ++panel)
+    result.push_back({split.begin(panel), split.size(panel)});
   return result;
 }
 
-Layout Linear3d::layout(const Features& side, Axis axis, Axis other, const Partition& tokens) const {
+Layout Linear3d::layout(const Features& side, Axis axis, Axis other,
+                        const Partition& tokens) const {
   if (side.panels)
-    return {cut(tokens, Axis::i), cut(side.columns_partition(), axis, other, side.columns_per_group())};
+    return {cut(tokens, Axis::i),
+            cut(side.columns_partition(), axis, other, side.columns_per_group())};
   return {cut(tokens, Axis::i, other, side.row_unit), cut(side.columns_partition(), axis)};
 }
 
@@ -89,7 +105,8 @@ TensorView Linear3d::panel_of(TensorView stacked, index_t rows, const Panel& pan
   return {stacked.flat().at(0, rows * panel.first), stacked.dtype, rows, panel.count};
 }
 
-ConstTensorView Linear3d::panel_of(ConstTensorView stacked, index_t rows, const Panel& panel) const {
+ConstTensorView Linear3d::panel_of(ConstTensorView stacked, index_t rows,
+                                   const Panel& panel) const {
   return {stacked.flat().at(0, rows * panel.first), stacked.dtype, rows, panel.count};
 }
 
@@ -189,7 +206,8 @@ DistTensor Linear3d::forward(const DistTensor& x, Saved* saved) {
     multiply_forward(gathered, sum, rows);
     const PhaseClock::Scope scope(context_.clock, "reduce output");
     context_.mesh.along(in_axis_)
-        .reduce_scatter(sum, y.local.view().flat(), counts(out_, in_axis_, rows, tokens, out_panels_))
+        .reduce_scatter(sum, y.local.view().flat(),
+                        counts(out_, in_axis_, rows, tokens, out_panels_))
         .wait(context_.queue);
   }
   weights_.release();
@@ -205,7 +223,8 @@ DistTensor Linear3d::backward(const DistTensor& dy, const DistTensor& x, Saved& 
   weights_.prefetch();
   add_bias_gradient(dy);
   Tensor dy_buffer;
-  const ConstTensorView dy_whole = gather(dy, out_, in_axis_, out_panels_, dy_buffer, "gather gradient");
+  const ConstTensorView dy_whole =
+      gather(dy, out_, in_axis_, out_panels_, dy_buffer, "gather gradient");
   weights_.acquire();
 
   DistTensor dx = DistTensor::make(context_, input_layout(tokens), context_.activation,

@@ -28,8 +28,8 @@ namespace t3d {
 struct Features {
   Partition groups;
   std::vector<index_t> segments{1};
-  bool panels = false;     // second cut by columns (whole groups) instead of by rows
-  index_t row_unit = 1;    // lattice of the second cut by rows (a sequence, for attention)
+  bool panels = false;   // second cut by columns (whole groups) instead of by rows
+  index_t row_unit = 1;  // lattice of the second cut by rows (a sequence, for attention)
 
   [[nodiscard]] index_t columns_per_group() const;
   [[nodiscard]] index_t columns() const { return groups.length() * columns_per_group(); }
@@ -38,8 +38,8 @@ struct Features {
 
 class Linear3d {
  public:
-  /// `weights` is this linear's own bucket over axis i; `vectors` the bucket over plane (i, in_axis)
-  /// that takes the bias, or null for no bias. `out_axis` cuts the output features.
+  /// `weights` is this linear's own bucket over axis i; `vectors` the bucket over plane (i,
+  /// in_axis) that takes the bias, or null for no bias. `out_axis` cuts the output features.
   Linear3d(const Context& context, const std::string& name, Axis out_axis, Features out,
            Features in, ParamBucket& weights, ParamBucket* vectors, double init_std);
 

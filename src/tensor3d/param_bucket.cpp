@@ -61,8 +61,8 @@ void ParamBucket::initialise(std::uint64_t seed) {
       TensorView view = TensorView(master_.view().at(0, piece.offset), master_.dtype(),
                                    piece.box.rows, piece.box.cols);
       if (entry.init.kind == ParamInit::Kind::normal)
-        context_.ops.random_init(context_.queue, view, {seed, stream_of(entry.name)}, piece.box.row0,
-                                 piece.box.col0, entry.cols, entry.init.std);
+        context_.ops.random_init(context_.queue, view, {seed, stream_of(entry.name)},
+                                 piece.box.row0, piece.box.col0, entry.cols, entry.init.std);
       else
         context_.ops.fill(context_.queue, view,
                           entry.init.kind == ParamInit::Kind::ones ? 1.0 : 0.0);
@@ -106,7 +106,8 @@ void ParamBucket::prefetch() {
   if (group_.size() == 1 || block_dtype_ != context_.accumulator())
     context_.ops.copy(context_.queue, master_, own);
   if (group_.size() == 1) return;
-  const ConstTensorView part = block_dtype_ == context_.accumulator() ? ConstTensorView(master_) : own;
+  const ConstTensorView part =
+      block_dtype_ == context_.accumulator() ? ConstTensorView(master_) : own;
   gathering_ = group_.all_gather(part, block_, counts_);
 }
 
@@ -129,8 +130,9 @@ void ParamBucket::invalidate() {
 }
 
 TensorView ParamBucket::entry_view(TensorView flat, const ParamEntry& entry) const {
-  return flat.col_range(entry.offset, entry.count()).flat().reshaped(entry.local_rows(),
-                                                                     entry.local_cols());
+  return flat.col_range(entry.offset, entry.count())
+      .flat()
+      .reshaped(entry.local_rows(), entry.local_cols());
 }
 
 ConstTensorView ParamBucket::weights(int entry) const {
@@ -169,8 +171,7 @@ void ParamBucket::start_reduce() {
   for (std::size_t entry = 0; entry < entries_.size(); ++entry)
     if (!gradient_written_[entry]) (void)gradient_to_add(static_cast<int>(entry));
   if (group_.size() == 1) return;
-  gradient_shard_ =
-      context_.make(context_.accumulator(), 1, shard_count(), MemoryKind::gradients);
+  gradient_shard_ = context_.make(context_.accumulator(), 1, shard_count(), MemoryKind::gradients);
   reducing_ = group_.reduce_scatter(gradient_block_, gradient_shard_, counts_);
 }
 

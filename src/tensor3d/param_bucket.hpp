@@ -1,13 +1,14 @@
-// ParamBucket: parameters that a group of ranks needs together. Each rank of the group keeps an even
-// flat share of the bucket (master weights, gradients, optimizer state), so nothing divides and
-// every gather has equal counts up to one lattice unit; the whole block exists only while in use.
+// ParamBucket: parameters that a group of ranks needs together. Each rank of the group keeps an
+// even flat share of the bucket (master weights, gradients, optimizer state), so nothing divides
+// and every gather has equal counts up to one lattice unit; the whole block exists only while in
+// use.
 //
-//   linear weight of rank (i,j,k): block W[N_j x K_k], group = axis i       (FSDP on the token axis)
-//   vectors over the hidden slice k (norms, positions, biases): group = plane (i,j)
+//   linear weight of rank (i,j,k): block W[N_j x K_k], group = axis i       (FSDP on the token
+//   axis) vectors over the hidden slice k (norms, positions, biases): group = plane (i,j)
 //
 // Life in a step: prefetch() -> acquire() -> weights(e) ... release(); gradients go to gradient(e)
-// and are summed over the group by start_reduce() / finish_reduce(). Every global element belongs to
-// exactly one rank of a cuboid.
+// and are summed over the group by start_reduce() / finish_reduce(). Every global element belongs
+// to exactly one rank of a cuboid.
 #pragma once
 #include <string>
 #include <vector>
@@ -36,8 +37,8 @@ struct ParamEntry {
   bool vector = false;         // [1, n] here, 1-D in files
   bool decay = false;          // weight decay applies
   ParamInit init;
-  std::vector<Box> segments;   // local row segments, in local order
-  index_t offset = 0;          // in the block; set by add()
+  std::vector<Box> segments;  // local row segments, in local order
+  index_t offset = 0;         // in the block; set by add()
 
   [[nodiscard]] index_t local_rows() const;
   [[nodiscard]] index_t local_cols() const { return segments.empty() ? 0 : segments.front().cols; }
@@ -71,15 +72,15 @@ class ParamBucket {
   [[nodiscard]] TensorView master() { return master_; }
   [[nodiscard]] TensorView gradient_shard() { return gradient_shard_; }
 
-  void prefetch();  // starts the gather if the block is not there
-  void acquire();   // the block is there for what is queued next
-  void release();   // the block may go (kept when the context keeps weights)
+  void prefetch();    // starts the gather if the block is not there
+  void acquire();     // the block is there for what is queued next
+  void release();     // the block may go (kept when the context keeps weights)
   void invalidate();  // master weights changed
   /// Whole local matrix of an entry, between acquire and release.
   [[nodiscard]] ConstTensorView weights(int entry) const;
 
-  /// Local gradient matrix, accumulator dtype. `accumulate` says whether it holds something already;
-  /// the caller must then add, else overwrite all of it.
+  /// Local gradient matrix, accumulator dtype. `accumulate` says whether it holds something
+  /// already; the caller must then add, else overwrite all of it.
   struct GradientTarget {
     TensorView view;
     bool accumulate = false;
@@ -88,9 +89,9 @@ class ParamBucket {
   /// The same, zeroed if it held nothing (for scatter-adds).
   [[nodiscard]] TensorView gradient_to_add(int entry);
 
-  void start_reduce();   // all local gradients of the step are in
-  void finish_reduce();  // gradient_shard() is the sum over the group
-  void drop_gradients(); // after the optimizer
+  void start_reduce();    // all local gradients of the step are in
+  void finish_reduce();   // gradient_shard() is the sum over the group
+  void drop_gradients();  // after the optimizer
 
   /// Bytes that this rank sends for one gather / one reduction (formula side of the ledger).
   [[nodiscard]] index_t gather_bytes() const;

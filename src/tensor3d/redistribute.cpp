@@ -48,7 +48,8 @@ index_t redistribute_bytes(const MeshShape& shape, const Layout& from, const Lay
                            DType dtype) {
   index_t bytes = 0;
   for (const Transfer& transfer : plan_transfers(shape, from, to, rank))
-    if (transfer.from == rank && transfer.to != rank) bytes += transfer.box.count() * size_of(dtype);
+    if (transfer.from == rank && transfer.to != rank)
+      bytes += transfer.box.count() * size_of(dtype);
   return bytes;
 }
 
@@ -57,7 +58,8 @@ DistTensor redistribute(const Context& context, const DistTensor& x, Layout to) 
   const int rank = context.mesh.world().rank();
   const std::vector<int> members = shape.group(rank, {Axis::i, Axis::j, Axis::k});
   const auto index_of = [&](int world_rank) {
-    return static_cast<int>(std::find(members.begin(), members.end(), world_rank) - members.begin());
+    return static_cast<int>(std::find(members.begin(), members.end(), world_rank) -
+                            members.begin());
   };
   const DType dtype = x.local.dtype();
   DistTensor result = DistTensor::make(context, std::move(to), dtype, MemoryKind::activations);
@@ -70,7 +72,8 @@ DistTensor redistribute(const Context& context, const DistTensor& x, Layout to) 
   for (const Transfer& transfer : plan_transfers(shape, x.layout, result.layout, rank)) {
     const Box& box = transfer.box;
     if (transfer.from == rank && transfer.to == rank) {
-      context.ops.copy(context.queue, part_of(x.local, from_box, box), part_of(result.local, to_box, box));
+      context.ops.copy(context.queue, part_of(x.local, from_box, box),
+                       part_of(result.local, to_box, box));
       continue;
     }
     buffers.push_back(context.make(dtype, box.rows, box.cols, MemoryKind::workspace));

@@ -36,7 +36,8 @@ class Mean final : public Aggregation {
 
 }  // namespace
 
-std::unique_ptr<Aggregation> make_aggregation(const Context& context, const AggregateConfig& options) {
+std::unique_ptr<Aggregation> make_aggregation(const Context& context,
+                                              const AggregateConfig& options) {
   T3D_CHECK(options.method == "mean", "aggregation {}", options.method);
   return std::make_unique<Mean>(context);
 }

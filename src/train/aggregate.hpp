@@ -1,5 +1,5 @@
-// Aggregation: how the gradients of d replicas become one. Each replica brings the mean gradient over
-// its own samples; `weight` is its share of the batch. All replicas get the same result.
+// Aggregation: how the gradients of d replicas become one. Each replica brings the mean gradient
+// over its own samples; `weight` is its share of the batch. All replicas get the same result.
 #pragma once
 #include <memory>
 #include <vector>

@@ -8,7 +8,8 @@
 namespace t3d {
 namespace {
 
-std::unique_ptr<Ops> choose_ops(const Config& config, DType activation, Communicator& world, bool dry) {
+std::unique_ptr<Ops> choose_ops(const Config& config, DType activation, Communicator& world,
+                                bool dry) {
   if (dry) return make_dry_ops();
   const std::string& backend = config.precision.backend;
   if (backend == "reference" || (backend == "auto" && activation == DType::f64))
@@ -17,12 +18,14 @@ std::unique_ptr<Ops> choose_ops(const Config& config, DType activation, Communic
   if (threads == 0) {
     // Cores of the node shared by its ranks.
     const std::vector<int> nodes = node_of_ranks(world);
-    const auto here = std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
+    const auto here =
+        std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
     threads = std::max(1, cores_available() / static_cast<int>(here));
   }
   auto ops = make_cpu_ops(threads);
   if (!ops->supports(activation))
-    throw_error(ExitCode::config, "precision.compute = \"{}\" needs precision.backend = \"reference\"",
+    throw_error(ExitCode::config,
+                "precision.compute = \"{}\" needs precision.backend = \"reference\"",
                 config.precision.compute);
   return ops;
 }
@@ -55,7 +58,8 @@ ReplicaShare replica_share(const Config& config, index_t replica) {
 index_t largest_micro(const Config& config) {
   index_t largest = 1;
   for (index_t replica = 0; replica < config.mesh.replicas; ++replica)
-    for (const index_t micro : replica_share(config, replica).micro) largest = std::max(largest, micro);
+    for (const index_t micro : replica_share(config, replica).micro)
+      largest = std::max(largest, micro);
   return largest;
 }
 
@@ -87,9 +91,9 @@ Machine::Machine(Communicator& world, const Config& config, const MeshShape& sha
   queue_ = device_->make_queue();
   queue_->set_poll([&world] { world.progress(); });
   mesh_ = std::make_unique<Mesh>(world, shape);
-  context_ = std::unique_ptr<Context>(
-      new Context{*device_, *ops_, *queue_, *mesh_, clock_, activation,
-                  reduce_in_fp32(config, shape, activation), true, true});
+  context_ =
+      std::unique_ptr<Context>(new Context{*device_, *ops_, *queue_, *mesh_, clock_, activation,
+                                           reduce_in_fp32(config, shape, activation), true, true});
 
   const ModelShape model(config.model, config.mesh, shape, largest_micro(config));
   const KeepCost cost = keep_cost(model, mesh_->coord(), activation, largest_micro(config),

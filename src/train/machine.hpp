@@ -1,10 +1,9 @@
 // Machine: one rank's device, operators, queue, mesh and clock, wired together from the input.
 #pragma once
 #include <memory>
-
-#include "core/config.hpp"
 #include <vector>
 
+#include "core/config.hpp"
 #include "layers/model_shape.hpp"
 #include "tensor3d/context.hpp"
 

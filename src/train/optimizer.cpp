@@ -9,7 +9,8 @@ namespace {
 std::vector<Tensor> make_state(const Context& context, const std::vector<ParamBucket*>& buckets) {
   std::vector<Tensor> result;
   for (const ParamBucket* bucket : buckets) {
-    result.push_back(context.make(context.accumulator(), 1, bucket->shard_count(), MemoryKind::optimizer));
+    result.push_back(
+        context.make(context.accumulator(), 1, bucket->shard_count(), MemoryKind::optimizer));
     context.ops.fill(context.queue, result.back(), 0);
   }
   return result;
@@ -34,8 +35,12 @@ void for_each_range(const std::vector<ParamBucket*>& buckets, Visit&& visit) {
 
 class AdamW final : public Optimizer {
  public:
-  AdamW(const Context& context, const OptimizerConfig& options, const std::vector<ParamBucket*>& buckets)
-      : context_(context), options_(options), buckets_(buckets), m_(make_state(context, buckets)),
+  AdamW(const Context& context, const OptimizerConfig& options,
+        const std::vector<ParamBucket*>& buckets)
+      : context_(context),
+        options_(options),
+        buckets_(buckets),
+        m_(make_state(context, buckets)),
         v_(make_state(context, buckets)) {}
 
   void update(index_t step, double lr, double grad_scale) override {
@@ -66,7 +71,8 @@ class AdamW final : public Optimizer {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(const Context& context, const OptimizerConfig& options, const std::vector<ParamBucket*>& buckets)
+  Sgd(const Context& context, const OptimizerConfig& options,
+      const std::vector<ParamBucket*>& buckets)
       : context_(context), options_(options), buckets_(buckets), v_(make_state(context, buckets)) {}
 
   void update(index_t, double lr, double grad_scale) override {

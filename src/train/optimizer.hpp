@@ -1,5 +1,5 @@
-// Optimizers on flat shares of parameter buckets: fp32 (fp64) master weights and state, each element
-// on exactly one rank of a cuboid. Weight decay only where the parameter asks for it.
+// Optimizers on flat shares of parameter buckets: fp32 (fp64) master weights and state, each
+// element on exactly one rank of a cuboid. Weight decay only where the parameter asks for it.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,7 +16,8 @@ class Optimizer {
   /// Updates the master weights from gradient_shard() * grad_scale; `step` counts from 1.
   virtual void update(index_t step, double lr, double grad_scale) = 0;
 
-  /// One kind of state per parameter element ("m", "v", "momentum"): a share-sized buffer per bucket.
+  /// One kind of state per parameter element ("m", "v", "momentum"): a share-sized buffer per
+  /// bucket.
   struct State {
     std::string kind;
     std::vector<TensorView> shards;  // like the buckets

@@ -1,5 +1,5 @@
-// Learning-rate schedules: warm-up from 0 to 1 over `warmup_steps`, then constant, linear, cosine, or
-// warm-up-stable-decay (linear over the last part).
+// Learning-rate schedules: warm-up from 0 to 1 over `warmup_steps`, then constant, linear, cosine,
+// or warm-up-stable-decay (linear over the last part).
 #pragma once
 #include "core/config.hpp"
 

@@ -24,15 +24,20 @@ index_t evaluation_micro(const Config& config) {
 
 Trainer::Trainer(Machine& machine, const Config& config, index_t steps,
                  std::shared_ptr<BatchSource> source)
-    : machine_(machine), context_(machine.context()), config_(config), steps_(steps),
-      source_(std::move(source)), share_(replica_share(config, context_.coord(Axis::d))),
+    : machine_(machine),
+      context_(machine.context()),
+      config_(config),
+      steps_(steps),
+      source_(std::move(source)),
+      share_(replica_share(config, context_.coord(Axis::d))),
       model_(context_,
              ModelShape(config.model, config.mesh, machine.mesh().shape(), largest_micro(config)),
              config.batch.recompute == "block"),
       optimizer_(make_optimizer(context_, config.optimizer, model_.buckets())),
       aggregation_(make_aggregation(context_, config.aggregate)) {
   if (share_.sequences == 0)
-    throw_error(ExitCode::config, "batch.sequences = {} leaves a replica without samples: {} replicas",
+    throw_error(ExitCode::config,
+                "batch.sequences = {} leaves a replica without samples: {} replicas",
                 config.batch.sequences, config.mesh.replicas);
   model_.initialise(static_cast<std::uint64_t>(config.run.seed));
 }
@@ -86,13 +91,15 @@ StepReport Trainer::step(int stop_requests) {
   report.stop_requests = sums[2] > 0 ? kStopSignal : kNoStop;
   report.mean_own_seconds = sums[3] / static_cast<double>(context_.mesh.shape().ranks());
   report.max_own_seconds = sums[4];
-  if (config_.debug.check_finite && !(std::isfinite(report.loss) && std::isfinite(report.grad_norm)))
+  if (config_.debug.check_finite &&
+      !(std::isfinite(report.loss) && std::isfinite(report.grad_norm)))
     throw AgreedError(
         ExitCode::internal,
-        fmt::format("step {}: the loss is {} and the gradient norm {}; no later checkpoint than that "
-                    "of an earlier step was written. Try a smaller optimizer.lr, a longer "
-                    "schedule.warmup_steps or precision.compute = \"fp32\"",
-                    done_ + 1, report.loss, report.grad_norm));
+        fmt::format(
+            "step {}: the loss is {} and the gradient norm {}; no later checkpoint than that "
+            "of an earlier step was written. Try a smaller optimizer.lr, a longer "
+            "schedule.warmup_steps or precision.compute = \"fp32\"",
+            done_ + 1, report.loss, report.grad_norm));
 
   const double clip = config_.optimizer.clip_norm;
   // The rule of torch.nn.utils.clip_grad_norm_, so that runs compare.
@@ -121,7 +128,8 @@ std::vector<double> Trainer::reduce_report(double sum_squares, int stop_requests
   std::vector<double> sums{model_.loss_sum(), context_.coord(Axis::d) == 0 ? sum_squares : 0.0,
                            static_cast<double>(stop_requests), last_own_seconds_};
   double longest = last_own_seconds_;
-  Work sum = world.all_reduce({sums.data(), DType::f64, 1, static_cast<index_t>(sums.size())}, ReduceOp::sum);
+  Work sum = world.all_reduce({sums.data(), DType::f64, 1, static_cast<index_t>(sums.size())},
+                              ReduceOp::sum);
   Work max = world.all_reduce({&longest, DType::f64, 1, 1}, ReduceOp::max);
   sum.wait_host();
   max.wait_host();

@@ -19,8 +19,8 @@ namespace t3d {
 class SlabReader {
  public:
   /// `source` may be null: ids are then 0 (dry runs). The spans live until the next call.
-  [[nodiscard]] MicroBatch read(const Context& context, const ModelShape& shape, BatchSource* source,
-                                index_t position, index_t sequences);
+  [[nodiscard]] MicroBatch read(const Context& context, const ModelShape& shape,
+                                BatchSource* source, index_t position, index_t sequences);
 
  private:
   std::vector<std::int32_t> ids_, targets_;

@@ -37,7 +37,7 @@ index_t sum(Communicator& world, index_t value) {
 }  // namespace
 
 TEST_CASE("round trips between processes") {
-  Communicator& world = test_world();
+  Communicator& world = test::world();
   const auto tensors = small_tensors();
   const std::string dir = shared_folder(world, "round_trip");
   for (unsigned layout = 0; layout < 10; ++layout) {
@@ -63,7 +63,7 @@ TEST_CASE("round trips between processes") {
 }
 
 TEST_CASE("a fault on one rank is an error on all, and the old checkpoint stays") {
-  Communicator& world = test_world();
+  Communicator& world = test::world();
   const auto tensors = small_tensors();
   const std::string dir = shared_folder(world, "fault");
   RankState state = make_state(tensors, 1, world.size(), world.rank());

@@ -70,6 +70,9 @@ TEST_CASE("large gemm in the three forms of training equals the reference") {
     check_all(gemm_case({256, 1100, 384, false, true, false, true}, dtype, dtype));
     check_all(gemm_case({1100, 384, 256, false, false}, dtype, dtype));
     check_all(gemm_case({1100, 384, 256, true, false, true}, dtype, DType::f32));
+    // Long enough to be cut into slices, by columns and by rows.
+    check_all(gemm_case({1000, 1100, 400, false, true, false, true}, dtype, dtype));
+    check_all(gemm_case({1100, 900, 450, true, false, true, true}, dtype, DType::f32));
   }
 }
 

@@ -106,7 +106,7 @@ OpCase norm_forward_case(NormKind kind, index_t rows, index_t cols, DType dtype)
   op.buffers = {{dtype, rows, cols, Role::in, Content::normal, 2},
                 {DType::f32, 1, cols, Role::in, Content::positive},
                 {DType::f32, 1, cols},
-                {DType::f32, rows, 3, Role::out, Content::garbage, 1, 16 * bound * root(cols)},
+                {DType::f32, rows, 3, Role::out, Content::garbage, 1, 64 * bound * root(cols)},
                 {DType::f32, rows, 2, Role::out, Content::garbage, 1, bound},
                 {dtype, rows, cols, Role::out, Content::garbage, 1, 16 * bound}};
   op.call = [kind](Ops& ops, Queue& queue, std::vector<Buffer>& b) {

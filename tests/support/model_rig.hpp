@@ -23,8 +23,9 @@ struct GlobalTensors {
 
 /// Calls visit(name, global index, local element view) for every element of this rank's shares.
 /// Vectors have global index = element number.
-inline void for_each_element(Transformer& model, bool gradients,
-                             const std::function<void(const ParamEntry&, index_t, TensorView, index_t)>& visit) {
+inline void for_each_element(
+    Transformer& model, bool gradients,
+    const std::function<void(const ParamEntry&, index_t, TensorView, index_t)>& visit) {
   for (ParamBucket* bucket : model.buckets()) {
     TensorView shard = gradients ? bucket->gradient_shard() : bucket->master();
     for (const ParamEntry& entry : bucket->entries())
@@ -38,19 +39,21 @@ inline void for_each_element(Transformer& model, bool gradients,
 
 inline void set_weights(Transformer& model,
                         const std::function<double(const std::string&, index_t)>& value) {
-  for_each_element(model, false, [&](const ParamEntry& entry, index_t index, TensorView shard, index_t at) {
-    set(shard, 0, at, value(entry.name, index));
-  });
+  for_each_element(model, false,
+                   [&](const ParamEntry& entry, index_t index, TensorView shard, index_t at) {
+                     set(shard, 0, at, value(entry.name, index));
+                   });
   model.weights_changed();
 }
 
 inline void collect(Transformer& model, bool gradients, GlobalTensors& out) {
   const std::lock_guard lock(out.mutex);
-  for_each_element(model, gradients, [&](const ParamEntry& entry, index_t index, TensorView shard, index_t at) {
-    auto& dense = out.values[entry.name];
-    dense.resize(static_cast<std::size_t>(entry.rows * entry.cols));
-    dense[static_cast<std::size_t>(index)] = get(shard, 0, at);
-  });
+  for_each_element(model, gradients,
+                   [&](const ParamEntry& entry, index_t index, TensorView shard, index_t at) {
+                     auto& dense = out.values[entry.name];
+                     dense.resize(static_cast<std::size_t>(entry.rows * entry.cols));
+                     dense[static_cast<std::size_t>(index)] = get(shard, 0, at);
+                   });
 }
 
 /// The sequences of this rank's slab of a batch held whole by every rank.

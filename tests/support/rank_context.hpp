@@ -14,8 +14,10 @@ namespace t3d::test {
 
 struct RankContext {
   RankContext(Communicator& world, const MeshShape& shape, DType activation, bool reference)
-      : device(make_cpu_device()), ops(reference ? make_reference_ops() : make_cpu_ops(1)),
-        queue(device->make_queue()), mesh(world, shape),
+      : device(make_cpu_device()),
+        ops(reference ? make_reference_ops() : make_cpu_ops(1)),
+        queue(device->make_queue()),
+        mesh(world, shape),
         context{*device, *ops, *queue, mesh, clock, activation, false, true, true} {
     queue->set_poll([&world] { world.progress(); });
   }

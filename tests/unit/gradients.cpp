@@ -14,7 +14,8 @@ struct Derivative {
   double analytic = 0, numeric = 0;
 };
 
-Derivative derivative(Config config, const Grid& grid, const std::string& attention, double dropout) {
+Derivative derivative(Config config, const Grid& grid, const std::string& attention,
+                      double dropout) {
   set_grid(config, grid);
   config.precision.compute = "fp64";
   config.model.dropout = dropout;
@@ -58,16 +59,18 @@ Derivative derivative(Config config, const Grid& grid, const std::string& attent
     const double numeric = (loss_at(e) - loss_at(-e)) / (2 * e);
     (void)loss_at(0);
     double dot = 0;
-    for_each_element(model, true, [&](const ParamEntry& entry, index_t index, TensorView shard, index_t at) {
-      dot += get(shard, 0, at) * direction(entry.name, index);
-    });
+    for_each_element(model, true,
+                     [&](const ParamEntry& entry, index_t index, TensorView shard, index_t at) {
+                       dot += get(shard, 0, at) * direction(entry.name, index);
+                     });
     dot = sum_over_ranks(dot);
     if (world.rank() == 0) result = {dot, numeric};
   });
   return result;
 }
 
-void check(const Config& config, const Grid& grid, const std::string& attention = "auto", double dropout = 0) {
+void check(const Config& config, const Grid& grid, const std::string& attention = "auto",
+           double dropout = 0) {
   const Derivative d = derivative(config, grid, attention, dropout);
   INFO(grid.text() << " attention " << attention << " dropout " << dropout << ": analytic "
                    << d.analytic << " numeric " << d.numeric);

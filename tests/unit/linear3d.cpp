@@ -1,7 +1,7 @@
-// Exact-integer tests of the 3-D linear (tensor3d reference, section 5, test 1): entries in {-1,0,1}
-// and sums that every dtype represents, so forward, dgrad, wgrad and bias must equal the dense
-// product bitwise on every cuboid, with uneven, prime and empty parts, and counted bytes must equal
-// predicted ones.
+// Exact-integer tests of the 3-D linear (tensor3d reference, section 5, test 1): entries in
+// {-1,0,1} and sums that every dtype represents, so forward, dgrad, wgrad and bias must equal the
+// dense product bitwise on every cuboid, with uneven, prime and empty parts, and counted bytes must
+// equal predicted ones.
 #include "tensor3d/linear3d.hpp"
 
 #include <mutex>
@@ -15,7 +15,8 @@ using namespace t3d::test;
 namespace {
 
 int small_integer(index_t a, index_t b, int salt) {
-  return static_cast<int>(random_bits({static_cast<std::uint64_t>(salt), 7}, a * 1000003 + b) % 3) - 1;
+  return static_cast<int>(random_bits({static_cast<std::uint64_t>(salt), 7}, a * 1000003 + b) % 3) -
+         1;
 }
 int x_at(index_t t, index_t k) { return small_integer(t, k, 1); }
 int w_at(index_t n, index_t k) { return small_integer(n, k, 2); }
@@ -52,18 +53,25 @@ struct Failures {
 class Fixture {
  public:
   Fixture(const Case& c, Communicator& world, Failures& failures)
-      : case_(c), rank_(world, c.grid.shape(), c.dtype, c.reference), failures_(failures),
+      : case_(c),
+        rank_(world, c.grid.shape(), c.dtype, c.reference),
+        failures_(failures),
         weights_(rank_.context, rank_.mesh.along(Axis::i), "w", c.dtype),
-        vectors_(rank_.context, c.out_axis == Axis::j ? rank_.mesh.plane_ik() : rank_.mesh.plane_ij(),
-                 "v", accumulator_of(c.dtype)) {
+        vectors_(rank_.context,
+                 c.out_axis == Axis::j ? rank_.mesh.plane_ik() : rank_.mesh.plane_ij(), "v",
+                 accumulator_of(c.dtype)) {
     rank_.context.keep_inputs = rank_.context.keep_weights = c.keep;
     const bool out_j = c.out_axis == Axis::j;
-    const auto cut_j = [&](const char* name, index_t n) { return widths(name, n, c.grid.q, c.grid.outputs); };
-    const auto cut_k = [&](const char* name, index_t n) { return widths(name, n, c.grid.r, c.grid.contractions); };
+    const auto cut_j = [&](const char* name, index_t n) {
+      return widths(name, n, c.grid.q, c.grid.outputs);
+    };
+    const auto cut_k = [&](const char* name, index_t n) {
+      return widths(name, n, c.grid.r, c.grid.contractions);
+    };
     const Features out{out_j ? cut_j("out", c.groups_out) : cut_k("out", c.groups_out), c.segments,
                        c.out_panels, 1};
-    const Features in{out_j ? cut_k("in", c.groups_in) : cut_j("in", c.groups_in), {c.in_width},
-                      c.in_panels, 1};
+    const Features in{
+        out_j ? cut_k("in", c.groups_in) : cut_j("in", c.groups_in), {c.in_width}, c.in_panels, 1};
     linear_ = std::make_unique<Linear3d>(rank_.context, "l", c.out_axis, out, in, weights_,
                                          c.bias ? &vectors_ : nullptr, 0.02);
     weights_.finish();
@@ -78,7 +86,8 @@ class Fixture {
 
   void run() {
     vectors_.acquire();
-    DistTensor x = make(linear_->input_layout(tokens_), [](index_t t, index_t k) { return x_at(t, k); });
+    DistTensor x =
+        make(linear_->input_layout(tokens_), [](index_t t, index_t k) { return x_at(t, k); });
     Ledger predicted;
     linear_->predict(predicted, tokens_, false);
     linear_->predict(predicted, tokens_, true);
@@ -146,7 +155,8 @@ class Fixture {
     y_columns_.assign(rows.begin() + split.begin(at), rows.begin() + split.end(at));
   }
   void check_y(const DistTensor& y) {
-    failures_.expect(static_cast<double>(y.local.cols()), static_cast<double>(y_columns_.size()), "columns of y");
+    failures_.expect(static_cast<double>(y.local.cols()), static_cast<double>(y_columns_.size()),
+                     "columns of y");
     for (index_t t = 0; t < y.local.rows(); ++t)
       for (index_t n = 0; n < y.local.cols(); ++n) {
         const index_t row = row0(y) + t;
@@ -161,8 +171,10 @@ class Fixture {
     for (index_t t = 0; t < box.rows; ++t)
       for (index_t k = 0; k < box.cols; ++k) {
         int sum = 0;
-        for (index_t n = 0; n < columns_; ++n) sum += dy_at(box.row0 + t, n) * w_at(n, box.col0 + k);
-        failures_.expect(get(dx.local, t, k), sum, fmt::format("dx[{},{}]", box.row0 + t, box.col0 + k));
+        for (index_t n = 0; n < columns_; ++n)
+          sum += dy_at(box.row0 + t, n) * w_at(n, box.col0 + k);
+        failures_.expect(get(dx.local, t, k), sum,
+                         fmt::format("dx[{},{}]", box.row0 + t, box.col0 + k));
       }
   }
   void check_gradients() {
@@ -172,8 +184,9 @@ class Fixture {
         for (const BlockBox& piece : bucket.shard_boxes(entry))
           for (index_t r = 0; r < piece.box.rows; ++r)
             for (index_t c = 0; c < piece.box.cols; ++c)
-              failures_.expect(get(bucket.gradient_shard(), 0, piece.offset + r * piece.box.cols + c),
-                               value(piece.box.row0 + r, piece.box.col0 + c), what);
+              failures_.expect(
+                  get(bucket.gradient_shard(), 0, piece.offset + r * piece.box.cols + c),
+                  value(piece.box.row0 + r, piece.box.col0 + c), what);
     };
     each(weights_, "dW", [&](index_t n, index_t k) {
       int sum = 0;
@@ -200,7 +213,8 @@ class Fixture {
 void check(const Case& c) {
   Failures failures;
   run_local_ranks(c.grid.ranks(), [&](Communicator& world) { Fixture(c, world, failures).run(); });
-  INFO(c.grid.text() << " " << name_of(c.dtype) << " out " << name_of(c.out_axis) << ": " << failures.first);
+  INFO(c.grid.text() << " " << name_of(c.dtype) << " out " << name_of(c.out_axis) << ": "
+                     << failures.first);
   CHECK(failures.count == 0);
 }
 

@@ -1,5 +1,5 @@
-// Twenty training steps are the same on every mesh: fp32 losses agree to 1e-4 relative, counted bytes
-// equal predicted ones, and two runs on one mesh agree bitwise.
+// Twenty training steps are the same on every mesh: fp32 losses agree to 1e-4 relative, counted
+// bytes equal predicted ones, and two runs on one mesh agree bitwise.
 #include <cmath>
 
 #include "support/catch.hpp"
@@ -13,7 +13,8 @@ namespace {
 std::shared_ptr<BatchSource> corpus(const Config& config) {
   std::vector<std::int32_t> ids;
   for (index_t at = 0; at < 4000; ++at)  // words of a small language: learnable, not constant
-    ids.push_back(static_cast<std::int32_t>((random_bits({5, 0}, at / 5) + static_cast<std::uint32_t>(at % 5)) % 61));
+    ids.push_back(static_cast<std::int32_t>(
+        (random_bits({5, 0}, at / 5) + static_cast<std::uint32_t>(at % 5)) % 61));
   return std::make_shared<BatchSource>(make_memory_source(ids, 61), config.model.context,
                                        static_cast<std::uint64_t>(config.run.seed), true);
 }

@@ -1,5 +1,6 @@
 // The same small GPT-2 and Llama in PyTorch (tests/reference/make_pytorch_cases.py): loss, logits,
-// every parameter's gradient, ten AdamW losses; on one rank and on uneven cuboids, on both back ends.
+// every parameter's gradient, ten AdamW losses; on one rank and on uneven cuboids, on both back
+// ends.
 #include <hdf5.h>
 
 #include <cmath>
@@ -74,8 +75,9 @@ struct Outcome {
 
 void run_rank(const Config& config, Communicator& world, const Results& reference, Outcome& outcome,
               std::mutex& mutex) {
-  Machine machine(world, config,
-                  MeshShape(1, config.mesh.cuboid[0], config.mesh.cuboid[1], config.mesh.cuboid[2]));
+  Machine machine(
+      world, config,
+      MeshShape(1, config.mesh.cuboid[0], config.mesh.cuboid[1], config.mesh.cuboid[2]));
   const ModelShape shape(config.model, config.mesh, machine.mesh().shape(), 3);
   Transformer model(machine.context(), shape, false);
   set_weights(model, initial_value);
@@ -96,7 +98,8 @@ void run_rank(const Config& config, Communicator& world, const Results& referenc
   };
   for (const index_t row : {index_t{0}, index_t{5}, index_t{47}}) {
     const std::vector<float> logits = model.next_logits(slab.batch, pass, row);
-    if (world.rank() == 0) outcome.logits.insert(outcome.logits.end(), logits.begin(), logits.end());
+    if (world.rank() == 0)
+      outcome.logits.insert(outcome.logits.end(), logits.begin(), logits.end());
   }
   OptimizerConfig options;
   options.lr = 1e-2;
@@ -130,9 +133,8 @@ void compare(const std::string& name, Config config, const Grid& grid, const std
   const Results reference(name);
   Outcome outcome;
   std::mutex mutex;
-  run_local_ranks(grid.ranks(), [&](Communicator& world) {
-    run_rank(config, world, reference, outcome, mutex);
-  });
+  run_local_ranks(grid.ranks(),
+                  [&](Communicator& world) { run_rank(config, world, reference, outcome, mutex); });
   INFO(name << " on " << grid.text() << ", " << backend);
   const std::vector<double> all_logits = reference.read<double>("logits");
   std::vector<double> logits;

@@ -41,7 +41,7 @@ MpiSession::MpiSession(int& argc, char**& argv) : exceptions_(std::uncaught_exce
   if (!launched_by_mpi()) return;
   // Explicit settings of the user win. Ranks may share cores: who waits must not spin. Copying in
   // and out of shared memory was two to four times as fast as the kernel's single copy
-  // (docs/numbers).
+  // (bench/collectives).
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
   setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
   int provided = 0;

@@ -1,5 +1,7 @@
 // What differs between oneDNN 2.x and 3.x, in one place.
 #pragma once
+#include <oneapi/dnnl/dnnl_version.h>
+
 #include <dnnl.hpp>
 
 namespace t3d::cpu {

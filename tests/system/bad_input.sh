@@ -1,0 +1,88 @@
+# Every kind of bad input: a clear message within 60 s, the right exit code, no hang, nothing lost.
+. "$T3D_SOURCE/tests/support/job.sh"
+make_text 20000
+make_input
+bad() { # STATUS TEXT RANKS args...
+  local want=$1 text=$2
+  shift 2
+  run "$@"
+  expect_status "$want"
+  expect_text "$text"
+}
+bad 66 "nowhere.toml" 1 nowhere.toml
+bad 66 "nowhere.toml" 2 nowhere.toml
+bad 64 "" 1 --no-such-option
+bad 64 "lr" 1 --explain optimizer.lrr
+bad 78 "did you mean" 1 input.toml --set optimizer.learning=1
+bad 78 "model.layers" 1 input.toml --set model.layers=many
+sed 's/hidden = 32/hiden = 32/; s/heads = 4/heads = "four"/; s/sequences = 8/sequences = -8/' input.toml > faults.toml
+bad 78 "faults.toml:[0-9]*:[0-9]*: .*hiden" 1 faults.toml
+expect_text "heads"
+expect_text "sequences"
+bad 78 "ranks" 2 input.toml --set "mesh.cuboid=[2,2,2]"
+bad 78 "mesh.tokens" 2 input.toml --set "mesh.cuboid=[2,1,1]" --set "mesh.tokens=[1,-1]"
+bad 78 "mesh.outputs" 2 input.toml --set "mesh.cuboid=[1,2,1]" --set "mesh.outputs=[1,2,3]"
+bad 78 "place" 2 input.toml --set "mesh.cuboid=[1,2,1]" --set "mesh.place=[1,1]"
+bad 78 "heads" 1 input.toml --set model.heads=5
+bad 66 "absent" 2 input.toml --set "data.train='absent*.h5'"
+head -c 20 text.txt > short.txt
+bad 78 "the corpus has 20 tokens" 1 input.toml --set "data.train='short.txt'"
+
+# Token files
+run 1 tokenize text.txt -o tokens --kind bytes
+expect_status 0
+run 1 inspect tokens-train.h5 --verify
+expect_status 0
+cp tokens-train.h5 cut.h5 && truncate -s 9000 cut.h5
+bad 74 "cut.h5" 2 input.toml --set "data.train='cut.h5'" --set data.format=auto
+cp tokens-train.h5 flipped.h5
+python3 - <<'PY' || fail "no token to flip"
+data = bytearray(open("flipped.h5", "rb").read())
+at = data.find(open("text.txt").read(20).encode("utf-16le"))  # ids are bytes, 16 bits each
+assert at > 0
+data[at + 10] ^= 1
+open("flipped.h5", "wb").write(data)
+PY
+bad 74 "flipped.h5" 1 inspect flipped.h5 --verify
+bad 66 "" 1 tokenize absent.txt -o x
+bad 66 "there is no" 1 inspect absent
+bad 66 "there is no" 1 generate absent
+
+# Checkpoints: a damaged one is named and passed over; with none left the run does not start over.
+run 2 input.toml -d r --set "mesh.cuboid=[2,1,1]" --set checkpoint.every_steps=10
+expect_status 0
+file=$(ls -d r/ckpt/step-00000020)/node-00000.h5
+size=$(stat -c %s "$file")
+printf '\125\252' | dd of="$file" bs=1 seek=$((size / 2)) conv=notrunc status=none
+bad 0 "step-00000020" 2 input.toml -d r --set "mesh.cuboid=[2,1,1]"
+expect_text "resumed from r/ckpt/step-00000010"
+bad 78 "model" 1 input.toml -d r --set model.hidden=64
+bad 74 "step-00000099" 1 input.toml -d r -r r/ckpt/step-00000099
+bad 78 "" 1 generate r --set mesh.cuboid=[9,9,9]
+
+# Folders that cannot be written: this holds for root too.
+touch file
+bad 74 "file" 2 input.toml -d file/run --set "mesh.cuboid=[2,1,1]"
+if mkdir -p full && mount -t tmpfs -o size=1500k tmpfs full 2> /dev/null; then
+  # A disk that fills up: training goes on, the first checkpoint stays, the exit code tells.
+  run 1 input.toml -d full/run --set checkpoint.every_steps=5 --set checkpoint.keep=9
+  cp out.log full.log
+  kept=$(ls full/run/ckpt | head -n 1)
+  (( status == 74 )) || { umount full; fail "exit code $status on a full disk"; }
+  grep -qi "space" full.log || { umount full; fail "no word about space"; }
+  rm -rf full/run/log.jsonl full/run/run.log
+  run 1 inspect "full/run/ckpt/$kept" --verify
+  umount full
+  expect_status 0
+fi
+
+# One rank that dies at start, and one whose input differs from the others'.
+cat > die.sh <<'SH'
+#!/bin/sh
+[ "${OMPI_COMM_WORLD_RANK:-0}" = 1 ] && exit 9
+exec "$@"
+SH
+chmod +x die.sh
+timeout 60 mpirun -n 3 --oversubscribe ./die.sh "$T3D_BIN" input.toml -d d --set "mesh.cuboid=[3,1,1]" > out.log 2>&1
+status=$?
+((status != 0 && status != 124)) || fail "a rank died at start: exit code $status"

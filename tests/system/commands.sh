@@ -1,0 +1,48 @@
+# The commands around training: tokenize, eval, generate, inspect, --dry-run, --defaults, --version.
+. "$T3D_SOURCE/tests/support/job.sh"
+make_text 60000
+make_input
+run 1 --version && expect_status 0
+run 1 --defaults && expect_status 0
+cp out.log defaults.toml
+run 1 --explain optimizer && expect_text "optimizer.lr"
+
+run 1 tokenize text.txt -o bpe --kind bpe --vocab 300 --valid 0.1
+expect_status 0
+run 4 input.toml -d b --set "mesh.cuboid=[1,2,2]" --set "data.train='bpe-train.h5'" \
+  --set "data.valid='bpe-valid.h5'" --set data.format=auto --set model.vocab=0 --set run.steps=30
+expect_status 0
+expect_text "bits per byte"
+grep -o 'bits per byte.*' out.log | tail -n 1 > trained.txt
+
+# Evaluation on any mesh gives the trainer's last figure; generation the same text on any mesh.
+run 1 eval b bpe-valid.h5
+expect_status 0
+expect_text "$(cat trained.txt)"
+run 6 eval b/ckpt/step-00000030 bpe-valid.h5 --set "mesh.cuboid=[1,3,2]"
+expect_status 0
+expect_text "$(cat trained.txt)"
+run 1 generate b --prompt "the old king" --tokens 20 --greedy
+expect_status 0
+expect_text "the old king"
+cp out.log greedy.txt
+run 4 generate b --prompt "the old king" --tokens 20 --greedy --set "mesh.cuboid=[2,1,2]"
+cmp -s out.log greedy.txt || fail "the text depends on the mesh"
+run 1 generate b --prompt "the" --tokens 20 --temperature 0.9 --top-k 20 --top-p 0.9 --seed 3
+cp out.log sample.txt
+run 1 generate b --prompt "the" --tokens 20 --temperature 0.9 --top-k 20 --top-p 0.9 --seed 3
+cmp -s out.log sample.txt || fail "the same seed gives another text"
+run 1 inspect b/ckpt/step-00000030 --verify
+expect_status 0
+expect_text "blocks.1.attn.qkv.weight"
+
+# Dry runs: formula and count agree (else exit code 70), for jobs of any size.
+for job in "8 [2,2,2]" "64 [4,4,4]" "6 [3,1,2]" "65536 [256,16,16]"; do
+  read -r ranks cuboid <<< "$job"
+  run 1 input.toml --dry-run "$ranks" --set "mesh.cuboid=$cuboid" --set model.preset=gpt2-124m --set batch.sequences=512 \
+    --set model.hidden=768 --set model.heads=12 --set model.layers=2
+  expect_status 0
+  expect_text "memory per rank"
+done
+run 1 input.toml --dry-run 64
+expect_status 0
