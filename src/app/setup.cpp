@@ -67,7 +67,7 @@ double measure_gemm_rate(Machine& machine) {
   const Context& context = machine.context();
   if (machine.ops().name() == "reference") return 0;
   constexpr index_t kSize = 768;
-  constexpr double kSeconds = 0.1;
+  constexpr double kSeconds = 0.05;
   const auto make = [&] {
     Tensor x = context.make(context.activation, kSize, kSize, MemoryKind::workspace);
     context.ops.fill(context.queue, x, 0.5);
@@ -82,17 +82,22 @@ double measure_gemm_rate(Machine& machine) {
   args.c = c;
   args.transpose_b = true;
   context.ops.gemm(context.queue, args);
-  context.mesh.world().barrier();
-  const double start = PhaseClock::now();
-  double flops = 0;
-  do {
-    context.ops.gemm(context.queue, args);
-    flops += 2.0 * kSize * kSize * kSize;
-  } while (PhaseClock::now() - start < kSeconds);
-  context.queue.synchronize();
-  double rate = flops / (PhaseClock::now() - start);
-  context.mesh.world().all_reduce({&rate, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
-  return rate;
+  // The best of several short windows, all ranks at once: other programs only ever make it slower.
+  double best = 0;
+  for (int window = 0; window < 5; ++window) {
+    context.mesh.world().barrier();
+    const double start = PhaseClock::now();
+    double flops = 0;
+    do {
+      context.ops.gemm(context.queue, args);
+      flops += 2.0 * kSize * kSize * kSize;
+    } while (PhaseClock::now() - start < kSeconds);
+    context.queue.synchronize();
+    double rate = flops / (PhaseClock::now() - start);
+    context.mesh.world().all_reduce({&rate, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
+    best = std::max(best, rate);
+  }
+  return best;
 }
 
 namespace {

@@ -1,9 +1,12 @@
 #include "io/progress_bar.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 
 namespace t3d {
 
@@ -24,6 +27,15 @@ std::string progress_text(const StepRecord& record, double seconds_left, int col
   if (filled < width) bar += '>';
   bar.resize(width, ' ');
   return fmt::format("[{}] {}", bar, text);
+}
+
+bool is_terminal(std::FILE* screen) {
+  if (isatty(fileno(screen)) != 1) return false;
+  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) return true;
+  std::error_code error;
+  const auto output =
+      std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", getppid()), error).string();
+  return !error && (output.starts_with("/dev/pts/") || output.starts_with("/dev/tty"));
 }
 
 }  // namespace t3d

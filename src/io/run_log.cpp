@@ -107,8 +107,7 @@ int terminal_columns(std::FILE* screen) {
 class RunLog::Impl {
  public:
   explicit Impl(const RunLogOptions& options)
-      : options_(options),
-        bar_(options.progress && !options.quiet && isatty(fileno(options.screen)) == 1) {
+      : options_(options), bar_(options.progress && !options.quiet && is_terminal(options.screen)) {
     std::error_code error;
     fs::create_directories(options.dir, error);
     if (error) cannot("create", options.dir, error.message());

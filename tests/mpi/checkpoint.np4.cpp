@@ -72,7 +72,7 @@ TEST_CASE("a fault on one rank is an error on all, and the old checkpoint stays"
   auto bad = state.parts;
   if (world.rank() == world.size() - 1) bad[0].rows += 1;
   CHECK_THROWS_WITH(save_checkpoint(world, {dir, 1, 2, 0, true}, {2, "mpi", {}}, bad, true),
-                    Catch::Contains(tensors[0].name));
+                    t3d::test::contains(tensors[0].name));
   RankState again = make_state(tensors, 2, world.size(), world.rank());
   const auto info = load_newest(world, dir, again.parts, {});
   REQUIRE(info.has_value());

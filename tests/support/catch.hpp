@@ -6,3 +6,11 @@ using Catch::Approx;
 #else
 #include <catch2/catch.hpp>
 #endif
+
+namespace t3d::test {
+#ifdef T3D_CATCH2_V3
+inline auto contains(const std::string& text) { return Catch::Matchers::ContainsSubstring(text); }
+#else
+inline auto contains(const std::string& text) { return Catch::Contains(text); }
+#endif
+}  // namespace t3d::test

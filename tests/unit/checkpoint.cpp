@@ -182,6 +182,6 @@ TEST_CASE("too little space is said before anything is written") {
       save_checkpoint(world, {folder.path(), 0, 2, 0, true}, {1, "r", {}}, parts, true);
     });
   };
-  CHECK_THROWS_WITH(run(), Catch::Contains("not enough space"));
+  CHECK_THROWS_WITH(run(), t3d::test::contains("not enough space"));
   CHECK(std::filesystem::is_empty(folder.path()));
 }

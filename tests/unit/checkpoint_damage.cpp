@@ -186,7 +186,7 @@ TEST_CASE("a bad manifest, an older one, and none") {
 TEST_CASE("when everything is damaged, the run does not start over by itself") {
   Pair pair;
   for (const index_t step : {1, 2}) write_all(pair.at(step, "MANIFEST.json"), "{}");
-  CHECK_THROWS_WITH(pair.load(), Catch::Contains("no valid checkpoint"));
+  CHECK_THROWS_WITH(pair.load(), t3d::test::contains("no valid checkpoint"));
 }
 
 TEST_CASE("find takes the newest whose sizes are right") {

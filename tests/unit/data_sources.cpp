@@ -141,7 +141,7 @@ TEST_CASE("batches are the same text however they are dealt to replicas") {
     CHECK(joined == whole);
   }
   CHECK_THROWS_WITH(BatchSource(make_memory_source({1, 2, 3}, 9), 3, 1, true),
-                    Catch::Contains("3 tokens"));
+                    t3d::test::contains("3 tokens"));
 }
 
 TEST_CASE("texts are cut behind lines, else between characters") {

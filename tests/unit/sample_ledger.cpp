@@ -51,6 +51,6 @@ TEST_CASE("other seeds, other orders; too short a corpus is said") {
   bool differs = false;
   for (index_t n = 0; n < 100; ++n) differs = differs || one.sample_at(n) != two.sample_at(n);
   CHECK(differs);
-  CHECK_THROWS_WITH(SampleLedger(10, 10, 1, true), Catch::Contains("10 tokens"));
+  CHECK_THROWS_WITH(SampleLedger(10, 10, 1, true), t3d::test::contains("10 tokens"));
   CHECK_THROWS_AS(SampleLedger(0, 10, 1, true), Error);
 }

@@ -104,7 +104,7 @@ TEST_CASE("ids outside the vocabulary are refused, and no half file stays") {
   {
     TokenFileWriter writer(folder.path() + "/t.h5", {10, "bytes", "", "", 0, 0});
     const std::int32_t id = 10;
-    CHECK_THROWS_WITH(writer.append(&id, 1), Catch::Contains("outside the vocabulary of 10"));
+    CHECK_THROWS_WITH(writer.append(&id, 1), t3d::test::contains("outside the vocabulary of 10"));
   }
   CHECK(std::filesystem::is_empty(folder.path()));
 }

@@ -94,11 +94,11 @@ TEST_CASE("SentencePiece gives back every text") {
 TEST_CASE("training says what is wrong") {
   const ScratchFolder folder("training");
   const std::string path = write_text(folder, "corpus.txt", some_text(1, 100));
-  CHECK_THROWS_WITH(train_sentencepiece({path}, "bpe", 100), Catch::Contains("cannot train"));
+  CHECK_THROWS_WITH(train_sentencepiece({path}, "bpe", 100), t3d::test::contains("cannot train"));
   CHECK_THROWS_WITH(train_sentencepiece({path}, "words", 500),
-                    Catch::Contains("unknown tokenizer"));
+                    t3d::test::contains("unknown tokenizer"));
   CHECK_THROWS_WITH(train_sentencepiece({folder.path() + "/no*"}, "bpe", 500),
-                    Catch::Contains("does not exist"));
+                    t3d::test::contains("does not exist"));
   CHECK_THROWS_AS(make_sentencepiece_tokenizer("no model"), Error);
   // One line of megabytes is training material too.
   std::string line = some_text(4, 1000);
