@@ -55,7 +55,8 @@ trap 'exit 143' TERM
 mount_in() { # type or --bind, source, place
   mkdir -p "$root/$3"
   mountpoint -q "$root/$3" && return
-  if [[ $1 == --bind ]]; then mount --bind "$2" "$root/$3"; else mount -t "$1" "$2" "$root/$3"; fi
+  # private: what is mounted inside must not appear on this host
+  if [[ $1 == --bind ]]; then mount --bind --make-private "$2" "$root/$3"; else mount -t "$1" "$2" "$root/$3"; fi
   mounted+=("$root/$3")
 }
 
@@ -92,6 +93,7 @@ cp -fL /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" 2> /dev/null ||
 mount_in proc proc proc
 mount_in --bind /dev dev
 mount_in tmpfs tmpfs dev/shm
+mount_in devpts devpts dev/pts
 mount_in --bind /sys sys
 inside() {
   chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \

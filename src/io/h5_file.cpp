@@ -65,7 +65,13 @@ void select(const H5Id& space, const Box& box, bool vector) {
 
 }  // namespace
 
-H5Guard::H5Guard() : lock_(library_lock()) { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+H5Guard::H5Guard() : lock_(library_lock()) {
+  // A file whose writes failed stays half open inside the library; its clean-up at exit would flush
+  // it once more and crash (1.10). Every file of ours is closed, and checked, long before.
+  static const herr_t no_exit_handler = H5dont_atexit();
+  (void)no_exit_handler;
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
 
 H5Id::H5Id(hid_t id, Close closer, const std::string& what) : id_(id), close_(closer), what_(what) {
   if (id < 0) fail(what);

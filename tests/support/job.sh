@@ -39,16 +39,17 @@ every_minutes = 0
 TOML
 }
 
-# run RANKS args...: output in out.log, exit code in $status
+# run RANKS args...: output in out.log (standard output alone in screen.log), exit code in $status
 run() {
   local ranks=$1
   shift
   if ((ranks == 1)); then
-    timeout 60 "$T3D_BIN" "$@" > out.log 2>&1
+    timeout 60 "$T3D_BIN" "$@" > screen.log 2> error.log
   else
-    timeout 60 mpirun -n "$ranks" --oversubscribe "$T3D_BIN" "$@" > out.log 2>&1
+    timeout 60 mpirun -n "$ranks" --oversubscribe "$T3D_BIN" "$@" > screen.log 2> error.log
   fi
   status=$?
+  cat screen.log error.log > out.log
   ((status != 124)) || fail "no answer within 60 s: $*"
 }
 

@@ -16,7 +16,7 @@ run() {
     LD_PRELOAD=$shim "$tool" save "$here/work" 2 5 2 2> "$here/error"
 }
 
-fail() { echo "FAILED: operation $at, $mode: $*"; cat "$here/error"; ls "$here/work"; exit 1; }
+fail() { echo "FAILED: operation $at, $mode: $*"; cat "$here/error"; ls -R "$here/work"; exit 1; }
 
 at=0 mode=none
 run 0 none || fail "a save without fault"

@@ -4,7 +4,6 @@ make_text 60000
 make_input
 run 1 --version && expect_status 0
 run 1 --defaults && expect_status 0
-cp out.log defaults.toml
 run 1 --explain optimizer && expect_text "optimizer.lr"
 
 run 1 tokenize text.txt -o bpe --kind bpe --vocab 300 --valid 0.1
@@ -25,13 +24,13 @@ expect_text "$(cat trained.txt)"
 run 1 generate b --prompt "the old king" --tokens 20 --greedy
 expect_status 0
 expect_text "the old king"
-cp out.log greedy.txt
+cp screen.log greedy.txt
 run 4 generate b --prompt "the old king" --tokens 20 --greedy --set "mesh.cuboid=[2,1,2]"
-cmp -s out.log greedy.txt || fail "the text depends on the mesh"
+cmp -s screen.log greedy.txt || fail "the text depends on the mesh"
 run 1 generate b --prompt "the" --tokens 20 --temperature 0.9 --top-k 20 --top-p 0.9 --seed 3
-cp out.log sample.txt
+cp screen.log sample.txt
 run 1 generate b --prompt "the" --tokens 20 --temperature 0.9 --top-k 20 --top-p 0.9 --seed 3
-cmp -s out.log sample.txt || fail "the same seed gives another text"
+cmp -s screen.log sample.txt || fail "the same seed gives another text"
 run 1 inspect b/ckpt/step-00000030 --verify
 expect_status 0
 expect_text "blocks.1.attn.qkv.weight"
