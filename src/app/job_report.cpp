@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fstream>
 
 #include "app/setup.hpp"
 #include "io/agree.hpp"
@@ -13,6 +14,14 @@ namespace {
 
 constexpr std::array<const char*, 8> kAxes{"i", "j", "k", "ij", "ik", "jk", "d", "world"};
 constexpr index_t kWarmUpSteps = 2;  // not in the averages
+
+// Largest resident set of this process so far, in bytes; 0 where the system does not say.
+double resident_peak() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return 1024.0 * std::stod(line.substr(6));
+  return 0;
+}
 
 RunLog open_log(Communicator& world, const Config& config, index_t start_step, bool quiet) {
   if (world.rank() != 0) return {};
@@ -170,7 +179,12 @@ void JobReport::finish(const std::string& reason) {
   table.tokens_per_second = step_seconds_ > 0 ? step_tokens_ / step_seconds_ : 0;
   table.phases = phase_rows();
   table.axes = axis_rows();
+  std::array<double, 2> memory{static_cast<double>(machine_.device().memory().reserved_peak),
+                               resident_peak()};
+  world_.all_reduce({memory.data(), DType::f64, 1, 2}, ReduceOp::max).wait_host();
   log_.finish(table);
+  note(fmt::format("memory of the largest rank: {} for tensors, {} resident with program and libraries",
+                   short_bytes(memory[0]), short_bytes(memory[1])));
 }
 
 }  // namespace t3d

@@ -94,9 +94,12 @@ class Communicator {
   virtual void set_watchdog(double seconds) = 0;
 };
 
-/// The group that moves nothing: for single-rank programs without MPI, and, claiming to be rank
-/// `rank` of `size`, for dry runs (counts bytes exactly as the real ones do).
-[[nodiscard]] std::unique_ptr<Communicator> make_dry_communicator(int rank = 0, int size = 1);
+/// The world of a program that runs alone, without MPI: copies, sends nothing.
+[[nodiscard]] std::unique_ptr<Communicator> make_single_communicator();
+
+/// Claims to be rank `rank` of `size` and counts bytes exactly as the real ones do, but touches no
+/// memory: for dry runs.
+[[nodiscard]] std::unique_ptr<Communicator> make_dry_communicator(int rank, int size);
 
 /// Runs `body(world)` on `ranks` threads that form one in-process group; rethrows the first error
 /// after all have ended (a failed rank breaks the group, so nobody hangs).

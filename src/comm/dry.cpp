@@ -88,9 +88,12 @@ class DryCommunicator final : public Communicator {
 
 }  // namespace
 
+std::unique_ptr<Communicator> make_single_communicator() {
+  return GroupCommunicator::make_world(std::make_unique<NoTransport>());
+}
+
 std::unique_ptr<Communicator> make_dry_communicator(int rank, int size) {
   T3D_CHECK(rank >= 0 && rank < size, "rank {} of {}", rank, size);
-  if (size == 1) return GroupCommunicator::make_world(std::make_unique<NoTransport>());
   return std::make_unique<DryCommunicator>(std::make_shared<DryCommunicator::Books>(), rank, size,
                                            "world");
 }

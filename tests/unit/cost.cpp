@@ -82,7 +82,7 @@ TEST_CASE("a dry group counts what a real one sends, without touching memory", "
 }
 
 TEST_CASE("one dry rank is a working world", "[cost]") {
-  const auto world = make_dry_communicator();
+  const auto world = make_single_communicator();
   CHECK(world->size() == 1);
   test::check_every_verb(*world);
   test::check_subgroups(*world);

@@ -126,7 +126,7 @@ TEST_CASE("ranks that call different verbs are told so", "[local]") {
 }
 
 TEST_CASE("wrong calls are refused before anything is sent", "[local]") {
-  const auto world = make_dry_communicator();
+  const auto world = make_single_communicator();
   std::vector<float> x(12);
   const std::vector<index_t> counts{12};
   const std::vector<index_t> two{6, 6};

@@ -56,7 +56,7 @@ MpiSession::~MpiSession() {
 }
 
 std::unique_ptr<Communicator> make_mpi_world() {
-  if (!mpi_is_up()) return make_dry_communicator();
+  if (!mpi_is_up()) return make_single_communicator();
   return GroupCommunicator::make_world(std::make_unique<MpiTransport>());
 }
 
