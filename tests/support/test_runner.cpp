@@ -44,7 +44,7 @@ CATCH_REGISTER_LISTENER(Stopwatch)
 
 double allowed_seconds() {
   const char* text = std::getenv("T3D_TEST_SECONDS");
-  return text != nullptr ? std::strtod(text, nullptr) : 60.0;
+  return text != nullptr ? std::strtod(text, nullptr) : 120.0;
 }
 
 class Watchdog {
