@@ -45,3 +45,20 @@ for job in "8 [2,2,2]" "64 [4,4,4]" "6 [3,1,2]" "65536 [256,16,16]"; do
 done
 run 1 input.toml --dry-run 64
 expect_status 0
+
+# The memory of the dry run is that of the run, within 10 %; the state is total / ranks within 3 %.
+for mesh in "1 [1,1,1]" "8 [2,2,2]"; do
+  read -r ranks cuboid <<< "$mesh"
+  big=(--set "mesh.cuboid=$cuboid" --set model.hidden=256 --set model.layers=3 --set model.context=64 --set run.steps=3
+    --set debug.threads=1)
+  run "$ranks" input.toml -d "memory$ranks" "${big[@]}"
+  expect_status 0
+  measured=$(sed -n 's/.*"memory_bytes":\([0-9]*\).*/\1/p' "memory$ranks/log.jsonl" | tail -n 1)
+  run 1 input.toml --dry-run "$ranks" "${big[@]}"
+  expect_status 0
+  sed -n 's/^memory per rank: \([0-9.]*\) \([KMG]iB\) at most.*/\1 \2/p' out.log |
+    awk -v m="$measured" '{ u["KiB"] = 1024; u["MiB"] = 1048576; u["GiB"] = 1073741824; p = $1 * u[$2]; print "predicted", p, "measured", m;
+      exit !(p > 0.9 * m && p < 1.1 * m) }' || fail "memory of $ranks ranks: predicted and measured differ"
+  sed -n 's/.* at most, \([-0-9.]*\) % above total.*/\1/p' out.log | awk '{ n = 1; exit !($1 < 3) } END { exit !n }' ||
+    fail "state of $ranks ranks: $(grep 'parameters per rank' out.log)"
+done
