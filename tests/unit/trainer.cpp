@@ -1,0 +1,118 @@
+// The step around the model: clipping by the global norm, weight decay masks, learning-rate
+// schedules, micro-batches, what a replica without samples is told.
+#include "train/trainer.hpp"
+
+#include <cmath>
+
+#include "support/catch.hpp"
+#include "support/model_rig.hpp"
+#include "train/schedule.hpp"
+
+using namespace t3d;
+using namespace t3d::test;
+
+namespace {
+
+std::shared_ptr<BatchSource> noise(const Config& config) {
+  std::vector<std::int32_t> ids;
+  for (index_t at = 0; at < 600; ++at)
+    ids.push_back(static_cast<std::int32_t>(random_bits({9, 0}, at) % 61));
+  return std::make_shared<BatchSource>(make_memory_source(ids, 61), config.model.context, 1, true);
+}
+
+struct Update {
+  double grad_norm = 0, length = 0;  // of the gradient, and of the change of all weights
+};
+
+// One step of plain SGD with learning rate 1: the change is the clipped gradient.
+Update sgd_step(Config config, const Grid& grid, index_t replicas = 1) {
+  set_grid(config, grid, replicas);
+  config.optimizer.kind = "sgd";
+  config.optimizer.momentum = 0;
+  config.optimizer.weight_decay = 0;
+  config.optimizer.lr = 1;
+  config.schedule.kind = "constant";
+  config.debug.threads = 1;
+  GlobalTensors before, after;
+  Update update;
+  run_local_ranks(grid.ranks() * static_cast<int>(replicas), [&](Communicator& world) {
+    Machine machine(world, config, grid.shape(replicas));
+    Trainer trainer(machine, config, 1, noise(config));
+    collect(trainer.model(), false, before);
+    const StepReport report = trainer.step(kNoStop);
+    collect(trainer.model(), false, after);
+    if (world.rank() == 0) update.grad_norm = report.grad_norm;
+  });
+  double squares = 0;
+  for (const auto& [name, values] : before.values)
+    for (std::size_t at = 0; at < values.size(); ++at)
+      squares += std::pow(after.values[name][at] - values[at], 2);
+  update.length = std::sqrt(squares);
+  return update;
+}
+
+}  // namespace
+
+TEST_CASE("the update is clipped by the global norm, counted once") {
+  for (const Grid& grid :
+       {Grid{}, Grid{2, 2, 2, {}, {}, {}}, Grid{2, 3, 1, {1, 2}, {1, 2, 1}, {}}}) {
+    Config config = tiny_gpt();
+    INFO(grid.text());
+    config.optimizer.clip_norm = 0;
+    const Update whole = sgd_step(config, grid);
+    CHECK(whole.length == Approx(whole.grad_norm).epsilon(1e-4));
+    config.optimizer.clip_norm = 0.25 * whole.grad_norm;
+    const Update clipped = sgd_step(config, grid);
+    CHECK(clipped.grad_norm == Approx(whole.grad_norm).epsilon(1e-6));
+    CHECK(clipped.length == Approx(0.25 * whole.grad_norm).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("the gradient is the mean over the batch, however it is dealt") {
+  Config config = tiny_gpt();
+  config.batch.sequences = 7;
+  config.optimizer.clip_norm = 0;
+  const double one = sgd_step(config, {}).grad_norm;
+  for (const index_t micro : {1, 2, 3}) {
+    config.batch.micro = micro;
+    CHECK(sgd_step(config, {}).grad_norm == Approx(one).epsilon(1e-5));
+    CHECK(sgd_step(config, {1, 2, 1, {}, {}, {}}, 3).grad_norm == Approx(one).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("a replica without samples is refused") {
+  Config config = tiny_gpt();
+  config.batch.sequences = 2;
+  CHECK_THROWS_WITH(sgd_step(config, {}, 3), test::contains("without samples"));
+}
+
+TEST_CASE("a loss that is not finite stops the run and says what to do") {
+  Config config = tiny_gpt();
+  config.model.norm_eps = std::nan("");
+  CHECK_THROWS_WITH(sgd_step(config, {2, 1, 1, {}, {}, {}}), test::contains("optimizer.lr"));
+}
+
+TEST_CASE("learning-rate schedules") {
+  ScheduleConfig schedule;
+  schedule.warmup_steps = 10;
+  schedule.final_fraction = 0.1;
+  for (const char* kind : {"constant", "linear", "cosine", "wsd"}) {
+    schedule.kind = kind;
+    INFO(kind);
+    CHECK(schedule_factor(schedule, 0, 110) == Approx(0.1));
+    CHECK(schedule_factor(schedule, 9, 110) == Approx(1.0));
+    CHECK(schedule_factor(schedule, 10, 110) == Approx(1.0));
+    const double last = schedule_factor(schedule, 110, 110);
+    CHECK(last == Approx(schedule.kind == "constant" ? 1.0 : 0.1));
+    for (index_t step = 11; step <= 110; ++step)
+      CHECK(schedule_factor(schedule, step, 110) <=
+            schedule_factor(schedule, step - 1, 110) + 1e-12);
+  }
+  schedule.kind = "linear";
+  CHECK(schedule_factor(schedule, 60, 110) == Approx(0.55));
+  schedule.kind = "cosine";
+  CHECK(schedule_factor(schedule, 60, 110) == Approx(0.55));
+  schedule.kind = "wsd";
+  CHECK(schedule_factor(schedule, 89, 110) == Approx(1.0));
+  CHECK(schedule_factor(schedule, 100, 110) == Approx(0.55));
+}
