@@ -183,8 +183,9 @@ void JobReport::finish(const std::string& reason) {
                                resident_peak()};
   world_.all_reduce({memory.data(), DType::f64, 1, 2}, ReduceOp::max).wait_host();
   log_.finish(table);
-  note(fmt::format("memory of the largest rank: {} for tensors, {} resident with program and libraries",
-                   short_bytes(memory[0]), short_bytes(memory[1])));
+  note(fmt::format(
+      "memory of the largest rank: {} for tensors, {} resident with program and libraries",
+      short_bytes(memory[0]), short_bytes(memory[1])));
 }
 
 }  // namespace t3d
