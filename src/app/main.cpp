@@ -5,6 +5,7 @@
 
 #include "app/cli.hpp"
 #include "app/commands.hpp"
+#include "app/stop_signal.hpp"
 #include "comm/mpi/mpi_world.hpp"
 
 namespace t3d {
@@ -38,6 +39,7 @@ int end_alone(const Communicator& world, const std::string& text, ExitCode code)
 }
 
 int run(int argc, char** argv) {
+  block_stop_signals();
   const MpiSession session(argc, argv);
   const std::unique_ptr<Communicator> world = make_mpi_world();
   try {
@@ -47,6 +49,7 @@ int run(int argc, char** argv) {
     } catch (const Error& error) {  // the same words on every rank
       throw AgreedError(error.code(), error.what());
     }
+    if (command.action != CommandLine::Action::train) unblock_stop_signals();
     return run_command(*world, command);
   } catch (const AgreedError& error) {
     if (world->rank() == 0) say(error.what());

@@ -1,38 +1,52 @@
 #include "app/stop_signal.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
-#include <ctime>
-#include <initializer_list>
+#include <thread>
 
 namespace t3d {
 namespace {
 
-volatile std::sig_atomic_t g_signal = 0;
-volatile std::sig_atomic_t g_first_interrupt = 0;  // seconds; only differences matter
+std::atomic<int> g_signal{0};
 
-extern "C" void note_signal(int number) {
-  if (number == SIGINT) {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);  // async-signal-safe by POSIX
-    const auto seconds = static_cast<std::sig_atomic_t>(now.tv_sec);
-    if (g_signal == SIGINT && seconds - g_first_interrupt <= 2) _exit(128 + SIGINT);
-    g_first_interrupt = seconds;
+sigset_t stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGUSR2, SIGHUP}) sigaddset(&set, number);
+  return set;
+}
+
+void wait_for_signals() {
+  using Clock = std::chrono::steady_clock;
+  const sigset_t set = stop_signals();
+  Clock::time_point last_interrupt{};
+  for (int number = 0; sigwait(&set, &number) == 0;) {
+    if (number == SIGINT) {
+      const Clock::time_point now = Clock::now();
+      if (g_signal != 0 && now - last_interrupt < std::chrono::seconds(2)) _exit(128 + SIGINT);
+      last_interrupt = now;
+    }
+    g_signal = number;
   }
-  g_signal = number;
 }
 
 }  // namespace
 
-void catch_stop_signals() {
-  for (const int number : {SIGINT, SIGTERM, SIGUSR2, SIGHUP}) {
-    struct sigaction action {};
-    action.sa_handler = note_signal;
-    action.sa_flags = SA_RESTART;
-    sigaction(number, &action, nullptr);
-  }
+void block_stop_signals() {
+  const sigset_t set = stop_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
+
+void unblock_stop_signals() {
+  const sigset_t set = stop_signals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+void catch_stop_signals() { std::thread(wait_for_signals).detach(); }
 
 int stop_signal() { return g_signal; }
 

@@ -1,9 +1,16 @@
-// Signals that ask the run to stop at the next step (INT, TERM, USR2, HUP). The handler stores a
-// flag and nothing else; a second INT within two seconds ends the program at once.
+// Signals that ask the run to stop at the next step (INT, TERM, USR2, HUP). They are blocked
+// everywhere and taken by a thread that waits for them, so that no handler ever interrupts
+// generated code in the middle of a matmul. A second INT within two seconds ends the program at
+// once.
 #pragma once
 
 namespace t3d {
 
+/// First thing in the program: threads made later (MPI's, OpenMP's) inherit it.
+void block_stop_signals();
+/// The commands that do not checkpoint die of these signals as usual.
+void unblock_stop_signals();
+/// Starts the waiting thread.
 void catch_stop_signals();
 /// The signal that came, or 0.
 [[nodiscard]] int stop_signal();
