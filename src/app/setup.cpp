@@ -137,7 +137,7 @@ LoadedModel load_model(Communicator& world, const std::string& path,
                                  "mesh.outputs=[]", "mesh.contractions=[]", "mesh.place=[]"};
     if (sequences > 0) {
       all.push_back(fmt::format("batch.sequences={}", sequences));
-      all.push_back("batch.micro=0");
+      all.emplace_back("batch.micro=0");
     }
     all.insert(all.end(), overrides.begin(), overrides.end());
     const auto input = found->state.texts.find("input");

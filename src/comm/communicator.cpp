@@ -18,7 +18,7 @@ void finish_quietly(std::unique_ptr<Work::Impl>& impl) noexcept {
 
 }  // namespace
 
-Work& Work::operator=(Work&& other) {
+Work& Work::operator=(Work&& other) {  // NOLINT: see the header
   if (this == &other) return *this;
   wait_host();
   impl_ = std::move(other.impl_);

@@ -34,7 +34,7 @@ class Work {
   Work() = default;
   explicit Work(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
   Work(Work&&) noexcept = default;
-  Work& operator=(Work&& other);
+  Work& operator=(Work&& other);  // NOLINT: waits for what it replaces, which may throw
   ~Work();
 
   /// What is queued after this sees the result. On a CPU queue, which runs everything inline, that

@@ -1,5 +1,6 @@
 #include "comm/mesh.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "core/error.hpp"
@@ -56,17 +57,18 @@ std::vector<int> MeshShape::group(int rank, std::vector<Axis> axes) const {
   const Coord own = coord_of(rank);
   index_t n = 1;
   for (const Axis axis : axes) n *= extent(axis);
+  std::reverse(axes.begin(), axes.end());  // fastest first
   std::vector<int> members;
   for (index_t at = 0; at < n; ++at) {
     Coord coord = own;
     index_t rest = at;
-    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-      const index_t value = rest % extent(*axis);
-      rest /= extent(*axis);
-      (*axis == Axis::i   ? coord.i
-       : *axis == Axis::j ? coord.j
-       : *axis == Axis::k ? coord.k
-                          : coord.d) = value;
+    for (const Axis axis : axes) {
+      index_t& place = axis == Axis::i   ? coord.i
+                       : axis == Axis::j ? coord.j
+                       : axis == Axis::k ? coord.k
+                                         : coord.d;
+      place = rest % extent(axis);
+      rest /= extent(axis);
     }
     members.push_back(rank_of(coord));
   }

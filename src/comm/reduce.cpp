@@ -25,7 +25,7 @@ struct Sum {
 struct Max {  // a NaN anywhere gives NaN
   template <class T>
   T operator()(T a, T b) const {
-    return a < b || b != b ? b : a;
+    return a < b || b != b ? b : a;  // NOLINT: b != b is the NaN
   }
 };
 struct BitOr {

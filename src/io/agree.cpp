@@ -82,7 +82,7 @@ std::vector<std::string> gather_texts(Communicator& group, const std::string& te
   return texts;
 }
 
-std::string broadcast_text(Communicator& group, std::string text, int root) {
+std::string broadcast_text(Communicator& group, const std::string& text, int root) {
   index_t bytes = std::ssize(text);
   group.broadcast({&bytes, DType::i32, 1, 2}, root).wait_host();
   Words words = group.rank() == root ? Words(text) : Words(bytes);

@@ -34,7 +34,8 @@ void agree(Communicator& group, const std::optional<Error>& fault);
 /// Collective. Everybody's text on rank 0; nothing elsewhere.
 [[nodiscard]] std::vector<std::string> gather_texts(Communicator& group, const std::string& text);
 /// Collective. The text of `root`.
-[[nodiscard]] std::string broadcast_text(Communicator& group, std::string text, int root = 0);
+[[nodiscard]] std::string broadcast_text(Communicator& group, const std::string& text,
+                                         int root = 0);
 
 /// Collective. All ranks of `world` under an axis label of its own, so that the bytes of
 /// checkpoints are counted apart.

@@ -82,12 +82,12 @@ SavePlan::SavePlan(const std::vector<std::string>& descriptions) {
     collect(descriptions[rank], static_cast<int>(rank), all);
   for (auto& [name, tensor] : all) {
     tensors_.push_back({name, std::move(tensor.shape), {}});
-    place_holdings(tensors_.back(), std::move(tensor.holdings));
+    place_holdings(tensors_.back(), tensor.holdings);
   }
   cut_into_rounds();
 }
 
-void SavePlan::place_holdings(PlanTensor& tensor, std::vector<Holding> holdings) {
+void SavePlan::place_holdings(PlanTensor& tensor, const std::vector<Holding>& holdings) {
   std::vector<Box> boxes;
   for (const Holding& holding : holdings) boxes.push_back(holding.box);
   for (const Box& box : merge_boxes(std::move(boxes)))

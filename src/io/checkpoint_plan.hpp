@@ -55,7 +55,7 @@ class SavePlan {
   [[nodiscard]] Manifest fragment() const;
 
  private:
-  void place_holdings(PlanTensor& tensor, std::vector<Holding> holdings);
+  void place_holdings(PlanTensor& tensor, const std::vector<Holding>& holdings);
   void cut_into_rounds();
 
   std::vector<PlanTensor> tensors_;

@@ -8,6 +8,7 @@ namespace {
 // State buffers of share size, zeroed, one per bucket.
 std::vector<Tensor> make_state(const Context& context, const std::vector<ParamBucket*>& buckets) {
   std::vector<Tensor> result;
+  result.reserve(buckets.size());
   for (const ParamBucket* bucket : buckets) {
     result.push_back(
         context.make(context.accumulator(), 1, bucket->shard_count(), MemoryKind::optimizer));
@@ -18,6 +19,7 @@ std::vector<Tensor> make_state(const Context& context, const std::vector<ParamBu
 
 std::vector<TensorView> views(std::vector<Tensor>& tensors) {
   std::vector<TensorView> result;
+  result.reserve(tensors.size());
   for (Tensor& tensor : tensors) result.push_back(tensor.view());
   return result;
 }

@@ -33,6 +33,7 @@ void append_parts(const std::vector<ParamBucket*>& buckets, const std::vector<Te
 
 std::vector<TensorPart> weight_parts(const std::vector<ParamBucket*>& buckets) {
   std::vector<TensorView> shards;
+  shards.reserve(buckets.size());
   for (ParamBucket* bucket : buckets) shards.push_back(bucket->master());
   std::vector<TensorPart> parts;
   append_parts(buckets, shards, "", parts);
