@@ -92,8 +92,8 @@ Machine::Machine(Communicator& world, const Config& config, const MeshShape& sha
   queue_->set_poll([&world] { world.progress(); });
   mesh_ = std::make_unique<Mesh>(world, shape);
   context_ =
-      std::unique_ptr<Context>(new Context{*device_, *ops_, *queue_, *mesh_, clock_, activation,
-                                           reduce_in_fp32(config, shape, activation), true, true});
+      std::make_unique<Context>(Context{*device_, *ops_, *queue_, *mesh_, clock_, activation,
+                                        reduce_in_fp32(config, shape, activation), true, true});
 
   const ModelShape model(config.model, config.mesh, shape, largest_micro(config));
   const KeepCost cost = keep_cost(model, mesh_->coord(), activation, largest_micro(config),
