@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <set>
-#include <thread>
 #include <tuple>
 
 #include "core/error.hpp"
@@ -109,11 +107,7 @@ std::string prepare_folder(const std::string& dir, index_t step) {
 void remove_checkpoint(const std::string& path) noexcept {
   std::error_code ignored;
   fs::remove(fs::path(path) / kManifestName, ignored);
-  // Seen now and then under load: the files go, the folder stays. A second try takes it.
-  for (int attempt = 0; attempt < 5 && fs::exists(path, ignored); ++attempt) {
-    if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    fs::remove_all(path, ignored);
-  }
+  fs::remove_all(path, ignored);
 }
 
 void apply_retention(const CheckpointOptions& options, const std::string& published) noexcept {

@@ -81,7 +81,10 @@ class Saver {
       publish();
     } catch (const Error& error) {
       // All ranks are here together, unless a peer is gone: then the folder is somebody else's.
-      if (leads() && error.code() != ExitCode::peer_lost) remove_checkpoint(path_);
+      if (error.code() == ExitCode::peer_lost) throw;
+      if (leads()) remove_checkpoint(path_);
+      // Nobody leaves before: a rank that ends by this error would break the group for the leader.
+      all_->barrier();
       throw;
     }
     if (leads()) apply_retention(options_, path_);
