@@ -1,13 +1,16 @@
 # t3d_add_library(layers DEPENDS tensor3d ops PRIVATE_LIBS x FOLDERS . sub): one static library
-# t3d_<name> from the .cpp files of src/<name> (and the listed sub-folders), linked downward only.
+# t3d_<name> from the .cpp files of src/<name> (and the listed sub-folders; without those that EXCEPT
+# names), linked downward only.
 function(t3d_add_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;PRIVATE_LIBS;FOLDERS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;PRIVATE_LIBS;FOLDERS;EXCEPT" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
   foreach(folder ${ARG_FOLDERS})
     file(GLOB more CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/${folder}/*.cpp)
     list(APPEND sources ${more})
   endforeach()
-  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  foreach(file main ${ARG_EXCEPT})
+    list(FILTER sources EXCLUDE REGEX "/${file}\\.cpp$")
+  endforeach()
   add_library(t3d_${name} STATIC ${sources})
   target_link_libraries(t3d_${name} PUBLIC t3d_options)
   foreach(dependency ${ARG_DEPENDS})

@@ -1,14 +1,14 @@
 # One interface target that every target of ours links: language level, warnings, sanitizers.
 add_library(t3d_options INTERFACE)
 target_include_directories(t3d_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
-target_compile_options(t3d_options INTERFACE
-  -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
+set(warnings -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
+target_compile_options(t3d_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # false alarms in std::string's operator+ (GCC bug 105651)
-  target_compile_options(t3d_options INTERFACE -Wno-restrict)
+  target_compile_options(t3d_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 if(T3D_WARNINGS_AS_ERRORS)
-  target_compile_options(t3d_options INTERFACE -Werror)
+  target_compile_options(t3d_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 if(T3D_SANITIZE)
   target_compile_options(t3d_options INTERFACE -fsanitize=${T3D_SANITIZE} -fno-omit-frame-pointer

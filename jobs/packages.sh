@@ -34,6 +34,7 @@ xxhash           | build | libxxhash-dev                       | xxhash
 catch2           | test  | catch2                              | catch2
 python           | test  | python3                             | python
 h5py             | test  | python3-h5py                        | py-h5py
+boost.context    | test  | libboost-context-dev                | boost+context
 english corpus   | demo  | bible-kjv                           | -
 python, to clean | demo  | python3                             | python
 TABLE

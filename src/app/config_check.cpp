@@ -127,11 +127,48 @@ class CrossCheck {
       fault("precision.backend", "precision.compute = \"fp64\" needs the reference operators",
             "backend = \"reference\" or \"auto\"");
     }
+    gpu_precision();
+    if (usable({"precision.compute", "precision.matmul"}) && precision.matmul == "fp8" &&
+        precision.compute != "bf16" && precision.compute != "fp16") {
+      fault("precision.matmul",
+            fmt::format("precision.matmul = \"fp8\" needs 16-bit activations, not {}",
+                        precision.compute),
+            "compute = \"bf16\"");
+    }
     if (usable({"eval.every_steps", "data.valid"}) && config_.eval.every_steps > 0 &&
         config_.data.valid.empty()) {
       fault("eval.every_steps", "eval.every_steps needs data.valid",
             "name token files to validate on");
     }
+  }
+
+  // What needs a GPU must not meet mesh.device = "cpu"; with "auto" the ranks will say.
+  void gpu_precision() {
+    if (!usable({"precision.compute", "precision.backend", "precision.matmul", "mesh.device"}))
+      return;
+    const PrecisionConfig& p = config_.precision;
+    const bool on_gpu = config_.mesh.device == "cuda" || config_.mesh.device == "mixed";
+    if (on_gpu && p.backend != "auto")
+      fault(
+          "precision.backend",
+          fmt::format("precision.backend = \"{}\" chooses operators of CPUs, mesh.device is \"{}\"",
+                      p.backend, config_.mesh.device),
+          "backend = \"auto\"");
+    if (on_gpu && p.compute == "fp64")
+      fault("precision.compute", "precision.compute = \"fp64\" has no GPU kernels",
+            "\"fp32\", or mesh.device = \"cpu\"");
+    if (config_.mesh.device == "mixed" && (p.compute == "fp16" || p.compute == "tf32"))
+      fault("precision.compute",
+            fmt::format(
+                "precision.compute = \"{}\" is not for CPUs, mesh.device = \"mixed\" uses them",
+                p.compute),
+            "\"bf16\" or \"fp32\"");
+    if (config_.mesh.device != "cpu") return;
+    if (p.compute == "tf32" || (p.compute == "fp16" && p.backend != "reference"))
+      fault("precision.compute", fmt::format("precision.compute = \"{}\" needs a GPU", p.compute),
+            "\"bf16\" or \"fp32\" on CPUs");
+    if (p.matmul == "fp8")
+      fault("precision.matmul", "precision.matmul = \"fp8\" needs a GPU", "\"compute\"");
   }
 
   const Config& config_;

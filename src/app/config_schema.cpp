@@ -147,6 +147,17 @@ void mesh_keys(std::vector<Key>& keys) {
            {.range = at_least(0), .unit = "MiB"});
   rows.add("attention", &MeshConfig::attention, "What axis k shares out inside attention.",
            {.words = {"auto", "sequences", "heads"}});
+  rows.add(
+      "device", &MeshConfig::device,
+      "Where ranks compute. auto = on GPUs if every rank has one of its own, else on CPUs; cuda "
+      "= GPUs, shared if there are fewer than ranks; mixed = each GPU has one rank, the other "
+      "ranks use CPUs.",
+      {.words = {"auto", "cpu", "cuda", "mixed"}});
+  rows.add(
+      "transport", &MeshConfig::transport,
+      "How GPU ranks talk: NCCL, or staged through host memory and MPI. auto = nccl where every "
+      "rank has a GPU of its own.",
+      {.words = {"auto", "nccl", "staged"}});
 }
 
 void data_keys(std::vector<Key>& keys) {
@@ -174,14 +185,31 @@ void batch_and_precision_keys(std::vector<Key>& keys) {
             {.words = {"none", "block"}});
   Rows precision(keys, "precision", &Config::precision);
   precision.add("compute", &PrecisionConfig::compute,
-                "Type of activations and matrix products; master weights stay fp32 (fp64).",
-                {.words = {"fp64", "fp32", "bf16"}});
+                "Type of activations and matrix products; master weights stay fp32 (fp64). tf32 = "
+                "fp32 with operands of products rounded to 11 bits (GPU); fp16 needs a GPU or the "
+                "reference operators.",
+                {.words = {"fp64", "fp32", "tf32", "bf16", "fp16"}});
+  precision.add("matmul", &PrecisionConfig::matmul,
+                "fp8 = operands of matrix products in 8 bits with one scale per tensor (GPU; bf16 "
+                "and fp16 activations).",
+                {.words = {"compute", "fp8"}});
   precision.add("reduce", &PrecisionConfig::reduce,
                 "Type of partial sums of activations on the wire.",
                 {.words = {"auto", "fp32", "compute"}});
   precision.add("backend", &PrecisionConfig::backend,
                 "Operators: cpu is fast, reference is plain loops (and the only one for fp64).",
                 {.words = {"auto", "cpu", "reference"}});
+  precision.add("gemm_engine", &PrecisionConfig::gemm_engine,
+                "Matrix products on GPUs: our kernels, cuBLASLt, or the faster one of each shape.",
+                {.words = {"auto", "native", "library"}});
+  precision.add("attention_engine", &PrecisionConfig::attention_engine,
+                "Attention on GPUs: our kernels, cuDNN, or the faster one.",
+                {.words = {"auto", "native", "library"}});
+  precision.add(
+      "loss_scale", &PrecisionConfig::loss_scale,
+      "Gradients of activations are multiplied by this so that small ones survive fp16. 0 "
+      "= 4096 with fp16, else 1.",
+      {.range = at_least(0)});
 }
 
 void optimizer_keys(std::vector<Key>& keys) {
@@ -261,6 +289,8 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
             {.range = above(0), .unit = "seconds"});
   debug.add("threads", &DebugConfig::threads, "Threads per rank; 0 = cores / ranks of the node.",
             {.range = at_least(0, 4096)});
+  debug.add("graphs", &DebugConfig::graphs,
+            "GPU: submit each micro-batch as one graph where nothing in it needs the host.");
 }
 
 }  // namespace

@@ -1,81 +1,14 @@
 // --dry-run [RANKS]: what a job of that many ranks would be, without data, devices or other ranks.
-// Ranks are simulated one after another in this process: the real layers run one real step on a
-// device that only counts memory and a group that only counts bytes. Ranks whose parts have equal
-// sizes are alike, so very large jobs need few simulations.
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "app/commands.hpp"
+#include "app/rank_plan.hpp"
 #include "app/setup.hpp"
 #include "io/step_record.hpp"
-#include "train/trainer.hpp"
 
 namespace t3d {
 namespace {
-
-constexpr index_t kSimulateAll = 64;  // up to here every rank is run, beyond one of each kind
-
-struct RankPlan {
-  Coord coord;
-  index_t ranks = 0;  // alike
-  MemoryAccount memory;
-  Ledger counted, predicted;
-  index_t parameters = 0;
-};
-
-using Kind = std::tuple<index_t, index_t, index_t, index_t, index_t, bool, bool, bool, index_t>;
-
-// First ranks of an axis hold the odd units of sub-splits, so they are kinds of their own.
-Kind kind_of(const ModelShape& shape, const Coord& c, index_t micro_sequences) {
-  return {shape.tokens(micro_sequences, 1).size(c.i),
-          shape.groups.size(c.j),
-          shape.ffn.size(c.j),
-          shape.vocab.size(c.j),
-          shape.hidden.size(c.k),
-          c.i == 0,
-          c.j == 0,
-          c.k == 0,
-          c.d == 0 ? 0 : 1};
-}
-
-RankPlan simulate(const Config& config, const MeshShape& mesh, const Coord& coord) {
-  const auto world = make_dry_communicator(mesh.rank_of(coord), static_cast<int>(mesh.ranks()));
-  Machine machine(*world, config, mesh, true);
-  RankPlan plan;
-  plan.coord = coord;
-  plan.ranks = 1;
-  {
-    Trainer trainer(machine, config, 2, nullptr);
-    for (const ParamBucket* bucket : trainer.model().buckets())
-      plan.parameters += bucket->shard_count();
-    (void)trainer.step(kNoStop);  // the second step finds the cached memory of the first
-    world->ledger().clear();
-    (void)trainer.step(kNoStop);
-    plan.counted = world->ledger();
-    plan.predicted = trainer.predicted_step();
-    plan.memory = machine.device().memory();
-  }
-  return plan;
-}
-
-std::vector<RankPlan> simulate_all(const Config& config, const MeshShape& mesh) {
-  const ModelShape shape(config.model, config.mesh, mesh, largest_micro(config));
-  std::map<Kind, std::size_t> known;
-  std::vector<RankPlan> plans;
-  for (int rank = 0; rank < static_cast<int>(mesh.ranks()); ++rank) {
-    const Coord coord = mesh.coord_of(rank);
-    const Kind kind = kind_of(shape, coord, largest_micro(config));
-    const auto found = known.find(kind);
-    if (mesh.ranks() > kSimulateAll && found != known.end()) {
-      ++plans[found->second].ranks;
-      continue;
-    }
-    known.emplace(kind, plans.size());
-    plans.push_back(simulate(config, mesh, coord));
-  }
-  return plans;
-}
 
 std::string bytes_text(index_t bytes) { return short_bytes(static_cast<double>(bytes)); }
 
@@ -162,7 +95,7 @@ int run_dry(Communicator& world, const CommandLine& command) {
     if (config.model.vocab == 0) (void)open_corpus(config.data.train, config, false);
     const MeshShape mesh = mesh_shape(config);
     print_mesh(config, mesh, ModelShape(config.model, config.mesh, mesh, largest_micro(config)));
-    const std::vector<RankPlan> plans = simulate_all(config, mesh);
+    const std::vector<RankPlan> plans = simulate_ranks(config, mesh);
     print_state(plans, config, mesh);
     print_memory(plans);
     if (!print_bytes(plans)) throw_error(ExitCode::internal, "predicted and counted bytes differ");

@@ -61,6 +61,12 @@ void JobReport::open(Trainer& trainer) {
   note(fmt::format("widths {}; {}; {}; {}; attention by {} over k", shape.hidden.describe(),
                    shape.groups.describe(), shape.ffn.describe(), shape.vocab.describe(),
                    shape.attention == AttentionCut::heads ? "heads" : "sequences"));
+  if (const DeviceChoice& choice = machine_.choice(); choice.gpu >= 0)
+    note(fmt::format("rank 0 on {}; GPU ranks talk {}", machine_.device().name(),
+                     choice.alone  ? "to nobody"
+                     : choice.nccl ? "by NCCL"
+                                   : "through host memory and MPI"));
+  if (!machine_.choice().note.empty()) note(machine_.choice().note);
   if (gemm_rate_ > 0)
     note(fmt::format("matmul rate {:.1f} GFLOP/s over all ranks (mfu 100 %)", gemm_rate_ / 1e9));
   note(fmt::format("steps {} to {}, {} sequences of {} tokens each", first_step_, steps_,
@@ -80,12 +86,10 @@ void JobReport::add_bytes(const Ledger& predicted) {
   }
 }
 
-StepReport JobReport::counted_step(const std::function<StepReport()>& work,
-                                   const Ledger& predicted) {
+void JobReport::counted_step(const std::function<void()>& work, const Ledger& predicted) {
   world_.ledger().clear();
-  const StepReport report = work();
+  work();
   add_bytes(predicted);
-  return report;
 }
 
 double JobReport::counted(const std::function<double()>& work, const Ledger& predicted) {
@@ -179,13 +183,27 @@ void JobReport::finish(const std::string& reason) {
   table.tokens_per_second = step_seconds_ > 0 ? step_tokens_ / step_seconds_ : 0;
   table.phases = phase_rows();
   table.axes = axis_rows();
-  std::array<double, 2> memory{static_cast<double>(machine_.device().memory().reserved_peak),
-                               resident_peak()};
-  world_.all_reduce({memory.data(), DType::f64, 1, 2}, ReduceOp::max).wait_host();
   log_.finish(table);
-  note(fmt::format(
-      "memory of the largest rank: {} for tensors, {} resident with program and libraries",
-      short_bytes(memory[0]), short_bytes(memory[1])));
+  note(memory_line());
+}
+
+// The largest rank's, part by part.
+std::string JobReport::memory_line() {
+  const MemoryAccount& account = machine_.device().memory();
+  std::vector<double> memory{static_cast<double>(account.reserved_peak), resident_peak()};
+  for (const index_t bytes : account.at_peak) memory.push_back(static_cast<double>(bytes));
+  world_
+      .all_reduce({memory.data(), DType::f64, 1, static_cast<index_t>(memory.size())},
+                  ReduceOp::max)
+      .wait_host();
+  std::string kinds;
+  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind)
+    kinds += fmt::format("{}{} {}", kind == 0 ? "" : ", ", name_of(static_cast<MemoryKind>(kind)),
+                         short_bytes(memory[2 + kind]));
+  return fmt::format(
+      "memory of the largest rank: {} for tensors (at its peak {}), {} resident with program and "
+      "libraries",
+      short_bytes(memory[0]), kinds, short_bytes(memory[1]));
 }
 
 }  // namespace t3d

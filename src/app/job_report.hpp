@@ -25,7 +25,7 @@ class JobReport {
   void write_resolved(const std::string& text) { log_.write_resolved(text); }
 
   /// Runs work with the ledger watching; `predicted` is its formula.
-  StepReport counted_step(const std::function<StepReport()>& work, const Ledger& predicted);
+  void counted_step(const std::function<void()>& work, const Ledger& predicted);
   double counted(const std::function<double()>& work, const Ledger& predicted);
 
   void step(const StepReport& step, std::optional<double> valid_loss);
@@ -36,6 +36,7 @@ class JobReport {
   void add_bytes(const Ledger& predicted);
   [[nodiscard]] std::vector<PhaseRow> phase_rows();
   [[nodiscard]] std::vector<AxisRow> axis_rows();
+  [[nodiscard]] std::string memory_line();
 
   Communicator& world_;
   Machine& machine_;

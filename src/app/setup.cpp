@@ -63,45 +63,66 @@ std::string placement_warning(Communicator& world) {
       here, cores_available());
 }
 
+namespace {
+
+struct Products {
+  double rate = 0;     // flops per second of all ranks, at best
+  double seconds = 0;  // of one product, on the slowest rank
+};
+
+// Products of size^3, all ranks at once. The best of several short windows: other programs only
+// ever make it slower.
+Products measure_products(const Context& context, index_t size) {
+  constexpr double kSeconds = 0.03;
+  const auto make = [&] {
+    Tensor x = context.make(context.activation, size, size, MemoryKind::workspace);
+    context.ops.random_init(context.queue, x, {1, 1}, 0, 0, size, 1.0);
+    return x;
+  };
+  const Tensor a = make();
+  const Tensor b = make();
+  const Tensor c = make();
+  GemmArgs args;
+  args.a = a;
+  args.b = b;
+  args.c = c;
+  args.transpose_b = true;
+  const auto timed = [&](index_t repeats) {
+    const double start = PhaseClock::now();
+    for (index_t n = 0; n < repeats; ++n) context.ops.gemm(context.queue, args);
+    context.queue.synchronize();
+    return PhaseClock::now() - start;
+  };
+  (void)timed(1);
+  Products result;
+  const double once = timed(1);
+  const auto repeats = std::max<index_t>(1, static_cast<index_t>(kSeconds / once));
+  for (int window = 0; window < 5; ++window) {
+    context.control.barrier();
+    double rate = 2.0 * static_cast<double>(size * size * size * repeats) / timed(repeats);
+    context.control.all_reduce({&rate, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
+    result.rate = std::max(result.rate, rate);
+  }
+  result.seconds = once;
+  context.control.all_reduce({&result.seconds, DType::f64, 1, 1}, ReduceOp::max).wait_host();
+  return result;
+}
+
+}  // namespace
+
 double measure_gemm_rate(Machine& machine) {
-  const Context& context = machine.context();
   if (machine.ops().name() == "reference") return 0;
-  constexpr index_t kSize = 768;
-  constexpr double kSeconds = 0.05;
-  double best = 0;
-  {
-    const auto make = [&] {
-      Tensor x = context.make(context.activation, kSize, kSize, MemoryKind::workspace);
-      context.ops.fill(context.queue, x, 0.5);
-      return x;
-    };
-    const Tensor a = make();
-    const Tensor b = make();
-    const Tensor c = make();
-    GemmArgs args;
-    args.a = a;
-    args.b = b;
-    args.c = c;
-    args.transpose_b = true;
-    context.ops.gemm(context.queue, args);
-    // The best of several short windows, all ranks at once: other programs only ever make it
-    // slower.
-    for (int window = 0; window < 5; ++window) {
-      context.mesh.world().barrier();
-      const double start = PhaseClock::now();
-      double flops = 0;
-      do {
-        context.ops.gemm(context.queue, args);
-        flops += 2.0 * kSize * kSize * kSize;
-      } while (PhaseClock::now() - start < kSeconds);
-      context.queue.synchronize();
-      double rate = flops / (PhaseClock::now() - start);
-      context.mesh.world().all_reduce({&rate, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
-      best = std::max(best, rate);
-    }
+  // Large enough that a product takes milliseconds, whatever computes.
+  constexpr double kLongEnough = 2e-3;
+  constexpr index_t kLargest = 8192;
+  double rate = 0, seconds = 0;
+  for (index_t size = 96; size <= kLargest && seconds < kLongEnough; size *= 2) {
+    const auto [best, longest] = measure_products(machine.context(), size);
+    rate = std::max(rate, best);
+    seconds = longest;
   }
   machine.device().trim();  // what was measured with is not the model's memory
-  return best;
+  return rate;
 }
 
 namespace {
@@ -155,8 +176,10 @@ LoadedModel load_model(Communicator& world, const std::string& path,
                    largest_micro(loaded.config)),
         false);
   });
-  std::vector<TensorPart> parts = weight_parts(loaded.model->buckets());
+  HostImage image(context);
+  std::vector<TensorPart> parts = weight_parts(loaded.model->buckets(), image);
   load_checkpoint(world, found->path, parts);
+  image.upload();
   loaded.model->weights_changed();
   return loaded;
 }

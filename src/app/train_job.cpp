@@ -10,6 +10,7 @@
 #include "app/config_schema.hpp"
 #include "app/defaults.hpp"
 #include "app/job_report.hpp"
+#include "app/rank_plan.hpp"
 #include "app/setup.hpp"
 #include "app/stop_signal.hpp"
 #include "data/tokenizer.hpp"
@@ -46,8 +47,21 @@ class TrainJob {
       if (world_.rank() == 0) prepare_folder();
     });
     machine_ = std::make_unique<Machine>(world_, config_, mesh_shape(config_));
+    all_or_none(world_, [&] { check_memory(); });
     all_or_none(world_,
                 [&] { trainer_ = std::make_unique<Trainer>(*machine_, config_, steps_, source_); });
+  }
+
+  // A GPU's memory has no swap: refused with the arithmetic now rather than in the middle of a
+  // step.
+  void check_memory() const {
+    if (machine_->choice().gpu < 0) return;
+    const MeshShape& mesh = machine_->mesh().shape();
+    const RankPlan plan = simulate_rank(config_, mesh, mesh.coord_of(world_.rank()));
+    const std::string shortage =
+        memory_shortage(plan, machine_->device(), machine_->choice().sharers);
+    if (!shortage.empty())
+      throw_error(ExitCode::unavailable, "too little GPU memory: {}", shortage);
   }
 
   // Fails now rather than after hours if nothing can be written.
@@ -84,7 +98,7 @@ class TrainJob {
     }
     if (info) {
       trainer_->set_steps_done(info->state.step);
-      trainer_->weights_changed();
+      trainer_->state_loaded();
       run_id_ = info->state.run_id;
       resumed_from_ = info->path;
     } else {
@@ -126,27 +140,37 @@ class TrainJob {
   }
 
   void loop() {
-    double last_save = PhaseClock::now();
-    while (trainer_->steps_done() < steps_) {
-      const StepReport step = report_->counted_step(
-          [&] { return trainer_->step(stop_signal() != 0 ? kStopSignal : kNoStop); },
+    last_save_time_ = PhaseClock::now();
+    while (trainer_->steps_done() < steps_ && !stop_) {
+      report_->counted_step(
+          [&] { trainer_->start_step(stop_signal() != 0 ? kStopSignal : kNoStop); },
           trainer_->predicted_step());
+      const index_t done = trainer_->steps_done();
+      const bool save_now = due(done) || done == steps_;
+      // A GPU works on this step while the report of the one before is read.
+      take_reports(machine_->runs_ahead() && !save_now && !evaluates_after(done) ? 1 : 0);
+      if (stop_) take_reports(0);
+      if (!save_now && !stop_) continue;
+      save();
+      last_save_time_ = PhaseClock::now();
+    }
+    stopped_ = stop_ && trainer_->steps_done() < steps_;
+  }
+
+  [[nodiscard]] bool evaluates_after(index_t step) const {
+    return valid_ != nullptr && (step == steps_ || (config_.eval.every_steps > 0 &&
+                                                    step % config_.eval.every_steps == 0));
+  }
+
+  // Reads and writes down what has been done, until at most `left` steps await their report.
+  void take_reports(index_t left) {
+    while (trainer_->pending() > left) {
+      const StepReport step = trainer_->finish_step();
       std::optional<double> valid;
-      const bool last = step.step == steps_;
-      if (valid_ &&
-          (last || (config_.eval.every_steps > 0 && step.step % config_.eval.every_steps == 0)))
-        valid = evaluate(last);
+      if (evaluates_after(step.step)) valid = evaluate(step.step == steps_);
       report_->step(step, valid);
       if (valid) report_valid(*valid);
-      const bool stop = step.stop_requests != kNoStop;
-      if (due(step.step, last_save) || stop || last) {
-        save();
-        last_save = PhaseClock::now();
-      }
-      if (stop && !last) {
-        stopped_ = true;
-        return;
-      }
+      stop_ = stop_ || step.stop_requests != kNoStop;
     }
   }
 
@@ -167,12 +191,12 @@ class TrainJob {
   }
 
   // The clock of rank 0 decides for all.
-  [[nodiscard]] bool due(index_t step, double last_save) const {
+  [[nodiscard]] bool due(index_t step) const {
     if (config_.checkpoint.every_steps > 0 && step % config_.checkpoint.every_steps == 0)
       return true;
     if (config_.checkpoint.every_minutes <= 0) return false;
     std::int32_t due =
-        PhaseClock::now() - last_save >= 60 * config_.checkpoint.every_minutes ? 1 : 0;
+        PhaseClock::now() - last_save_time_ >= 60 * config_.checkpoint.every_minutes ? 1 : 0;
     world_.broadcast({&due, DType::i32, 1, 1}, 0).wait_host();
     return due != 0;
   }
@@ -216,7 +240,8 @@ class TrainJob {
   Origins origins_;
   Config config_;
   index_t steps_ = 0, last_saved_ = -1;
-  bool stopped_ = false;
+  bool stop_ = false, stopped_ = false;  // somebody asks to stop; it came to that
+  double last_save_time_ = 0;
   std::string run_id_, resumed_from_;
   std::shared_ptr<BatchSource> source_, valid_;
   std::unique_ptr<Machine> machine_;

@@ -59,6 +59,23 @@ class Barrier final : public Operation {
 
 }  // namespace
 
+std::vector<Exchange> messages_to_self(int rank, std::span<const Exchange> messages) {
+  std::vector<Exchange> own;
+  std::size_t received = 0;
+  for (const Exchange& message : messages)
+    if (message.peer == rank && !message.send.empty()) own.push_back({rank, message.send, {}});
+  for (const Exchange& message : messages) {
+    if (message.peer != rank || message.receive.empty()) continue;
+    T3D_CHECK(received < own.size(), "more messages received from oneself than sent");
+    T3D_CHECK(own[received].send.bytes() == message.receive.bytes(),
+              "{} bytes to oneself, {} received", own[received].send.bytes(),
+              message.receive.bytes());
+    own[received++].receive = message.receive;
+  }
+  T3D_CHECK(received == own.size(), "{} messages to oneself, {} received", own.size(), received);
+  return own;
+}
+
 OperationPtr make_all_gather(const Party& party, ConstTensorView part, TensorView whole,
                              std::span<const index_t> counts) {
   auto operation = std::make_unique<Transfer>(party);
@@ -104,38 +121,22 @@ OperationPtr make_exchange(const Party& party, std::span<const Exchange> message
   Lanes& lanes = operation->lanes();
   // One lane per peer and direction keeps several messages with one peer in order.
   std::map<int, std::size_t> send_lane, receive_lane;
-  std::vector<ConstTensorView> to_self;
-  std::vector<TensorView> from_self;
   for (const Exchange& message : messages) {
-    const bool self = message.peer == party.rank;
+    if (message.peer == party.rank) continue;
     const int peer = party.members[static_cast<std::size_t>(message.peer)];
     if (!message.send.empty()) {
-      if (self) {
-        to_self.push_back(message.send);
-      } else {
-        const auto [lane, fresh] = send_lane.try_emplace(peer, lanes.sends().size());
-        if (fresh) lanes.send_to(peer);
-        lanes.sends()[lane->second].add(sendable(message.send.data), message.send.bytes());
-      }
+      const auto [lane, fresh] = send_lane.try_emplace(peer, lanes.sends().size());
+      if (fresh) lanes.send_to(peer);
+      lanes.sends()[lane->second].add(sendable(message.send.data), message.send.bytes());
     }
     if (!message.receive.empty()) {
-      if (self) {
-        from_self.push_back(message.receive);
-      } else {
-        const auto [lane, fresh] = receive_lane.try_emplace(peer, lanes.receives().size());
-        if (fresh) lanes.receive_from(peer);
-        lanes.receives()[lane->second].add(message.receive.data, message.receive.bytes());
-      }
+      const auto [lane, fresh] = receive_lane.try_emplace(peer, lanes.receives().size());
+      if (fresh) lanes.receive_from(peer);
+      lanes.receives()[lane->second].add(message.receive.data, message.receive.bytes());
     }
   }
-  T3D_CHECK(to_self.size() == from_self.size(), "{} messages to oneself, {} received",
-            to_self.size(), from_self.size());
-  for (std::size_t at = 0; at < to_self.size(); ++at) {
-    const index_t bytes = to_self[at].bytes();
-    T3D_CHECK(bytes == from_self[at].bytes(), "{} bytes to oneself, {} received", bytes,
-              from_self[at].bytes());
-    copy(from_self[at].data, to_self[at].data, bytes);
-  }
+  for (const Exchange& own : messages_to_self(party.rank, messages))
+    copy(own.receive.data, own.send.data, own.send.bytes());
   return operation;
 }
 

@@ -33,6 +33,8 @@ using OperationPtr = std::unique_ptr<Operation>;
                                            ReduceOp op);
 [[nodiscard]] OperationPtr make_broadcast(const Party& party, TensorView x, int root);
 [[nodiscard]] OperationPtr make_exchange(const Party& party, std::span<const Exchange> messages);
+/// Those of `rank` to itself, each with what it sends and where it goes: copies.
+[[nodiscard]] std::vector<Exchange> messages_to_self(int rank, std::span<const Exchange> messages);
 /// ceil(log2 n) rounds of empty messages at doubling distances.
 [[nodiscard]] OperationPtr make_barrier(const Party& party);
 

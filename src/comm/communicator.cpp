@@ -27,7 +27,13 @@ Work& Work::operator=(Work&& other) {  // NOLINT: see the header
 
 Work::~Work() { finish_quietly(impl_); }
 
-void Work::wait(Queue&) { wait_host(); }
+void Work::Impl::order(Queue&) { wait(); }
+
+void Work::wait(Queue& queue) {
+  if (impl_ == nullptr) return;
+  impl_->order(queue);
+  impl_.reset();
+}
 
 void Work::wait_host() {
   if (impl_ == nullptr) return;

@@ -30,6 +30,9 @@ class Work {
     virtual bool test() = 0;
     /// Blocks, polling, with the group's deadline.
     virtual void wait() = 0;
+    /// What is queued on `queue` from now on comes after the result; blocks where nothing better is
+    /// possible.
+    virtual void order(Queue& queue);
   };
   Work() = default;
   explicit Work(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

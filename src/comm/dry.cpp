@@ -54,10 +54,7 @@ class DryCommunicator final : public Communicator {
     return counted(Verb::broadcast, broadcast_bytes(x.count(), size_, root == rank_, x.dtype));
   }
   Work exchange(std::vector<Exchange> messages) override {
-    index_t bytes = 0;
-    for (const Exchange& message : messages)
-      if (message.peer != rank_) bytes += message.send.bytes();
-    return counted(Verb::exchange, bytes);
+    return counted(Verb::exchange, exchange_bytes(*this, messages));
   }
   void barrier() override { counted(Verb::barrier, 0).wait_host(); }
   std::unique_ptr<Communicator> subgroup(const std::vector<int>& members,

@@ -29,6 +29,45 @@ void check_parts(const Communicator& group, ConstTensorView part, ConstTensorVie
   T3D_CHECK(part.contiguous() && whole.contiguous(), "collectives need contiguous memory");
 }
 
+void check_all_gather(const Communicator& group, ConstTensorView part, ConstTensorView whole,
+                      std::span<const index_t> counts) {
+  check_parts(group, part, whole, counts);
+  T3D_CHECK(part.dtype == whole.dtype, "{} gathered into {}", name_of(part.dtype),
+            name_of(whole.dtype));
+}
+
+void check_reduce_scatter(const Communicator& group, ConstTensorView whole, ConstTensorView part,
+                          std::span<const index_t> counts) {
+  check_parts(group, part, whole, counts);
+  check_reducible(ReduceOp::sum, whole.dtype, part.dtype);
+}
+
+void check_all_reduce(ConstTensorView x, ReduceOp op) {
+  T3D_CHECK(x.contiguous(), "all_reduce needs contiguous memory");
+  check_reducible(op, x.dtype, x.dtype);
+}
+
+void check_broadcast(const Communicator& group, ConstTensorView x, int root) {
+  T3D_CHECK(x.contiguous(), "broadcast needs contiguous memory");
+  T3D_CHECK(root >= 0 && root < group.size(), "root {} of {} ranks", root, group.size());
+}
+
+void check_exchange(const Communicator& group, std::span<const Exchange> messages) {
+  for (const Exchange& message : messages) {
+    T3D_CHECK(message.peer >= 0 && message.peer < group.size(), "peer {} of {} ranks", message.peer,
+              group.size());
+    T3D_CHECK(message.send.contiguous() && message.receive.contiguous(),
+              "exchange needs contiguous memory");
+  }
+}
+
+index_t exchange_bytes(const Communicator& group, std::span<const Exchange> messages) {
+  index_t bytes = 0;
+  for (const Exchange& message : messages)
+    if (message.peer != group.rank()) bytes += message.send.bytes();
+  return bytes;
+}
+
 int position_in(const Communicator& group, const std::vector<int>& members) {
   const auto own = std::find(members.begin(), members.end(), group.rank());
   T3D_CHECK(own != members.end(), "rank {} is not in the subgroup that it makes", group.rank());
@@ -69,41 +108,31 @@ int GroupCommunicator::next_tag() {
 
 Work GroupCommunicator::all_gather(ConstTensorView part, TensorView whole,
                                    std::span<const index_t> counts) {
-  check_parts(*this, part, whole, counts);
-  T3D_CHECK(part.dtype == whole.dtype, "{} gathered into {}", name_of(part.dtype),
-            name_of(whole.dtype));
+  check_all_gather(*this, part, whole, counts);
   return engine_->start(make_all_gather(party(next_tag()), part, whole, counts), Verb::all_gather,
                         axis_);
 }
 
 Work GroupCommunicator::reduce_scatter(ConstTensorView whole, TensorView part,
                                        std::span<const index_t> counts) {
-  check_parts(*this, part, whole, counts);
-  check_reducible(ReduceOp::sum, whole.dtype, part.dtype);
+  check_reduce_scatter(*this, whole, part, counts);
   return engine_->start(make_reduce_scatter(party(next_tag()), ReduceOp::sum, whole, part, counts),
                         Verb::reduce_scatter, axis_);
 }
 
 Work GroupCommunicator::all_reduce(TensorView x, ReduceOp op) {
-  T3D_CHECK(x.contiguous(), "all_reduce needs contiguous memory");
-  check_reducible(op, x.dtype, x.dtype);
+  check_all_reduce(x, op);
   const int tag = next_tag();
   return engine_->start(make_all_reduce(party(tag), next_tag(), x, op), Verb::all_reduce, axis_);
 }
 
 Work GroupCommunicator::broadcast(TensorView x, int root) {
-  T3D_CHECK(x.contiguous(), "broadcast needs contiguous memory");
-  T3D_CHECK(root >= 0 && root < size(), "root {} of {} ranks", root, size());
+  check_broadcast(*this, x, root);
   return engine_->start(make_broadcast(party(next_tag()), x, root), Verb::broadcast, axis_);
 }
 
 Work GroupCommunicator::exchange(std::vector<Exchange> messages) {
-  for (const Exchange& message : messages) {
-    T3D_CHECK(message.peer >= 0 && message.peer < size(), "peer {} of {} ranks", message.peer,
-              size());
-    T3D_CHECK(message.send.contiguous() && message.receive.contiguous(),
-              "exchange needs contiguous memory");
-  }
+  check_exchange(*this, messages);
   return engine_->start(make_exchange(party(next_tag()), messages), Verb::exchange, axis_);
 }
 

@@ -43,8 +43,14 @@ class GroupCommunicator final : public Communicator {
   }
   void set_watchdog(double seconds) override { engine_->set_watchdog(seconds); }
 
- private:
+  // For back ends that start operations of this group themselves (comm/staged).
+  [[nodiscard]] Engine& engine() { return *engine_; }
+  [[nodiscard]] const std::vector<int>& members() const { return members_; }
+  /// Taken in the order of the calls, whenever the operation starts: that is what makes it meet its
+  /// counterparts on the other ranks.
   int next_tag();
+
+ private:
   [[nodiscard]] Party party(int tag) const { return {*engine_, members_, rank_, tag}; }
   /// The smallest group number that is free on all `members`.
   int agree_on_context(const std::vector<int>& members);
@@ -57,9 +63,18 @@ class GroupCommunicator final : public Communicator {
   int sequence_ = 0;
 };
 
-/// Checks shared by all back ends: throws an internal Error on a wrong call.
+/// Checks shared by all back ends: each throws an internal Error on a wrong call.
 void check_parts(const Communicator& group, ConstTensorView part, ConstTensorView whole,
                  std::span<const index_t> counts);
+void check_all_gather(const Communicator& group, ConstTensorView part, ConstTensorView whole,
+                      std::span<const index_t> counts);
+void check_reduce_scatter(const Communicator& group, ConstTensorView whole, ConstTensorView part,
+                          std::span<const index_t> counts);
+void check_all_reduce(ConstTensorView x, ReduceOp op);
+void check_broadcast(const Communicator& group, ConstTensorView x, int root);
+void check_exchange(const Communicator& group, std::span<const Exchange> messages);
+/// Bytes that this rank sends to others.
+[[nodiscard]] index_t exchange_bytes(const Communicator& group, std::span<const Exchange> messages);
 /// This rank's position in `members`, after checking them.
 [[nodiscard]] int position_in(const Communicator& group, const std::vector<int>& members);
 

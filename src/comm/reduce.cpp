@@ -58,19 +58,19 @@ void reduce_numbers(Op op, DType type, std::span<const void* const> sources, voi
     case DType::i32:
       return reduce_as<std::int32_t, std::int32_t, std::int32_t>(op, sources, to, count);
     case DType::bf16: return reduce_as<bf16, float, bf16>(op, sources, to, count);
+    case DType::f16: return reduce_as<f16, float, f16>(op, sources, to, count);
   }
 }
 
 }  // namespace
 
 void check_reducible(ReduceOp op, DType type, DType to_type) {
-  const bool widens = type == DType::bf16 && to_type == DType::f32;
-  const bool narrows = type == DType::f32 && to_type == DType::bf16;
+  const bool widens = is_half(type) && to_type == DType::f32;
+  const bool narrows = type == DType::f32 && is_half(to_type);
   T3D_CHECK(to_type == type || widens || narrows, "a reduction of {} into {}", name_of(type),
             name_of(to_type));
-  T3D_CHECK(
-      op == ReduceOp::sum || (op == ReduceOp::max && type != DType::bf16) || type == DType::i32,
-      "this reduction is not defined for {}", name_of(type));
+  T3D_CHECK(op == ReduceOp::sum || (op == ReduceOp::max && !is_half(type)) || type == DType::i32,
+            "this reduction is not defined for {}", name_of(type));
 }
 
 void reduce(ReduceOp op, DType type, std::span<const void* const> sources, DType to_type, void* to,
@@ -83,6 +83,10 @@ void reduce(ReduceOp op, DType type, std::span<const void* const> sources, DType
     reduce_as<bf16, float, float>(Sum(), sources, to, count);
   else if (to_type == DType::bf16 && type == DType::f32)
     reduce_as<float, float, bf16>(Sum(), sources, to, count);
+  else if (to_type == DType::f32 && type == DType::f16)
+    reduce_as<f16, float, float>(Sum(), sources, to, count);
+  else if (to_type == DType::f16 && type == DType::f32)
+    reduce_as<float, float, f16>(Sum(), sources, to, count);
   else
     reduce_numbers(Sum(), type, sources, to, count);
 }

@@ -42,6 +42,8 @@ struct MeshConfig {
   std::string keep = "auto";        // gathered operands kept to backward: auto | all | none
   double gather_budget_mib = 1024;  // for keep = auto
   std::string attention = "auto";   // over k: auto | sequences (layout A) | heads (layout B)
+  std::string device = "auto";      // auto | cpu | cuda | mixed
+  std::string transport = "auto";   // between GPUs: auto | nccl | staged
 };
 
 struct DataConfig {
@@ -58,9 +60,12 @@ struct BatchConfig {
 };
 
 struct PrecisionConfig {
-  std::string compute = "fp32";  // fp64 | fp32 | bf16
-  std::string reduce = "auto";   // partial sums of activations: auto | fp32 | compute
-  std::string backend = "auto";  // auto | cpu | reference
+  std::string compute = "fp32";    // fp64 | fp32 | tf32 | bf16 | fp16
+  std::string matmul = "compute";  // compute | fp8
+  std::string reduce = "auto";     // partial sums of activations: auto | fp32 | compute
+  std::string backend = "auto";    // auto | cpu | reference
+  std::string gemm_engine = "auto", attention_engine = "auto";  // on GPUs: auto | native | library
+  double loss_scale = 0;  // gradients travel multiplied by it; 0 = 1, with fp16 4096
 };
 
 struct OptimizerConfig {
@@ -107,7 +112,8 @@ struct LogConfig {
 struct DebugConfig {
   bool check_finite = true;
   double watchdog_seconds = 300;
-  int threads = 0;  // per rank; 0 = cores / ranks on the node
+  int threads = 0;     // per rank; 0 = cores / ranks on the node
+  bool graphs = true;  // GPU: micro-batches recorded as graphs where the transport allows
 };
 
 struct Config {

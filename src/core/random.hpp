@@ -1,19 +1,21 @@
 // Counter-based random numbers (Philox 4x32-10: Salmon et al., SC'11, section 3.3). Every number
 // is a pure function of (seed, stream, index), where index is the GLOBAL element number, so initial
-// weights, dropout masks and the order of samples do not depend on the mesh.
+// weights, dropout masks and the order of samples do not depend on the mesh. All of it also works
+// in CUDA kernels, with the same bits (portable_math.hpp).
 #pragma once
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <string_view>
 
+#include "core/portable_math.hpp"
 #include "core/types.hpp"
 
 namespace t3d {
 
 /// One Philox 4x32-10 block: 128 random bits for a 128-bit counter and a 64-bit key.
-[[nodiscard]] inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
-                                                         std::uint64_t key) {
+[[nodiscard]] constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                                            std::uint64_t key) {
   auto k0 = static_cast<std::uint32_t>(key);
   auto k1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
@@ -42,29 +44,47 @@ struct RandomKey {
   return hash;
 }
 
-/// Word `index % 4` of block `index / 4`: 32 random bits for global element `index`.
-[[nodiscard]] inline std::uint32_t random_bits(const RandomKey& key, index_t index) {
-  const auto block = static_cast<std::uint64_t>(index) >> 2;
-  const auto words =
-      philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
-              static_cast<std::uint32_t>(key.stream), static_cast<std::uint32_t>(key.stream >> 32)},
-             key.seed);
-  return words[static_cast<std::uint64_t>(index) & 3U];
+/// The random bits of the global elements [4*block, 4*block + 4), one word each.
+[[nodiscard]] constexpr std::array<std::uint32_t, 4> random_block(const RandomKey& key,
+                                                                  std::uint64_t block) {
+  return philox(
+      {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
+       static_cast<std::uint32_t>(key.stream), static_cast<std::uint32_t>(key.stream >> 32)},
+      key.seed);
+}
+
+/// 32 random bits for global element `index`.
+[[nodiscard]] constexpr std::uint32_t random_bits(const RandomKey& key, index_t index) {
+  const auto at = static_cast<std::uint64_t>(index);
+  return random_block(key, at >> 2)[at & 3U];
 }
 
 /// Uniform in [0, 1), 24 bits: exactly representable in fp32.
-[[nodiscard]] inline float random_uniform(const RandomKey& key, index_t index) {
+[[nodiscard]] constexpr float random_uniform(const RandomKey& key, index_t index) {
   return static_cast<float>(random_bits(key, index) >> 8) * 0x1p-24F;
 }
 
-/// Standard normal for global element `index` (Box-Muller in fp64, one half of block `index/2`).
+/// Standard normals of two neighbouring elements, the first one with an even index.
+struct NormalPair {
+  double even = 0, odd = 0;
+};
+
+/// Box-Muller in fp64 from the two elements' random bits. Its bits are the same everywhere, if
+/// products and sums are rounded one by one (no contraction to fma; src/CMakeLists.txt). A
+/// template, as only those may be constexpr, which kernels need, around a square root that is not.
+template <class Word>
+[[nodiscard]] constexpr NormalPair normal_pair(Word even_bits, Word odd_bits) {
+  const double u = (static_cast<double>(even_bits) + 0.5) * 0x1p-32;
+  const double radius = std::sqrt(-2.0 * portable::natural_log(u));
+  const portable::SineCosine angle = portable::sine_cosine_of_turn(odd_bits);
+  return {radius * angle.cosine, radius * angle.sine};
+}
+
+/// Standard normal for global element `index`.
 [[nodiscard]] inline double random_normal(const RandomKey& key, index_t index) {
-  const index_t pair = index >> 1;
-  const double u = (static_cast<double>(random_bits(key, 2 * pair)) + 0.5) * 0x1p-32;
-  const double v = static_cast<double>(random_bits(key, 2 * pair + 1)) * 0x1p-32;
-  const double radius = std::sqrt(-2.0 * std::log(u));
-  const double angle = 6.283185307179586476925 * v;
-  return (index & 1) != 0 ? radius * std::sin(angle) : radius * std::cos(angle);
+  const index_t even = index & ~index_t{1};
+  const NormalPair pair = normal_pair(random_bits(key, even), random_bits(key, even + 1));
+  return (index & 1) != 0 ? pair.odd : pair.even;
 }
 
 /// The image of `position` under a keyed permutation of [0, length): 4-round Feistel network on

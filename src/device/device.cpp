@@ -1,6 +1,7 @@
 #include "device/device.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "core/error.hpp"
@@ -26,6 +27,15 @@ std::string_view name_of(MemoryKind kind) {
       "weights", "optimizer", "gradients", "activations", "gathered", "workspace"};
   return names[static_cast<std::size_t>(kind)];
 }
+
+void* Device::host_allocate(index_t bytes) {
+  void* data = std::aligned_alloc(64, static_cast<std::size_t>((bytes + 63) / 64 * 64));
+  if (data == nullptr)
+    throw_error(ExitCode::unavailable, "out of host memory: asked for {} MiB", bytes >> 20);
+  return data;
+}
+
+void Device::host_release(void* data) noexcept { std::free(data); }
 
 void* Device::allocate(index_t bytes, MemoryKind kind) {
   const index_t size = block_size(bytes);

@@ -45,8 +45,19 @@ class Device {
   /// True where the host can read device memory through the pointer.
   [[nodiscard]] virtual bool host_addressable() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Queue> make_queue() = 0;
-  /// Copies `bytes` between this device and host memory (either way), ordered by `queue`.
+  /// Copies `bytes` between this device and host memory (either way), ordered by `queue`. Host
+  /// memory that is read may change as soon as this returns; host memory that is written is there
+  /// once the queue has come so far (Queue::mark, synchronize).
   virtual void copy(void* to, const void* from, index_t bytes, Queue& queue) = 0;
+  /// Host memory that this device copies to and from without stopping the host (page-locked on a
+  /// GPU), 64-byte aligned. Slow to get: keep it. Throws ExitCode::unavailable.
+  [[nodiscard]] virtual void* host_allocate(index_t bytes);
+  virtual void host_release(void* data) noexcept;
+  /// Bytes that the device has in all and that are free now; 0 where nobody knows.
+  struct Capacity {
+    index_t total = 0, free = 0;
+  };
+  [[nodiscard]] virtual Capacity capacity() const { return {}; }
 
   /// At least `bytes` bytes (rounded up to the block size), 64-byte aligned. Throws
   /// ExitCode::unavailable with the largest consumers when there is no more.

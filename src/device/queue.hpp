@@ -3,9 +3,19 @@
 // between slices of work, so that messages in flight advance: Open MPI has no progress thread.
 #pragma once
 #include <functional>
+#include <memory>
 #include <utility>
 
 namespace t3d {
+
+/// A place in a queue that the host can ask about.
+class Marker {
+ public:
+  virtual ~Marker() = default;
+  /// Whether everything before it is done; never blocks.
+  [[nodiscard]] virtual bool reached() { return true; }
+  virtual void wait() {}
+};
 
 class Queue {
  public:
@@ -13,6 +23,16 @@ class Queue {
 
   /// Blocks the host until all that was queued is done. Not for use inside a step.
   virtual void synchronize() {}
+  /// Marks the end of what is queued now.
+  [[nodiscard]] virtual std::unique_ptr<Marker> mark() { return std::make_unique<Marker>(); }
+
+  /// Runs `body`, whose operations all go to this queue or to queues that it waits for. A GPU queue
+  /// may record them and submit them as one graph; a CPU queue just runs them. Bodies that do the
+  /// same operations on other data share a `shape`. Not nested.
+  virtual void record(int shape, const std::function<void()>& body) {
+    (void)shape;
+    body();
+  }
 
   /// What to do in pauses of long host-side work; must be cheap and must not throw.
   void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }

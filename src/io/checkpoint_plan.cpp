@@ -151,7 +151,7 @@ std::string describe_parts(const std::vector<TensorPart>& parts, bool write) {
   Packer packer;
   for (std::size_t n = 0; write && n < parts.size(); ++n) {
     const TensorPart& part = parts[n];
-    if (part.dtype == DType::bf16)
+    if (is_half(part.dtype))
       throw_error(ExitCode::internal, "{}: {} is never stored", part.name, name_of(part.dtype));
     packer.add(static_cast<index_t>(n));
     packer.add(part.name);

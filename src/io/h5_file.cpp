@@ -106,7 +106,8 @@ hid_t h5_type(DType type) {
     case DType::f64: return H5T_IEEE_F64LE;
     case DType::f32: return H5T_IEEE_F32LE;
     case DType::i32: return H5T_STD_I32LE;
-    case DType::bf16: break;
+    case DType::bf16:
+    case DType::f16: break;
   }
   throw_error(ExitCode::internal, "{} is never stored", name_of(type));
 }

@@ -71,7 +71,21 @@ DistTensor Transformer::forward(ConstTensorView ids, const Partition& tokens, co
 void Transformer::train(const MicroBatch& batch, PassInfo pass, double scale, bool last) {
   pass.first_position = batch.first_position;
   const Uploaded data = upload(batch, pass.length);
-  const Partition tokens = shape_.tokens(batch.sequences, pass.length);
+  run_training(data, shape_.tokens(batch.sequences, pass.length), pass, scale, last);
+}
+
+void Transformer::train_recorded(const MicroBatch& batch, PassInfo pass, double scale, bool last,
+                                 int shape) {
+  pass.first_position = batch.first_position;
+  const Uploaded data = upload(batch, pass.length);
+  context_.queue.record(shape, [&] {
+    run_training(data, shape_.tokens(batch.sequences, pass.length), pass, scale, last);
+    if (last) finish_gradients();  // what was started in a recording must end in it
+  });
+}
+
+void Transformer::run_training(const Uploaded& data, const Partition& tokens, const PassInfo& pass,
+                               double scale, bool last) {
   std::vector<Block::Saved> saved(blocks_.size());
   DistTensor x = forward(data.ids, tokens, pass, &saved);
   Norm::Saved norm_saved;

@@ -31,6 +31,9 @@ class Transformer {
   /// scale * that sum. On the step's last micro-batch (`last`) the sums over the buckets' groups
   /// start as soon as each gradient is complete.
   void train(const MicroBatch& batch, PassInfo pass, double scale, bool last);
+  /// The same, recorded by the queue as one graph. `shape` names the sequence of operations: equal
+  /// for passes that do the same with other data.
+  void train_recorded(const MicroBatch& batch, PassInfo pass, double scale, bool last, int shape);
   /// Forward only: loss_sum() += ...
   void evaluate(const MicroBatch& batch, PassInfo pass);
   /// Host copy of the [1, V] logits after row `row` of the micro-batch, on every rank of the
@@ -46,6 +49,8 @@ class Transformer {
   void clear_loss();
   /// Sum of losses so far on this rank; blocks the host.
   [[nodiscard]] double loss_sum();
+  /// The same [1,1] fp64, for whoever need not know it yet.
+  [[nodiscard]] ConstTensorView loss_sum_on_device() const { return loss_sum_; }
 
   [[nodiscard]] const std::vector<ParamBucket*>& buckets() const { return buckets_; }
   [[nodiscard]] const ModelShape& shape() const { return shape_; }
@@ -62,6 +67,8 @@ class Transformer {
     Tensor ids, targets;
   };
   [[nodiscard]] Uploaded upload(const MicroBatch& batch, index_t length);
+  void run_training(const Uploaded& data, const Partition& tokens, const PassInfo& pass,
+                    double scale, bool last);
   [[nodiscard]] DistTensor forward(ConstTensorView ids, const Partition& tokens,
                                    const PassInfo& pass, std::vector<Block::Saved>* saved);
 

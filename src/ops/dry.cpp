@@ -43,6 +43,7 @@ class DryOps final : public Ops {
   void sum(Queue&, ConstTensorView, TensorView) override {}
   void adamw(Queue&, const AdamWArgs&) override {}
   void sgd(Queue&, const SgdArgs&) override {}
+  void clip_factor(Queue&, ConstTensorView, double, TensorView) override {}
   void random_init(Queue&, TensorView, const RandomKey&, index_t, index_t, index_t,
                    double) override {}
 };

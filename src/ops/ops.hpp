@@ -1,7 +1,8 @@
 // Ops: everything a device can do. `reference` is the definition (plain loops, fp64 sums), `cpu`
 // is fast; a GPU back end fulfils the same contract, so nothing here assumes host memory.
 //
-// Conventions. Activation dtype: fp64 (reference only), fp32 or bf16. Vectors (bias, norm weights),
+// Conventions. Activation dtype: fp64 (reference only), fp32, bf16 or fp16 (reference
+// and GPU). Vectors (bias, norm weights),
 // statistics and gradients of parameters have accumulator_of(activation). All views row-major with
 // any leading dimension unless "contiguous" is said. Any extent may be 0. Every verb is ordered by
 // `queue`; outputs never overlap inputs unless "in place" is said. `accumulate` adds to the output.
@@ -64,6 +65,7 @@ struct AdamWArgs {
   ConstTensorView grad;
   double lr = 0, beta1 = 0, beta2 = 0, eps = 0, decay = 0, grad_scale = 1;
   index_t step = 1;
+  ConstTensorView device_scale;  // [1,1] fp64, multiplies grad_scale; empty data = 1
 };
 
 /// v = momentum v + (g + decay w);  w -= lr v   (nesterov: w -= lr (g + decay w + momentum v))
@@ -72,6 +74,7 @@ struct SgdArgs {
   ConstTensorView grad;
   double lr = 0, momentum = 0, decay = 0, grad_scale = 1;
   bool nesterov = false;
+  ConstTensorView device_scale;  // [1,1] fp64, multiplies grad_scale; empty data = 1
 };
 
 class Ops {
@@ -151,6 +154,11 @@ class Ops {
   virtual void sum(Queue&, ConstTensorView x, TensorView result) = 0;
   virtual void adamw(Queue&, const AdamWArgs&) = 0;
   virtual void sgd(Queue&, const SgdArgs&) = 0;
+  /// factor [1,1] fp64 = min(1, clip_norm / (sqrt(squares) + 1e-6)), squares [1,1] fp64: the rule
+  /// of torch.nn.utils.clip_grad_norm_, on the device so that the host need not wait. clip_norm <=
+  /// 0: 1.
+  virtual void clip_factor(Queue&, ConstTensorView squares, double clip_norm,
+                           TensorView factor) = 0;
   /// x[r,c] = std * random_normal(key, (row0+r)*global_cols + col0 + c).
   virtual void random_init(Queue&, TensorView x, const RandomKey& key, index_t row0, index_t col0,
                            index_t global_cols, double std) = 0;

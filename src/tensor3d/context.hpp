@@ -17,7 +17,8 @@ struct Context {
   Device& device;
   Ops& ops;
   Queue& queue;
-  const Mesh& mesh;
+  const Mesh& mesh;       // its communicators carry device memory
+  Communicator& control;  // the whole world, for numbers in host memory
   PhaseClock& clock;
   DType activation = DType::f32;
   /// Partial sums of activations travel in fp32 (else in the activation's dtype).

@@ -1,16 +1,19 @@
 #include "train/machine.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "comm/placement.hpp"
+#include "comm/registry.hpp"
+#include "comm/staged/staged.hpp"
 #include "core/error.hpp"
+#include "io/agree.hpp"
+#include "ops/registry.hpp"
 
 namespace t3d {
 namespace {
 
-std::unique_ptr<Ops> choose_ops(const Config& config, DType activation, Communicator& world,
-                                bool dry) {
-  if (dry) return make_dry_ops();
+std::unique_ptr<Ops> host_ops(const Config& config, DType activation, Communicator& world) {
   const std::string& backend = config.precision.backend;
   if (backend == "reference" || (backend == "auto" && activation == DType::f64))
     return make_reference_ops();
@@ -22,17 +25,33 @@ std::unique_ptr<Ops> choose_ops(const Config& config, DType activation, Communic
         std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
     threads = std::max(1, cores_available() / static_cast<int>(here));
   }
+  if (config.precision.matmul == "fp8")
+    throw_error(ExitCode::config, "precision.matmul = \"fp8\" needs a GPU");
   auto ops = make_cpu_ops(threads);
   if (!ops->supports(activation))
     throw_error(ExitCode::config,
-                "precision.compute = \"{}\" needs precision.backend = \"reference\"",
+                "precision.compute = \"{}\" needs a GPU (mesh.device = \"cuda\") or "
+                "precision.backend = \"reference\"",
                 config.precision.compute);
   return ops;
 }
 
+Backend host_backend(const Config& config, DType activation, Communicator& world) {
+  return {make_cpu_device(), host_ops(config, activation, world)};
+}
+
+Backend gpu_backend(const Config& config, int gpu) {
+  EngineOptions options;
+  options.gemm = config.precision.gemm_engine;
+  options.attention = config.precision.attention_engine;
+  options.tf32 = config.precision.compute == "tf32";
+  options.fp8 = config.precision.matmul == "fp8";
+  return make_cuda_backend(gpu, options);
+}
+
 bool reduce_in_fp32(const Config& config, const MeshShape& shape, DType activation) {
   if (config.precision.reduce == "fp32") return true;
-  if (config.precision.reduce == "compute" || activation != DType::bf16) return false;
+  if (config.precision.reduce == "compute" || !is_half(activation)) return false;
   // Each low-precision addend is rounded once more: harmless for few ranks (tensor3d, section 5).
   return std::max(shape.extent(Axis::j), shape.extent(Axis::k)) > 4;
 }
@@ -41,6 +60,7 @@ bool reduce_in_fp32(const Config& config, const MeshShape& shape, DType activati
 
 DType compute_dtype(const PrecisionConfig& precision) {
   return precision.compute == "bf16"   ? DType::bf16
+         : precision.compute == "fp16" ? DType::f16
          : precision.compute == "fp64" ? DType::f64
                                        : DType::f32;
 }
@@ -86,13 +106,25 @@ KeepCost keep_cost(const ModelShape& shape, const Coord& coord, DType activation
 
 Machine::Machine(Communicator& world, const Config& config, const MeshShape& shape, bool dry) {
   const DType activation = compute_dtype(config.precision);
-  device_ = dry ? make_dry_device() : make_cpu_device();
-  ops_ = choose_ops(config, activation, world, dry);
+  if (!dry) choice_ = choose_device(world, config.mesh);
+  std::optional<Error> fault;
+  Backend backend;
+  attempt(fault, [&] {
+    backend = dry                ? Backend{make_dry_device(), make_dry_ops()}
+              : choice_.gpu >= 0 ? gpu_backend(config, choice_.gpu)
+                                 : host_backend(config, activation, world);
+  });
+  agree(world, fault);
+  device_ = std::move(backend.device);
+  ops_ = std::move(backend.ops);
   queue_ = device_->make_queue();
   queue_->set_poll([&world] { world.progress(); });
-  mesh_ = std::make_unique<Mesh>(world, shape);
+  if (choice_.gpu >= 0)
+    device_world_ = choice_.nccl ? make_gpu_world(world, *device_, *queue_)
+                                 : make_staged_communicator(world, *device_, *queue_);
+  mesh_ = std::make_unique<Mesh>(device_world_ ? *device_world_ : world, shape);
   context_ =
-      std::make_unique<Context>(Context{*device_, *ops_, *queue_, *mesh_, clock_, activation,
+      std::make_unique<Context>(Context{*device_, *ops_, *queue_, *mesh_, world, clock_, activation,
                                         reduce_in_fp32(config, shape, activation), true, true});
 
   const ModelShape model(config.model, config.mesh, shape, largest_micro(config));

@@ -6,6 +6,7 @@
 #include "core/config.hpp"
 #include "layers/model_shape.hpp"
 #include "tensor3d/context.hpp"
+#include "train/device_choice.hpp"
 
 namespace t3d {
 
@@ -22,11 +23,20 @@ class Machine {
   [[nodiscard]] Ops& ops() const { return *ops_; }
   [[nodiscard]] const Mesh& mesh() const { return *mesh_; }
   [[nodiscard]] PhaseClock& clock() { return clock_; }
+  [[nodiscard]] const DeviceChoice& choice() const { return choice_; }
+  /// A GPU runs behind the host: what a step reports is read one step later, so that nobody waits.
+  [[nodiscard]] bool runs_ahead() const { return choice_.gpu >= 0; }
+  /// Micro-batches may be recorded as graphs: nothing in them passes through the host.
+  [[nodiscard]] bool recordable() const {
+    return choice_.gpu >= 0 && (choice_.nccl || choice_.alone);
+  }
 
  private:
+  DeviceChoice choice_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Ops> ops_;
   std::unique_ptr<Queue> queue_;
+  std::unique_ptr<Communicator> device_world_;  // where data is not in host memory
   std::unique_ptr<Mesh> mesh_;
   PhaseClock clock_;
   std::unique_ptr<Context> context_;

@@ -24,14 +24,26 @@ std::vector<TensorView> views(std::vector<Tensor>& tensors) {
   return result;
 }
 
-// Calls visit(bucket number, first, count, decays) for each run of the share with one decay rule.
+// Calls visit(bucket number, first, count, decays) for each run of the share with one decay rule:
+// neighbouring entries with the same rule are one run (a GPU pays for every launch).
 template <class Visit>
 void for_each_range(const std::vector<ParamBucket*>& buckets, Visit&& visit) {
   for (std::size_t number = 0; number < buckets.size(); ++number) {
+    index_t begin = 0, end = 0;
+    bool decays = false;
     for (const ParamEntry& entry : buckets[number]->entries()) {
       const auto [first, last] = buckets[number]->shard_range(entry);
-      if (first < last) visit(number, first, last - first, entry.decay);
+      if (first >= last) continue;
+      if (begin < end && first == end && entry.decay == decays) {
+        end = last;
+        continue;
+      }
+      if (begin < end) visit(number, begin, end - begin, decays);
+      begin = first;
+      end = last;
+      decays = entry.decay;
     }
+    if (begin < end) visit(number, begin, end - begin, decays);
   }
 }
 
@@ -45,7 +57,7 @@ class AdamW final : public Optimizer {
         m_(make_state(context, buckets)),
         v_(make_state(context, buckets)) {}
 
-  void update(index_t step, double lr, double grad_scale) override {
+  void update(index_t step, double lr, double grad_scale, ConstTensorView factor) override {
     for_each_range(buckets_, [&](std::size_t at, index_t first, index_t n, bool decays) {
       AdamWArgs args;
       args.weight = buckets_[at]->master().col_range(first, n);
@@ -58,6 +70,7 @@ class AdamW final : public Optimizer {
       args.eps = options_.eps;
       args.decay = decays ? options_.weight_decay : 0;
       args.grad_scale = grad_scale;
+      args.device_scale = factor;
       args.step = step;
       context_.ops.adamw(context_.queue, args);
     });
@@ -77,7 +90,7 @@ class Sgd final : public Optimizer {
       const std::vector<ParamBucket*>& buckets)
       : context_(context), options_(options), buckets_(buckets), v_(make_state(context, buckets)) {}
 
-  void update(index_t, double lr, double grad_scale) override {
+  void update(index_t, double lr, double grad_scale, ConstTensorView factor) override {
     for_each_range(buckets_, [&](std::size_t at, index_t first, index_t n, bool decays) {
       SgdArgs args;
       args.weight = buckets_[at]->master().col_range(first, n);
@@ -87,6 +100,7 @@ class Sgd final : public Optimizer {
       args.momentum = options_.momentum;
       args.decay = decays ? options_.weight_decay : 0;
       args.grad_scale = grad_scale;
+      args.device_scale = factor;
       args.nesterov = options_.nesterov;
       context_.ops.sgd(context_.queue, args);
     });

@@ -13,8 +13,9 @@ namespace t3d {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// Updates the master weights from gradient_shard() * grad_scale; `step` counts from 1.
-  virtual void update(index_t step, double lr, double grad_scale) = 0;
+  /// Updates the master weights from gradient_shard() * grad_scale * factor; `step` counts from 1.
+  /// `factor` [1,1] fp64 on the device.
+  virtual void update(index_t step, double lr, double grad_scale, ConstTensorView factor) = 0;
 
   /// One kind of state per parameter element ("m", "v", "momentum"): a share-sized buffer per
   /// bucket.

@@ -31,12 +31,12 @@ void append_parts(const std::vector<ParamBucket*>& buckets, const std::vector<Te
     }
 }
 
-std::vector<TensorPart> weight_parts(const std::vector<ParamBucket*>& buckets) {
+std::vector<TensorPart> weight_parts(const std::vector<ParamBucket*>& buckets, HostImage& image) {
   std::vector<TensorView> shards;
   shards.reserve(buckets.size());
   for (ParamBucket* bucket : buckets) shards.push_back(bucket->master());
   std::vector<TensorPart> parts;
-  append_parts(buckets, shards, "", parts);
+  append_parts(buckets, image.of(shards), "", parts);
   return parts;
 }
 

@@ -5,6 +5,7 @@
 
 #include "io/checkpoint.hpp"
 #include "tensor3d/param_bucket.hpp"
+#include "train/host_image.hpp"
 
 namespace t3d {
 
@@ -13,7 +14,8 @@ namespace t3d {
 void append_parts(const std::vector<ParamBucket*>& buckets, const std::vector<TensorView>& shards,
                   const std::string& prefix, std::vector<TensorPart>& parts);
 
-/// The master weights.
-[[nodiscard]] std::vector<TensorPart> weight_parts(const std::vector<ParamBucket*>& buckets);
+/// The master weights, in host memory. `image` must outlive them; it copies when told to.
+[[nodiscard]] std::vector<TensorPart> weight_parts(const std::vector<ParamBucket*>& buckets,
+                                                   HostImage& image);
 
 }  // namespace t3d

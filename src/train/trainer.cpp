@@ -16,6 +16,9 @@ double waited(Communicator& world) {
   return sum;
 }
 
+// Keeps gradients of a mean loss within fp16's range for models of the sizes that fp16 is used for.
+constexpr double kHalfLossScale = 4096;
+
 }  // namespace
 
 index_t evaluation_micro(const Config& config) {
@@ -34,7 +37,14 @@ Trainer::Trainer(Machine& machine, const Config& config, index_t steps,
              ModelShape(config.model, config.mesh, machine.mesh().shape(), largest_micro(config)),
              config.batch.recompute == "block"),
       optimizer_(make_optimizer(context_, config.optimizer, model_.buckets())),
-      aggregation_(make_aggregation(context_, config.aggregate)) {
+      aggregation_(make_aggregation(context_, config.aggregate)),
+      loss_scale_(config.precision.loss_scale > 0     ? config.precision.loss_scale
+                  : context_.activation == DType::f16 ? kHalfLossScale
+                                                      : 1.0),
+      values_(context_.make(DType::f64, 1, kValues, MemoryKind::workspace)),
+      clip_factor_(context_.make(DType::f64, 1, 1, MemoryKind::workspace)),
+      image_(context_),
+      host_values_(host_array<double>(context_.device, kMostPending * kValues)) {
   if (share_.sequences == 0)
     throw_error(ExitCode::config,
                 "batch.sequences = {} leaves a replica without samples: {} replicas",
@@ -55,42 +65,101 @@ MicroBatch SlabReader::read(const Context& context, const ModelShape& shape, Bat
   return {sequences, position, ids_, targets_};
 }
 
-StepReport Trainer::step(int stop_requests) {
-  const double start = PhaseClock::now();
-  const double waited_before = waited(context_.mesh.world());
+void Trainer::run_micro_batches() {
   PassInfo pass;
   pass.length = config_.model.context;
   pass.step = done_;
   pass.seed = static_cast<std::uint64_t>(config_.run.seed);
-  const double scale = 1.0 / static_cast<double>(share_.sequences * pass.length);
+  const double scale = loss_scale_ / static_cast<double>(share_.sequences * pass.length);
+  // The first step chooses engines and fills the cache of memory; recorded are the others.
+  const bool record = machine_.recordable() && config_.debug.graphs && started_here_ > 0;
 
   model_.clear_loss();
   index_t position = done_ * config_.batch.sequences + share_.first;
   for (std::size_t micro = 0; micro < share_.micro.size(); ++micro) {
     const MicroBatch batch =
         reader_.read(context_, model_.shape(), source_.get(), position, share_.micro[micro]);
-    model_.train(batch, pass, scale, micro + 1 == share_.micro.size());
+    const bool first = micro == 0, last = micro + 1 == share_.micro.size();
+    if (record)
+      model_.train_recorded(batch, pass, scale, last, (first ? 1 : 0) + (last ? 2 : 0));
+    else
+      model_.train(batch, pass, scale, last);
     position += share_.micro[micro];
   }
   model_.finish_gradients();
+}
+
+void Trainer::start_step(int stop_requests) {
+  T3D_CHECK(pending_.size() < kMostPending, "{} steps await their report", pending_.size());
+  Pending pending;
+  pending.started = PhaseClock::now();
+  pending.waited_before = waited(context_.control);
+  run_micro_batches();
   aggregation_->run(model_.buckets(), static_cast<double>(share_.sequences) /
                                           static_cast<double>(config_.batch.sequences));
+  send_report(stop_requests, pending);
 
-  Tensor squares = context_.make(DType::f64, 1, 1, MemoryKind::workspace);
-  context_.ops.fill(context_.queue, squares, 0);
-  add_gradient_squares(context_, model_.buckets(), squares);
-  double own_squares = 0;
-  context_.device.copy(&own_squares, squares.view().data, sizeof own_squares, context_.queue);
-  context_.queue.synchronize();
-  const std::vector<double> sums = reduce_report(own_squares, stop_requests);
+  pending.report.step = done_ + 1;
+  pending.report.tokens = config_.batch.sequences * config_.model.context;
+  pending.report.lr = config_.optimizer.lr * schedule_factor(config_.schedule, done_, steps_);
+  {
+    const PhaseClock::Scope scope(machine_.clock(), "optimizer");
+    context_.ops.clip_factor(context_.queue, values_.view().col_range(kSquares, 1),
+                             config_.optimizer.clip_norm * loss_scale_, clip_factor_);
+    optimizer_->update(done_ + 1, pending.report.lr, 1 / loss_scale_, clip_factor_);
+  }
+  model_.drop_gradients();
+  model_.weights_changed();
+  pending_.push_back(std::move(pending));
+  ++done_;
+  ++started_here_;
+}
 
-  StepReport report;
-  report.tokens = config_.batch.sequences * pass.length;
-  report.loss = sums[0] / static_cast<double>(report.tokens);
-  report.grad_norm = std::sqrt(sums[1]);
-  report.stop_requests = sums[2] > 0 ? kStopSignal : kNoStop;
-  report.mean_own_seconds = sums[3] / static_cast<double>(context_.mesh.shape().ranks());
-  report.max_own_seconds = sums[4];
+void Trainer::send_report(int stop_requests, Pending& pending) {
+  const PhaseClock::Scope scope(machine_.clock(), "report");
+  const TensorView values = values_;
+  double own[kValues] = {};
+  own[kStops] = stop_requests;
+  own[kOwnSeconds] = own[kLongest] = last_own_seconds_;
+  context_.device.copy(values.data, own, sizeof own, context_.queue);
+  context_.ops.add(context_.queue, model_.loss_sum_on_device(), values.col_range(kLoss, 1));
+  // Replicas hold equal gradients after aggregation; only the first one's count.
+  if (context_.coord(Axis::d) == 0)
+    add_gradient_squares(context_, model_.buckets(), values.col_range(kSquares, 1));
+  Communicator& world = context_.mesh.world();
+  if (world.size() > 1) {
+    Work sum = world.all_reduce(values.col_range(0, kSums), ReduceOp::sum);
+    Work max = world.all_reduce(values.col_range(kLongest, 1), ReduceOp::max);
+    sum.wait(context_.queue);
+    max.wait(context_.queue);
+  }
+  pending.values = host_values_.get() + started_here_ % index_t{kMostPending} * kValues;
+  context_.device.copy(pending.values, values.data, values.bytes(), context_.queue);
+  pending.there = context_.queue.mark();
+}
+
+StepReport Trainer::finish_step() {
+  T3D_CHECK(!pending_.empty(), "no step awaits its report");
+  const Pending pending = std::move(pending_.front());
+  pending_.pop_front();
+  pending.there->wait();
+  const double now = PhaseClock::now(), waited_now = waited(context_.control);
+  const double* values = pending.values;
+  StepReport report = pending.report;
+  report.loss = values[kLoss] / static_cast<double>(report.tokens);
+  report.grad_norm = std::sqrt(values[kSquares]) / loss_scale_;
+  report.stop_requests = values[kStops] > 0 ? kStopSignal : kNoStop;
+  report.mean_own_seconds =
+      values[kOwnSeconds] / static_cast<double>(context_.mesh.shape().ranks());
+  report.max_own_seconds = values[kLongest];
+  // A step that was queued behind another began when that one ended.
+  const bool behind = last_finish_ > pending.started;
+  report.seconds = now - (behind ? last_finish_ : pending.started);
+  report.own_seconds =
+      report.seconds - (waited_now - (behind ? last_waited_ : pending.waited_before));
+  last_own_seconds_ = report.own_seconds;
+  last_finish_ = now;
+  last_waited_ = waited_now;
   if (config_.debug.check_finite &&
       !(std::isfinite(report.loss) && std::isfinite(report.grad_norm)))
     throw AgreedError(
@@ -98,43 +167,11 @@ StepReport Trainer::step(int stop_requests) {
         fmt::format(
             "step {}: the loss is {} and the gradient norm {}; no later checkpoint than that "
             "of an earlier step was written. Try a smaller optimizer.lr, a longer "
-            "schedule.warmup_steps or precision.compute = \"fp32\"",
-            done_ + 1, report.loss, report.grad_norm));
-
-  const double clip = config_.optimizer.clip_norm;
-  // The rule of torch.nn.utils.clip_grad_norm_, so that runs compare.
-  const double grad_scale = clip > 0 ? std::min(1.0, clip / (report.grad_norm + 1e-6)) : 1.0;
-  report.lr = config_.optimizer.lr * schedule_factor(config_.schedule, done_, steps_);
-  {
-    const PhaseClock::Scope scope(machine_.clock(), "optimizer");
-    optimizer_->update(done_ + 1, report.lr, grad_scale);
-  }
-  model_.drop_gradients();
-  model_.weights_changed();
-
-  report.step = ++done_;
-  report.seconds = PhaseClock::now() - start;
-  report.own_seconds = report.seconds - (waited(context_.mesh.world()) - waited_before);
-  last_own_seconds_ = report.own_seconds;
+            "schedule.warmup_steps or {}",
+            report.step, report.loss, report.grad_norm,
+            context_.activation == DType::f16 ? "a smaller precision.loss_scale"
+                                              : "precision.compute = \"fp32\""));
   return report;
-}
-
-// The step's one message to all: sums of loss, gradient squares, stop flags, own seconds; last the
-// maximum of own seconds.
-std::vector<double> Trainer::reduce_report(double sum_squares, int stop_requests) {
-  const PhaseClock::Scope scope(machine_.clock(), "report");
-  Communicator& world = context_.mesh.world();
-  // Replicas hold equal gradients after aggregation; only the first one's count.
-  std::vector<double> sums{model_.loss_sum(), context_.coord(Axis::d) == 0 ? sum_squares : 0.0,
-                           static_cast<double>(stop_requests), last_own_seconds_};
-  double longest = last_own_seconds_;
-  Work sum = world.all_reduce({sums.data(), DType::f64, 1, static_cast<index_t>(sums.size())},
-                              ReduceOp::sum);
-  Work max = world.all_reduce({&longest, DType::f64, 1, 1}, ReduceOp::max);
-  sum.wait_host();
-  max.wait_host();
-  sums.push_back(longest);
-  return sums;
 }
 
 index_t Trainer::evaluation_share(index_t sequences, index_t replica) const {
@@ -163,15 +200,22 @@ double evaluate_model(const Context& context, Transformer& model, BatchSource& s
     at += n;
   }
   double sum = model.loss_sum();
-  context.mesh.world().all_reduce({&sum, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
+  context.control.all_reduce({&sum, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
   return sum / static_cast<double>(sequences * pass.length);
 }
 
 std::vector<TensorPart> Trainer::parts() {
-  std::vector<TensorPart> result = weight_parts(model_.buckets());
+  std::vector<TensorPart> result = weight_parts(model_.buckets(), image_);
   for (const Optimizer::State& state : optimizer_->state())
-    append_parts(model_.buckets(), state.shards, "optimizer/" + state.kind + "/", result);
+    append_parts(model_.buckets(), image_.of(state.shards), "optimizer/" + state.kind + "/",
+                 result);
+  image_.download();
   return result;
+}
+
+void Trainer::state_loaded() {
+  image_.upload();
+  model_.weights_changed();
 }
 
 Ledger Trainer::predicted_step() const {

@@ -1,6 +1,7 @@
 // Trainer: the model, its optimizer and its data on one rank; a step, an evaluation, and the state
 // that a checkpoint holds. Nothing here decides when to stop or to save.
 #pragma once
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "io/checkpoint.hpp"
 #include "layers/transformer.hpp"
 #include "train/aggregate.hpp"
+#include "train/host_image.hpp"
 #include "train/machine.hpp"
 #include "train/optimizer.hpp"
 
@@ -32,18 +34,30 @@ class Trainer {
   Trainer(Machine& machine, const Config& config, index_t steps,
           std::shared_ptr<BatchSource> source);
 
-  /// Step number `done` + 1. `stop_requests`: this rank's wishes, or-ed over all ranks.
-  [[nodiscard]] StepReport step(int stop_requests);
+  /// Queues step number steps_done() + 1. `stop_requests`: this rank's wishes, or-ed over all
+  /// ranks. At most kMostPending steps may await their report.
+  void start_step(int stop_requests);
+  /// The report of the oldest started step; waits for it. Throws AgreedError where its loss or
+  /// gradient is not finite (the weights are of no use then).
+  [[nodiscard]] StepReport finish_step();
+  [[nodiscard]] index_t pending() const { return static_cast<index_t>(pending_.size()); }
+  static constexpr std::size_t kMostPending = 2;
+  /// Both.
+  [[nodiscard]] StepReport step(int stop_requests) {
+    start_step(stop_requests);
+    return finish_step();
+  }
   /// evaluate_model in the run's micro-batches.
   [[nodiscard]] double evaluate(BatchSource& source, index_t sequences);
 
   [[nodiscard]] index_t steps_done() const { return done_; }
   void set_steps_done(index_t done) { done_ = done; }
 
-  /// Weights and optimizer state as boxes of global tensors.
+  /// Weights and optimizer state as boxes of global tensors, in host memory: as they are now, valid
+  /// until the next step.
   [[nodiscard]] std::vector<TensorPart> parts();
-  /// After parts() were filled from a checkpoint.
-  void weights_changed() { model_.weights_changed(); }
+  /// After the last parts() were filled from a checkpoint.
+  void state_loaded();
 
   [[nodiscard]] Transformer& model() { return model_; }
   /// Bytes that this rank sends in one step; the formula side of the ledger.
@@ -51,7 +65,17 @@ class Trainer {
   [[nodiscard]] Ledger predicted_evaluation(index_t sequences) const;
 
  private:
-  [[nodiscard]] std::vector<double> reduce_report(double sum_squares, int stop_requests);
+  /// What a step says of itself, as fp64 on the device: sums over ranks, then one maximum.
+  enum Value { kLoss, kSquares, kStops, kOwnSeconds, kSums, kLongest = kSums, kValues };
+  struct Pending {
+    StepReport report;  // what the host knows already
+    double* values = nullptr;
+    std::unique_ptr<Marker> there;
+    double started = 0, waited_before = 0;
+  };
+  void run_micro_batches();
+  /// Sums the report over all ranks and starts its way to the host.
+  void send_report(int stop_requests, Pending& pending);
   [[nodiscard]] index_t evaluation_share(index_t sequences, index_t replica) const;
 
   Machine& machine_;
@@ -64,7 +88,13 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Aggregation> aggregation_;
   index_t done_ = 0;
-  double last_own_seconds_ = 0;
+  double loss_scale_;
+  Tensor values_, clip_factor_;
+  HostImage image_;
+  std::unique_ptr<double[], HostRelease> host_values_;  // [kMostPending, kValues]
+  std::deque<Pending> pending_;
+  index_t started_here_ = 0;  // steps of this process
+  double last_own_seconds_ = 0, last_finish_ = 0, last_waited_ = 0;
   SlabReader reader_;
 };
 

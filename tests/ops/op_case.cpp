@@ -14,6 +14,7 @@ auto visit(DType type, Fn&& fn) {
     case DType::f64: return fn(double{});
     case DType::f32: return fn(float{});
     case DType::bf16: return fn(bf16{});
+    case DType::f16: return fn(f16{});
     default: return fn(std::int32_t{});
   }
 }
@@ -38,6 +39,7 @@ double rounding_of(DType dtype) {
   switch (dtype) {
     case DType::f64: return 0x1p-52;
     case DType::bf16: return 0x1p-7;
+    case DType::f16: return 0x1p-10;
     default: return kEps32;
   }
 }
@@ -51,7 +53,9 @@ Buffer::Buffer(const BufferSpec& spec, index_t pad, std::uint64_t stream)
     for (index_t c = 0; c < spec.cols; ++c) set(r, c, number(spec, key, r * spec.cols + c));
 }
 
-TensorView Buffer::view() { return {bytes_.data(), spec_.dtype, spec_.rows, spec_.cols, ld_}; }
+TensorView Buffer::view() {
+  return {shown_ != nullptr ? shown_ : bytes_.data(), spec_.dtype, spec_.rows, spec_.cols, ld_};
+}
 
 double Buffer::at(index_t row, index_t col) const {
   return visit(spec_.dtype, [&]<class T>(T value) {
@@ -78,6 +82,7 @@ bool Buffer::gaps_intact() const {
 std::vector<Buffer> OpCase::make_buffers(index_t pad) const {
   std::vector<Buffer> out;
   for (std::size_t i = 0; i < buffers.size(); ++i) out.emplace_back(buffers[i], pad, i);
+  if (prepare) prepare(out);
   return out;
 }
 

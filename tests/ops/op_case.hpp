@@ -25,11 +25,14 @@ struct BufferSpec {
   bool may_pad = true;  // false where the contract wants contiguous memory
 };
 
-/// Host memory for one spec; rows are `pad` elements longer than the matrix.
+/// Host memory for one spec; rows are `pad` elements longer than the matrix. A test of a device
+/// puts a copy there and lets view() name it.
 class Buffer {
  public:
   Buffer(const BufferSpec& spec, index_t pad, std::uint64_t stream);
   [[nodiscard]] TensorView view();
+  /// From now on view() is at `memory`; nullptr: here.
+  void show_at(void* memory) { shown_ = memory; }
   [[nodiscard]] const BufferSpec& spec() const { return spec_; }
   [[nodiscard]] double at(index_t row, index_t col) const;
   void set(index_t row, index_t col, double value);
@@ -41,12 +44,14 @@ class Buffer {
   BufferSpec spec_;
   index_t ld_;
   std::vector<std::byte> bytes_;
+  void* shown_ = nullptr;
 };
 
 struct OpCase {
   std::string name;
   std::vector<BufferSpec> buffers;
   std::function<void(Ops&, Queue&, std::vector<Buffer>&)> call;
+  std::function<void(std::vector<Buffer>&)> prepare;  // contents that no Content describes; or none
   double flops = 0;
   double bytes = 0;  // that must move at least
 
@@ -88,7 +93,9 @@ OpCase column_sums_case(index_t rows, index_t cols, DType dtype);
 OpCase dropout_case(index_t rows, index_t cols, double p, DType dtype);
 OpCase random_init_case(index_t rows, index_t cols, DType dtype);
 OpCase sum_case(index_t count, bool squares, DType dtype);
-OpCase adamw_case(index_t count, DType grad);
-OpCase sgd_case(index_t count, bool nesterov, DType grad);
+/// Where `device_scale` is set, a number in device memory multiplies the gradient's scale.
+OpCase adamw_case(index_t count, DType grad, bool device_scale = false);
+OpCase sgd_case(index_t count, bool nesterov, DType grad, bool device_scale = false);
+OpCase clip_factor_case(double squares, double clip_norm);
 
 }  // namespace t3d::ops_test

@@ -151,8 +151,10 @@ OpCase norm_merge_case(NormKind kind, index_t rows, index_t parts) {
       fmt::format("{}norm merge {}x{}", kind == NormKind::layer ? "layer" : "rms", rows, parts);
   op.buffers = {{DType::f32, rows * parts, 3, Role::in, Content::positive, 4},
                 {DType::f32, rows, 2, Role::out, Content::garbage, 1, 4 * kEps32}};
-  op.call = [=](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
+  op.prepare = [=](std::vector<Buffer>& b) {
     for (index_t r = 0; r < rows && parts > 1; r += 2) b[0].set(r, 0, 0.0);  // an empty part
+  };
+  op.call = [=](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
     ops.norm_merge(queue, kind, b[0].view(), parts, 1e-5, b[1].view());
   };
   op.bytes = as_double(rows * (3 * parts + 2) * 4);

@@ -20,6 +20,8 @@ BufferSpec ids_for(index_t rows, index_t n) {
   return {DType::i32, 1, rows, Role::in, Content::integer, as_double(n) + 2};
 }
 
+BufferSpec scalar() { return {DType::f64, 1, 1, Role::in, Content::positive, 1}; }
+
 }  // namespace
 
 OpCase activation_forward_case(Activation kind, index_t rows, index_t cols, DType dtype) {
@@ -43,6 +45,7 @@ OpCase activation_backward_case(Activation kind, index_t rows, index_t cols, DTy
   op.buffers = {{dtype, rows, width, Role::in, Content::normal, 3},
                 {dtype, rows, cols},
                 {dtype, rows, width, Role::out, Content::garbage, 1, 64 * kEps32}};
+  if (!gelu) op.buffers[2].bound *= 4;  // |dy up| reaches 48, and its factor may cancel
   op.call = [kind](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
     ops.activation_backward(queue, kind, b[0].view(), b[1].view(), b[2].view());
   };
@@ -107,13 +110,15 @@ OpCase xent_merge_case(index_t rows, index_t parts) {
   op.buffers = {{DType::f32, rows * parts, 3, Role::in, Content::positive, 5},
                 ids_for(rows, 10),
                 {DType::f32, 1, rows, Role::out, Content::garbage, 1, 4 * kEps32},
-                {DType::f32, 1, rows, Role::out, Content::garbage, 1, 4 * kEps32}};
-  op.call = [=](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
+                {DType::f32, 1, rows, Role::out, Content::garbage, 1, 8 * kEps32}};  // of lse
+  op.prepare = [=](std::vector<Buffer>& b) {
     for (index_t r = 0; r < rows && parts > 1; ++r) {  // the statistics of an empty slice
       b[0].set(r, 0, -HUGE_VAL);
       b[0].set(r, 1, 0.0);
       b[0].set(r, 2, 0.0);
     }
+  };
+  op.call = [=](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
     ops.xent_merge(queue, b[0].view(), parts, b[1].view(), b[2].view(), b[3].view());
   };
   op.bytes = as_double(rows * (3 * parts + 2) * 4);
@@ -228,31 +233,51 @@ OpCase sum_case(index_t count, bool squares, DType dtype) {
   return op;
 }
 
-OpCase adamw_case(index_t count, DType grad) {
+OpCase adamw_case(index_t count, DType grad, bool device_scale) {
   OpCase op;
-  op.name = text("adamw", 1, count, grad);
+  op.name = text(device_scale ? "adamw, scale on device" : "adamw", 1, count, grad);
   op.buffers = {{DType::f32, 1, count, Role::inout, Content::normal, 1, 4 * kEps32},
                 {DType::f32, 1, count, Role::inout, Content::normal, 0.1, 4 * kEps32},
                 {DType::f32, 1, count, Role::inout, Content::positive, 0.1, 4 * kEps32},
                 {grad, 1, count}};
-  op.call = [](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
-    ops.adamw(queue, {b[0].view(), b[1].view(), b[2].view(), b[3].view(), 1e-3, 0.9, 0.95, 1e-8,
-                      0.1, 0.5, 3});
+  if (device_scale) op.buffers.push_back(scalar());
+  op.call = [device_scale](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
+    AdamWArgs args{b[0].view(), b[1].view(), b[2].view(), b[3].view(), 1e-3, 0.9,
+                   0.95,        1e-8,        0.1,         0.5,         3,    {}};
+    if (device_scale) args.device_scale = b[4].view();
+    ops.adamw(queue, args);
   };
   op.bytes = as_double(count * (24 + size_of(grad)));
   return op;
 }
 
-OpCase sgd_case(index_t count, bool nesterov, DType grad) {
+OpCase sgd_case(index_t count, bool nesterov, DType grad, bool device_scale) {
   OpCase op;
-  op.name = text(nesterov ? "sgd nesterov" : "sgd", 1, count, grad);
+  op.name = text(
+      fmt::format("sgd{}{}", nesterov ? " nesterov" : "", device_scale ? ", scale on device" : ""),
+      1, count, grad);
   op.buffers = {{DType::f32, 1, count, Role::inout, Content::normal, 1, 4 * kEps32},
                 {DType::f32, 1, count, Role::inout, Content::normal, 1, 8 * kEps32},
                 {grad, 1, count}};
-  op.call = [nesterov](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
-    ops.sgd(queue, {b[0].view(), b[1].view(), b[2].view(), 1e-2, 0.9, 0.1, 0.5, nesterov});
+  if (device_scale) op.buffers.push_back(scalar());
+  op.call = [=](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
+    SgdArgs args{b[0].view(), b[1].view(), b[2].view(), 1e-2, 0.9, 0.1, 0.5, nesterov, {}};
+    if (device_scale) args.device_scale = b[3].view();
+    ops.sgd(queue, args);
   };
   op.bytes = as_double(count * (16 + size_of(grad)));
+  return op;
+}
+
+OpCase clip_factor_case(double squares, double clip_norm) {
+  OpCase op;
+  op.name = fmt::format("clip factor of {} to {}", squares, clip_norm);
+  op.buffers = {scalar(), {DType::f64, 1, 1, Role::out, Content::garbage, 1, 1e-15}};
+  op.prepare = [=](std::vector<Buffer>& b) { b[0].set(0, 0, squares); };
+  op.call = [=](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
+    ops.clip_factor(queue, b[0].view(), clip_norm, b[1].view());
+  };
+  op.bytes = 16;
   return op;
 }
 

@@ -38,6 +38,7 @@ void set(Bytes& bytes, DType type, index_t at, double value) {
     case DType::f64: return store<double>(bytes, at, value);
     case DType::f32: return store<float>(bytes, at, value);
     case DType::bf16: return store<bf16>(bytes, at, value);
+    case DType::f16: return store<f16>(bytes, at, value);
     case DType::i32: return store<std::int32_t>(bytes, at, value);
   }
 }
@@ -46,6 +47,7 @@ double get(const Bytes& bytes, DType type, index_t at) {
     case DType::f64: return load<double>(bytes, at);
     case DType::f32: return load<float>(bytes, at);
     case DType::bf16: return load<bf16>(bytes, at);
+    case DType::f16: return load<f16>(bytes, at);
     case DType::i32: return load<std::int32_t>(bytes, at);
   }
   return 0;
@@ -249,17 +251,17 @@ Digest check_exchange(Communicator& group, DType type) {
 Digest check_every_verb(Communicator& group) {
   Digest digest = 0;
   const auto note = [&](Digest next) { digest = digest * 1000003 + next; };
-  for (const DType type : {DType::f64, DType::f32, DType::bf16, DType::i32}) {
+  for (const DType type : {DType::f64, DType::f32, DType::bf16, DType::f16, DType::i32}) {
     for (const Shares shares : kAllShares) {
       for (const bool in_place : {false, true}) {
         note(check_all_gather(group, type, shares, in_place));
         note(check_reduce_scatter(group, type, type, shares, in_place));
       }
-      if (type == DType::bf16) note(check_reduce_scatter(group, type, DType::f32, shares, false));
+      if (is_half(type)) note(check_reduce_scatter(group, type, DType::f32, shares, false));
     }
     for (const index_t count : {0, 1, 512, 513, 200003}) {
       note(check_all_reduce(group, type, ReduceOp::sum, count));
-      if (type != DType::bf16) note(check_all_reduce(group, type, ReduceOp::max, count));
+      if (!is_half(type)) note(check_all_reduce(group, type, ReduceOp::max, count));
       if (type == DType::i32) note(check_all_reduce(group, type, ReduceOp::bit_or, count));
       note(check_broadcast(group, type, count, group.size() - 1));
     }

@@ -69,3 +69,12 @@ same_losses() {
   paste a.txt b.txt | awk -v e="$3" '{ d = ($2 > $4 ? $2 - $4 : $4 - $2); if ($1 != $3 || d > e * $2) { print; bad = 1 } } END { exit bad }' ||
     fail "the losses of $1 and $2 differ by more than $3"
 }
+
+# near_losses DIR DIR ABSOLUTE
+near_losses() {
+  losses "$1" > a.txt
+  losses "$2" > b.txt
+  [[ -s a.txt && $(wc -l < a.txt) == $(wc -l < b.txt) ]] || fail "$1 and $2 differ in their steps"
+  paste a.txt b.txt | awk -v e="$3" '{ d = ($2 > $4 ? $2 - $4 : $4 - $2); if ($1 != $3 || d > e) { print; bad = 1 } } END { exit bad }' ||
+    fail "the losses of $1 and $2 differ by more than $3"
+}

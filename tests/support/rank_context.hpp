@@ -18,7 +18,7 @@ struct RankContext {
         ops(reference ? make_reference_ops() : make_cpu_ops(1)),
         queue(device->make_queue()),
         mesh(world, shape),
-        context{*device, *ops, *queue, mesh, clock, activation, false, true, true} {
+        context{*device, *ops, *queue, mesh, world, clock, activation, false, true, true} {
     queue->set_poll([&world] { world.progress(); });
   }
   std::unique_ptr<Device> device;
@@ -36,6 +36,7 @@ inline double get(ConstTensorView view, index_t row, index_t col) {
     case DType::f64: return *static_cast<const double*>(at);
     case DType::f32: return static_cast<double>(*static_cast<const float*>(at));
     case DType::bf16: return static_cast<double>(*static_cast<const bf16*>(at));
+    case DType::f16: return static_cast<double>(*static_cast<const f16*>(at));
     case DType::i32: return static_cast<double>(*static_cast<const std::int32_t*>(at));
   }
   return 0;
@@ -47,6 +48,7 @@ inline void set(TensorView view, index_t row, index_t col, double value) {
     case DType::f64: *static_cast<double*>(at) = value; break;
     case DType::f32: *static_cast<float*>(at) = static_cast<float>(value); break;
     case DType::bf16: *static_cast<bf16*>(at) = bf16(value); break;
+    case DType::f16: *static_cast<f16*>(at) = f16(value); break;
     case DType::i32: *static_cast<std::int32_t*>(at) = static_cast<std::int32_t>(value); break;
   }
 }

@@ -1,4 +1,4 @@
-// bfloat16 rounding and the sizes of the formats.
+// Rounding of the 16-bit floats and the sizes of the formats.
 #include "core/dtype.hpp"
 
 #include <cmath>
@@ -40,10 +40,42 @@ TEST_CASE("NaN stays NaN whatever its payload", "[dtype]") {
     CHECK(std::isnan(static_cast<float>(bf16(std::bit_cast<float>(bits)))));
 }
 
+TEST_CASE("every fp16 survives the way through float", "[dtype]") {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    f16 value;
+    value.bits = static_cast<std::uint16_t>(bits);
+    const auto wide = static_cast<float>(value);
+    if (std::isnan(wide))
+      REQUIRE(std::isnan(static_cast<float>(f16(wide))));
+    else
+      REQUIRE(f16(wide).bits == bits);
+  }
+}
+
+TEST_CASE("fp16 rounds to nearest, ties to even, subnormals too", "[dtype]") {
+  for (std::uint32_t bits = 0; bits < 0x7bff; ++bits) {
+    f16 low, high;
+    low.bits = static_cast<std::uint16_t>(bits);
+    high.bits = static_cast<std::uint16_t>(bits + 1);
+    const float a = static_cast<float>(low), b = static_cast<float>(high);
+    const float middle = a + (b - a) / 2;  // exact
+    REQUIRE(f16(middle).bits == (bits % 2 == 0 ? bits : bits + 1));
+    REQUIRE(f16(std::nextafter(middle, a)).bits == bits);
+    REQUIRE(f16(std::nextafter(middle, b)).bits == bits + 1);
+    REQUIRE(f16(-middle).bits == (f16(middle).bits | 0x8000));
+  }
+  CHECK(f16(65504.0F).bits == 0x7bff);
+  CHECK(f16(65519.0F).bits == 0x7bff);
+  CHECK(f16(65520.0F).bits == 0x7c00);  // tie with 65536: infinity
+  CHECK(f16(1e30F).bits == 0x7c00);
+  CHECK(f16(-std::numeric_limits<float>::infinity()).bits == 0xfc00);
+}
+
 TEST_CASE("sizes and names", "[dtype]") {
   CHECK(size_of(DType::f64) == 8);
   CHECK(size_of(DType::f32) == 4);
   CHECK(size_of(DType::bf16) == 2);
+  CHECK(size_of(DType::f16) == 2);
   CHECK(size_of(DType::i32) == 4);
   CHECK(name_of(DType::bf16) == "bf16");
   CHECK(dtype_of<bf16>() == DType::bf16);

@@ -2,6 +2,7 @@
 #include "core/random.hpp"
 
 #include <cmath>
+#include <numbers>
 
 #include "support/catch.hpp"
 
@@ -57,6 +58,53 @@ TEST_CASE("normal numbers have moments 0, 1, 0, 3", "[random]") {
   CHECK(std::abs(m2 - 1) < 5 * std::sqrt(2.0) * unit);
   CHECK(std::abs(m3) < 5 * std::sqrt(15.0) * unit);
   CHECK(std::abs(m4 - 3) < 5 * std::sqrt(96.0) * unit);
+}
+
+TEST_CASE("the logarithm agrees with the library's", "[random]") {
+  double worst = 0;
+  const auto compare = [&](double x) {
+    const double want = std::log(x), got = portable::natural_log(x);
+    if (want != got) worst = std::max(worst, std::abs(got - want) / std::abs(want));
+  };
+  const RandomKey key{9, stream_of("log")};
+  for (index_t at = 0; at < 200000; ++at) {
+    const double fraction = static_cast<double>(random_bits(key, at)) + 0.5;
+    compare(fraction * 0x1p-32);
+    compare(std::ldexp(fraction, static_cast<int>(at % 1900) - 980));
+  }
+  for (int exponent = -33; exponent < 3; ++exponent)  // around every border of the reduction
+    for (const double m : {1.0, 0.5, std::numbers::sqrt2, std::numbers::sqrt2 / 2})
+      for (int step = -3; step <= 3; ++step) compare(std::ldexp(m + step * 0x1p-52, exponent));
+  CHECK(portable::natural_log(1.0) == 0.0);
+  CHECK(worst < 1e-15);
+}
+
+TEST_CASE("sine and cosine agree with the library's", "[random]") {
+  double worst = 0;
+  const auto compare = [&](std::uint32_t fraction) {
+    const long double turn = 2 * std::numbers::pi_v<long double> * fraction / 4294967296.0L;
+    const auto got = portable::sine_cosine_of_turn(fraction);
+    worst = std::max(worst, std::abs(got.sine - static_cast<double>(std::sin(turn))));
+    worst = std::max(worst, std::abs(got.cosine - static_cast<double>(std::cos(turn))));
+  };
+  const RandomKey key{9, stream_of("sine")};
+  for (index_t at = 0; at < 200000; ++at) compare(random_bits(key, at));
+  for (std::uint32_t eighth = 0; eighth < 8; ++eighth)
+    for (std::uint32_t step = 0; step < 7; ++step) compare((eighth << 29) + step - 3);
+  CHECK(worst < 1e-15);
+  static_assert(portable::sine_cosine_of_turn(0).cosine == 1.0);
+  static_assert(portable::sine_cosine_of_turn(std::uint32_t{1} << 30).sine == 1.0);
+}
+
+// A change of these bits changes every initial weight.
+TEST_CASE("normal numbers keep their bits", "[random]") {
+  const RandomKey key{3, stream_of("w")};
+  CHECK(random_normal(key, 0) == 0x1.dd5050296469ap-3);
+  CHECK(random_normal(key, 1) == -0x1.a130ae7621dd3p-3);
+  CHECK(random_normal(key, 2) == -0x1.dcb8ce9911e7fp+0);
+  CHECK(random_normal(key, 3) == -0x1.c037f2ca4f8fbp-3);
+  CHECK(random_normal(key, 12345) == -0x1.f0db49c91d151p-3);
+  CHECK(random_normal(key, (index_t{1} << 40) + 7) == 0x1.027a58327bd1cp+0);
 }
 
 TEST_CASE("permute is a bijection that depends on the key", "[random]") {

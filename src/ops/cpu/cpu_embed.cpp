@@ -1,7 +1,6 @@
 // Rows of a table by id; their gradient in the order of the rows, parallel over columns; initial
 // values, four numbers from each block of random bits.
 #include <array>
-#include <cmath>
 
 #include "ops/cpu/cpu_ops.hpp"
 
@@ -10,23 +9,11 @@ namespace {
 
 constexpr index_t kScatterCols = 128;
 
-// Two consecutive random_normal() numbers with one logarithm; the same bits.
-std::array<double, 2> normal_pair(std::uint32_t a, std::uint32_t b) {
-  const double u = (static_cast<double>(a) + 0.5) * 0x1p-32;
-  const double v = static_cast<double>(b) * 0x1p-32;
-  const double radius = std::sqrt(-2.0 * std::log(u));
-  const double angle = 6.283185307179586476925 * v;
-  return {radius * std::cos(angle), radius * std::sin(angle)};
-}
-
 // Standard normals of the global elements [4*block, 4*block + 4).
 std::array<double, 4> normals_of_block(const RandomKey& key, std::uint64_t block) {
-  const auto words =
-      philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
-              static_cast<std::uint32_t>(key.stream), static_cast<std::uint32_t>(key.stream >> 32)},
-             key.seed);
-  const auto low = normal_pair(words[0], words[1]), high = normal_pair(words[2], words[3]);
-  return {low[0], low[1], high[0], high[1]};
+  const auto words = random_block(key, block);
+  const NormalPair low = normal_pair(words[0], words[1]), high = normal_pair(words[2], words[3]);
+  return {low.even, low.odd, high.even, high.odd};
 }
 
 template <class T>

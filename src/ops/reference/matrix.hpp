@@ -35,6 +35,7 @@ void visit(DType type, Fn&& fn) {
     case DType::f64: return fn(double{});
     case DType::f32: return fn(float{});
     case DType::bf16: return fn(bf16{});
+    case DType::f16: return fn(f16{});
     case DType::i32: return fn(std::int32_t{});
   }
 }

@@ -58,6 +58,7 @@ class ReferenceOps final : public Ops {
   void sum(Queue&, ConstTensorView x, TensorView result) override;
   void adamw(Queue&, const AdamWArgs&) override;
   void sgd(Queue&, const SgdArgs&) override;
+  void clip_factor(Queue&, ConstTensorView squares, double clip_norm, TensorView factor) override;
   void random_init(Queue&, TensorView x, const RandomKey& key, index_t row0, index_t col0,
                    index_t global_cols, double std) override;
 };

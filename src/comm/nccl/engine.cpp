@@ -1,0 +1,180 @@
+#include "comm/nccl/engine.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <utility>
+
+namespace t3d::nccl {
+namespace {
+
+// Polls before the core is offered to others.
+constexpr int kSpins = 64;
+
+cuda::CudaQueue& cuda_queue(Queue& queue) {
+  auto* found = dynamic_cast<cuda::CudaQueue*>(&queue);
+  T3D_CHECK(found != nullptr, "NCCL needs a CUDA queue");
+  return *found;
+}
+
+}  // namespace
+
+// Events are made once and used again: one per verb in flight.
+class Engine::Events : public std::enable_shared_from_this<Events> {
+ public:
+  Events() = default;
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+  ~Events() {
+    for (cudaEvent_t event : free_) cudaEventDestroy(event);
+  }
+  std::shared_ptr<CUevent_st> take() {
+    cudaEvent_t event = nullptr;
+    if (free_.empty()) {
+      cuda::check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");
+    } else {
+      event = free_.back();
+      free_.pop_back();
+    }
+    return {event, [pool = shared_from_this()](cudaEvent_t used) { pool->free_.push_back(used); }};
+  }
+
+ private:
+  std::vector<cudaEvent_t> free_;
+};
+
+Engine::Engine(Communicator& host_world, Device& device, Queue& queue, NcclOptions options)
+    : host_world_(host_world),
+      device_(device),
+      compute_(cuda_queue(queue)),
+      options_(std::move(options)),
+      events_(std::make_shared<Events>()) {}
+
+const std::map<std::string, double>& Engine::wait_seconds() {
+  wait_seconds_ = host_world_.wait_seconds();
+  for (const auto& [axis, seconds] : own_wait_seconds_) wait_seconds_[axis] += seconds;
+  return wait_seconds_;
+}
+
+void Engine::set_watchdog(double seconds) {
+  watchdog_seconds_ = seconds;
+  host_world_.set_watchdog(seconds);
+}
+
+void Engine::check() const {
+  if (!failure_.empty()) throw Error(failure_code_, failure_);
+}
+
+index_t Engine::begin(Verb verb, const std::string& axis, index_t bytes) {
+  check();
+  ledger().count(verb, axis, bytes);
+  return trace_.add(verb, axis, bytes);
+}
+
+FlightPtr Engine::submitted(Verb verb, const std::string& axis, index_t bytes, index_t number,
+                            cudaStream_t stream) {
+  const auto flight =
+      std::make_shared<const Flight>(Flight{verb, axis, bytes, number, events_->take()});
+  cuda::check(cudaEventRecord(flight->event.get(), stream), "recording an event");
+  if (recording()) {  // nobody can ask for an event of a graph
+    recorded_ = flight;
+    return flight;
+  }
+  retire();
+  if (flights_.empty()) oldest_since_ = Clock::now();
+  flights_.push_back(flight);
+  return flight;
+}
+
+bool Engine::landed(const Flight& flight) const {
+  const cudaError_t status = cudaEventQuery(flight.event.get());
+  if (status == cudaErrorNotReady) return false;
+  cuda::check(status, "communication on the GPU");
+  return true;
+}
+
+void Engine::wait(const Flight& flight) {
+  const auto start = Clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  for (int turn = 0;; ++turn) {
+    check();
+    if (landed(flight)) break;
+    progress();
+    if (turn < kSpins) continue;
+    sched_yield();
+    if (watchdog_seconds_ > 0 && seconds() > watchdog_seconds_) give_up(flight, seconds());
+  }
+  check();  // what an abort has ended looks landed too
+  own_wait_seconds_[flight.axis] += seconds();
+}
+
+void Engine::drain(Verb verb, const std::string& axis, cudaStream_t stream) {
+  check();
+  wait(*submitted(verb, axis, 0, trace_.add(verb, axis, 0), stream));
+}
+
+void Engine::progress() noexcept {
+  host_world_.progress();
+  if (!failure_.empty()) return;
+  try {
+    look();
+  } catch (const Error& error) {
+    if (failure_.empty()) fail(error.code(), error.what());
+  } catch (const std::exception& error) {
+    fail(ExitCode::internal, error.what());
+  }
+}
+
+bool Engine::recording() const {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  cuda::check(cudaStreamIsCapturing(compute_.stream(), &status), "asking for a recording");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+void Engine::look() {
+  for (const Handle* handle : handles_)
+    if (const ncclResult_t state = handle->asynchronous_error(); state != ncclSuccess)
+      fail(code_of(state), fmt::format("rank {}: NCCL lost a peer: {}: {}. Last operations of this "
+                                       "rank:\n{}",
+                                       host_world_.rank(), ncclGetErrorString(state),
+                                       ncclGetLastError(handle->get()), trace_.text()));
+  check();
+  if (recording()) return;
+  if (recorded_ != nullptr) {
+    // The graph has been launched: from here on it can be watched like a single verb.
+    const FlightPtr last = std::exchange(recorded_, nullptr);
+    (void)submitted(last->verb, last->axis, last->bytes, last->number, compute_.stream());
+  }
+  retire();
+  if (flights_.empty() || watchdog_seconds_ <= 0) return;
+  const double seconds = std::chrono::duration<double>(Clock::now() - oldest_since_).count();
+  if (seconds > watchdog_seconds_) give_up(*flights_.front(), seconds);
+}
+
+void Engine::retire() {
+  while (!flights_.empty() && landed(*flights_.front())) {
+    trace_.finish(flights_.front()->number);
+    flights_.pop_front();
+    oldest_since_ = Clock::now();
+  }
+}
+
+void Engine::give_up(const Flight& flight, double seconds) {
+  fail(ExitCode::peer_lost,
+       fmt::format("rank {} has waited {:.1f} s for {} on axis {} (operation #{}, {} bytes to "
+                   "send) on its GPU; a peer on that axis is missing. Last operations of this "
+                   "rank:\n{}",
+                   host_world_.rank(), seconds, name_of(flight.verb), flight.axis, flight.number,
+                   flight.bytes, trace_.text()));
+  throw Error(failure_code_, failure_);
+}
+
+void Engine::fail(ExitCode code, std::string text) noexcept {
+  failure_ = std::move(text);
+  failure_code_ = code;
+  for (Handle* handle : handles_) handle->abort();
+  flights_.clear();
+  recorded_.reset();
+}
+
+}  // namespace t3d::nccl

@@ -1,0 +1,84 @@
+// What all NCCL groups of one rank share: the books, the verbs that are under way on the GPU, and
+// the watch over them. NCCL advances by itself; what the host does here is to look.
+#pragma once
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/nccl/handle.hpp"
+#include "comm/nccl/nccl.hpp"
+#include "comm/trace.hpp"
+#include "device/cuda/cuda_queue.hpp"
+
+namespace t3d::nccl {
+
+/// One verb under way: `event` comes after it on its stream.
+struct Flight {
+  Verb verb = Verb::barrier;
+  std::string axis;
+  index_t bytes = 0;   // that this rank sends
+  index_t number = 0;  // in the trace
+  std::shared_ptr<CUevent_st> event;
+};
+using FlightPtr = std::shared_ptr<const Flight>;
+
+class Engine {
+ public:
+  Engine(Communicator& host_world, Device& device, Queue& queue, NcclOptions options);
+
+  [[nodiscard]] Device& device() { return device_; }
+  [[nodiscard]] cuda::CudaQueue& compute() { return compute_; }
+  [[nodiscard]] const NcclOptions& options() const { return options_; }
+  [[nodiscard]] Ledger& ledger() { return host_world_.ledger(); }
+  [[nodiscard]] const std::map<std::string, double>& wait_seconds();
+  void set_watchdog(double seconds);
+
+  /// Handles that a failure must abort.
+  void add(Handle& handle) { handles_.push_back(&handle); }
+  void remove(Handle& handle) { std::erase(handles_, &handle); }
+
+  /// Throws where this rank's world has failed.
+  void check() const;
+  /// Counts a verb that is about to be submitted; its number.
+  [[nodiscard]] index_t begin(Verb verb, const std::string& axis, index_t bytes);
+  /// All of it is on `stream`.
+  [[nodiscard]] FlightPtr submitted(Verb verb, const std::string& axis, index_t bytes,
+                                    index_t number, cudaStream_t stream);
+  [[nodiscard]] bool landed(const Flight& flight) const;
+  /// Blocks, polling, until it has landed.
+  void wait(const Flight& flight);
+  /// Blocks until `stream` is empty; what is seen is named after `verb`.
+  void drain(Verb verb, const std::string& axis, cudaStream_t stream);
+  /// Looks after everything under way. A failure is kept for the next wait or verb.
+  void progress() noexcept;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  class Events;
+
+  [[nodiscard]] bool recording() const;
+  void look();
+  void retire();
+  [[noreturn]] void give_up(const Flight& flight, double seconds);
+  void fail(ExitCode code, std::string text) noexcept;
+
+  Communicator& host_world_;
+  Device& device_;
+  cuda::CudaQueue& compute_;
+  NcclOptions options_;
+  std::shared_ptr<Events> events_;
+  std::vector<Handle*> handles_;
+  Trace trace_;
+  std::map<std::string, double> own_wait_seconds_, wait_seconds_;
+  double watchdog_seconds_ = 0;
+  std::deque<FlightPtr> flights_;  // in the order of submission
+  Clock::time_point oldest_since_;
+  FlightPtr recorded_;   // the last verb of a recording that has not been seen to run
+  std::string failure_;  // empty while all is well
+  ExitCode failure_code_ = ExitCode::peer_lost;
+};
+
+}  // namespace t3d::nccl

@@ -1,0 +1,103 @@
+#include "device/cuda/cuda_queue.hpp"
+
+#include <memory>
+
+namespace t3d::cuda {
+namespace {
+
+class CudaMarker final : public Marker {
+ public:
+  explicit CudaMarker(cudaStream_t stream) {
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "creating an event");
+    check(cudaEventRecord(event_, stream), "recording an event");
+  }
+  ~CudaMarker() override { cudaEventDestroy(event_); }
+  CudaMarker(const CudaMarker&) = delete;
+  CudaMarker& operator=(const CudaMarker&) = delete;
+  bool reached() override {
+    const cudaError_t status = cudaEventQuery(event_);
+    if (status == cudaErrorNotReady) return false;
+    check(status, "work on the GPU");
+    return true;
+  }
+  void wait() override { check(cudaEventSynchronize(event_), "work on the GPU"); }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+ExitCode code_of(cudaError_t status) {
+  switch (status) {
+    case cudaErrorNoDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorInitializationError:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorMemoryAllocation: return ExitCode::unavailable;
+    default: return ExitCode::internal;
+  }
+}
+
+}  // namespace
+
+void check(cudaError_t status, std::string_view what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // otherwise the next launch reports it again
+  throw_error(code_of(status), "{} failed: {} ({})", what, cudaGetErrorString(status),
+              cudaGetErrorName(status));
+}
+
+CudaQueue::CudaQueue() {
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
+  check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "creating an event");
+}
+
+CudaQueue::~CudaQueue() {
+  for (const auto& [shape, graph] : graphs_) cudaGraphExecDestroy(graph);
+  cudaEventDestroy(event_);
+  cudaStreamDestroy(stream_);
+}
+
+void CudaQueue::synchronize() { check(cudaStreamSynchronize(stream_), "work on the GPU"); }
+
+std::unique_ptr<Marker> CudaQueue::mark() { return std::make_unique<CudaMarker>(stream_); }
+
+void CudaQueue::wait_for(cudaStream_t other) {
+  check(cudaEventRecord(event_, other), "recording an event");
+  check(cudaStreamWaitEvent(stream_, event_, 0), "waiting for an event");
+}
+
+// The graph is recorded anew each time and the executable one updated in place: a stale pointer or
+// scalar cannot survive, and recording costs the host about what launching would. What is saved is
+// the GPU's time between kernels. Relaxed: the memory cache may have to grow meanwhile.
+void CudaQueue::record(int shape, const std::function<void()>& body) {
+  T3D_CHECK(!recording_, "recordings do not nest");
+  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "recording a graph");
+  recording_ = true;
+  cudaGraph_t recorded = nullptr;
+  try {
+    body();
+  } catch (...) {
+    recording_ = false;
+    cudaStreamEndCapture(stream_, &recorded);
+    if (recorded != nullptr) cudaGraphDestroy(recorded);
+    cudaGetLastError();
+    throw;
+  }
+  recording_ = false;
+  check(cudaStreamEndCapture(stream_, &recorded), "recording a graph");
+  const std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, cudaError_t (*)(cudaGraph_t)> graph(
+      recorded, cudaGraphDestroy);
+  cudaGraphExec_t& executable = graphs_[shape];
+  cudaGraphExecUpdateResultInfo info{};
+  if (executable != nullptr && cudaGraphExecUpdate(executable, graph.get(), &info) != cudaSuccess) {
+    cudaGetLastError();  // other operations than last time: not an error
+    check(cudaGraphExecDestroy(executable), "replacing a graph");
+    executable = nullptr;
+  }
+  if (executable == nullptr)
+    check(cudaGraphInstantiate(&executable, graph.get(), 0), "instantiating a graph");
+  check(cudaGraphLaunch(executable, stream_), "launching a graph");
+}
+
+}  // namespace t3d::cuda

@@ -1,0 +1,11 @@
+// The tensor-core matmul of fp16: one file per format, because each takes long to compile.
+#include "ops/cuda/gemm_mma.cuh"
+
+namespace t3d::cuda {
+
+void launch_mma_f16(Queue& queue, const GemmArgs& args, const GemmPlan& plan,
+                    const GemmProblem& problem) {
+  launch_mma<F16>(queue, args, plan, problem);
+}
+
+}  // namespace t3d::cuda

@@ -1,0 +1,12 @@
+// The tensor-core matmul of fp32 numbers rounded to tf32: one file per format, because each takes
+// long to compile.
+#include "ops/cuda/gemm_mma.cuh"
+
+namespace t3d::cuda {
+
+void launch_mma_tf32(Queue& queue, const GemmArgs& args, const GemmPlan& plan,
+                     const GemmProblem& problem) {
+  launch_mma<float>(queue, args, plan, problem);
+}
+
+}  // namespace t3d::cuda
