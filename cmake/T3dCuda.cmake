@@ -29,9 +29,13 @@ if(T3D_CUDA)
     find_program(T3D_NVCC nvcc HINTS /usr/local/cuda/bin)
     set(CMAKE_CUDA_COMPILER ${T3D_NVCC})
   endif()
-  set(CMAKE_CUDA_STANDARD 20)
-  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   enable_language(CUDA)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc 12 can do it
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_EXTENSIONS OFF)
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.4)
     message(FATAL_ERROR "CUDA ${CMAKE_CUDA_COMPILER_VERSION} is too old: 12.4 or newer is needed")
   endif()
@@ -74,6 +78,7 @@ function(t3d_gpu_backend name)
   set_source_files_properties(${T3D_GPU_EXACT} PROPERTIES COMPILE_OPTIONS -fmad=false)
   target_compile_options(${name} PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
+    $<$<COMPILE_LANGUAGE:CUDA>:-DFMT_USE_CONSTEXPR=1>  # fmt thinks that nvcc cannot
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
     $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)
   target_link_libraries(${name} PUBLIC t3d_ops t3d_comm CUDA::cudart_static ${CMAKE_DL_LIBS})

@@ -166,7 +166,11 @@ TEST_CASE("verbs in flight on several groups are waited for in any order", "[com
       if (!enough_gpus(kind, ranks)) continue;
       run_local_ranks(ranks, [&](Communicator& host) {
         GpuRank rank(host, kind, kind == Kind::nccl ? host.rank() : 0);
-        Flights flights(rank);
+        Row early(rank, std::vector<float>(7, 1));
+        Work first = rank.world->all_reduce(early.tensor, ReduceOp::sum);
+        Flights flights(rank);  // makes groups while that one is in flight
+        first.wait(*rank.queue);
+        T3D_CHECK(early.read()[6] == static_cast<float>(ranks), "{}", early.read()[6]);
         if (host.rank() % 2 == 0) std::reverse(flights.works.begin(), flights.works.end());
         for (std::size_t at = 0; at < flights.works.size(); ++at) {
           Work& work = flights.works[at];
@@ -243,12 +247,12 @@ Error error_of(int ranks, const std::function<void(Communicator&)>& body) {
 }
 
 TEST_CASE("staged: a rank that stays away is named, an error on the way abandons", "[comm]") {
-  std::atomic<bool> over = false;
+  std::atomic<int> over = 0;
   const Error late = error_of(3, [&](Communicator& host) {
     GpuRank rank(host, Kind::staged, 0);
     const auto line = rank.world->subgroup({0, 1, 2}, "k");
     if (host.rank() == 2) {
-      while (!over) std::this_thread::sleep_for(1ms);
+      while (over < 2) std::this_thread::sleep_for(1ms);
       return;
     }
     if (host.rank() == 0) rank.world->set_watchdog(0.2);
@@ -256,7 +260,7 @@ TEST_CASE("staged: a rank that stays away is named, an error on the way abandons
     try {
       line->all_reduce(x.tensor, ReduceOp::sum).wait(*rank.queue);
     } catch (const Error&) {
-      over = true;
+      ++over;
       throw;
     }
   });

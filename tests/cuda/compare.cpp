@@ -1,6 +1,8 @@
 // Every verb of the GPU back end against the reference (ops/case_list.cpp), with every operand in
-// device memory of exactly its size: contiguous and aligned, with gaps between the rows, and
-// contiguous but off every 16-byte border.
+// device memory of its own: on and off the 16-byte borders, with and without gaps between rows.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "cuda/gemm_rig.hpp"
@@ -20,29 +22,76 @@ struct Bench : Gpu {
   std::unique_ptr<Ops> reference = make_reference_ops();
 };
 
-/// Runs the case on the device and brings all buffers back.
-std::vector<Buffer> run_on_device(Bench& bench, const OpCase& op, index_t pad, index_t offset) {
-  std::vector<Buffer> buffers = op.make_buffers(pad);
-  std::vector<std::unique_ptr<OnDevice>> copies;
-  for (Buffer& buffer : buffers) {
-    copies.push_back(std::make_unique<OnDevice>(buffer.view(), offset));
-    buffer.show_at(copies.back()->view().data);
+/// Where operands lie: numbers between rows (at least `pad`, rows then a multiple of `unit`),
+/// before the first one, and whether memory begins on a border and continues behind the last
+/// number. Where it does not continue, one number too many read or written shows (guard pages,
+/// compute-sanitizer).
+struct Placement {
+  index_t pad = 0, unit = 1, offset = 0;
+  bool continues = false;
+};
+constexpr Placement kTight, kGaps{3}, kShifted{0, 1, 1}, kAligned{0, 1, 0, true},
+    kAlignedRows{0, 16, 0, true};
+
+/// A buffer's copy on the device.
+class Image {
+ public:
+  Image(Buffer& host, const Placement& place) : host_(host) {
+    const TensorView view = host.view();
+    if (place.continues) {
+      constexpr index_t kBorder = 256;
+      const index_t bytes = view.rows * view.ld * size_of(view.dtype);
+      behind_.assign(static_cast<std::size_t>((bytes / kBorder + 1) * kBorder - bytes), kMark);
+      bytes_.resize(static_cast<std::size_t>(bytes));
+      std::memcpy(bytes_.data(), view.data, bytes_.size());
+      bytes_.insert(bytes_.end(), behind_.begin(), behind_.end());
+      memory_ = std::make_unique<OnDevice>(all(), 0);
+    } else {
+      memory_ = std::make_unique<OnDevice>(view, place.offset);
+    }
+    host.show_at(memory_->view().data);
   }
+  /// Brings the contents back; false where memory behind the last number has changed.
+  bool download() {
+    host_.show_at(nullptr);
+    if (behind_.empty()) {
+      memory_->download(host_.view());
+      return true;
+    }
+    memory_->download(all());
+    std::memcpy(host_.view().data, bytes_.data(), bytes_.size() - behind_.size());
+    return std::equal(behind_.rbegin(), behind_.rend(), bytes_.rbegin());
+  }
+
+ private:
+  static constexpr std::byte kMark{0x33};
+  TensorView all() {
+    return {bytes_.data(), DType::i32, 1, static_cast<index_t>(bytes_.size() / 4)};
+  }
+
+  Buffer& host_;
+  std::vector<std::byte> bytes_, behind_;
+  std::unique_ptr<OnDevice> memory_;
+};
+
+/// Runs the case on the device and brings all buffers back.
+std::vector<Buffer> run_on_device(Bench& bench, const OpCase& op, const Placement& place) {
+  std::vector<Buffer> buffers = op.make_buffers(place.pad, place.unit);
+  std::vector<std::unique_ptr<Image>> images;
+  for (Buffer& buffer : buffers) images.push_back(std::make_unique<Image>(buffer, place));
   op.call(*bench.ops, *bench.queue, buffers);
   bench.queue->synchronize();
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    buffers[i].show_at(nullptr);
-    copies[i]->download(buffers[i].view());
-  }
+  for (const auto& image : images) CHECK(image->download());
   return buffers;
 }
 
-void check_case(Bench& bench, const OpCase& op, index_t pad, index_t offset) {
-  INFO(op.name << ", pad " << pad << ", offset " << offset);
+void check_case(Bench& bench, const OpCase& op, const Placement& place) {
+  INFO(op.name << ", pad " << place.pad << ", unit " << place.unit << ", offset " << place.offset
+               << ", memory continues: " << place.continues);
   Queue host_queue;
-  auto expected = op.make_buffers(pad);
+  auto expected = op.make_buffers(place.pad, place.unit);
   op.call(*bench.reference, host_queue, expected);
-  const auto result = run_on_device(bench, op, pad, offset);
+  const auto result = run_on_device(bench, op, place);
   for (std::size_t i = 0; i < result.size(); ++i) {
     INFO("buffer " << i);
     CHECK(result[i].gaps_intact());
@@ -55,9 +104,8 @@ void check_case(Bench& bench, const OpCase& op, index_t pad, index_t offset) {
 
 CaseFn check_all(Bench& bench) {
   return [&bench](const OpCase& op) {
-    check_case(bench, op, 0, 0);
-    check_case(bench, op, 3, 0);
-    check_case(bench, op, 0, 1);
+    for (const Placement& place : {kTight, kGaps, kShifted, kAligned, kAlignedRows})
+      check_case(bench, op, place);
   };
 }
 
@@ -67,14 +115,14 @@ void check_same(Bench& bench, const OpCase& op) {
   Queue host_queue;
   auto expected = op.make_buffers(0);
   op.call(*bench.reference, host_queue, expected);
-  const auto result = run_on_device(bench, op, 0, 0);
+  const auto result = run_on_device(bench, op, kAligned);
   for (std::size_t i = 0; i < result.size(); ++i) CHECK(result[i].same_bytes(expected[i]));
 }
 
 /// Twice the same.
 void check_repeats(Bench& bench, const OpCase& op) {
   INFO(op.name);
-  const auto one = run_on_device(bench, op, 0, 0), two = run_on_device(bench, op, 0, 0);
+  const auto one = run_on_device(bench, op, kAligned), two = run_on_device(bench, op, kAligned);
   for (std::size_t i = 0; i < one.size(); ++i) CHECK(one[i].same_bytes(two[i]));
 }
 
@@ -155,6 +203,55 @@ TEST_CASE("device sums repeat to the bit") {
     check_repeats(bench, scatter_case(300, 40, 9, dtype));
     check_repeats(bench, xent_stats_case(5, 3000, 0, dtype));
   }
+}
+
+TEST_CASE("device NaN and infinity reach the loss and the norm of the gradient") {
+  Bench bench;
+  for (const DType dtype : kDTypes)
+    for (const double poison : {std::nan(""), HUGE_VAL, -HUGE_VAL})
+      for (const index_t at : {0, 77, 299}) {
+        INFO(name_of(dtype) << " " << poison << " at " << at);
+        const auto result_of = [&](OpCase op, std::size_t buffer, index_t col) {
+          op.prepare = [&](std::vector<Buffer>& b) { b[0].set(0, at, poison); };
+          return run_on_device(bench, op, kAligned)[buffer].at(0, col);
+        };
+        CHECK_FALSE(std::isfinite(result_of(sum_case(300, true, dtype), 1, 0)));
+        const OpCase gelu = activation_forward_case(Activation::gelu_tanh, 1, 300, dtype);
+        CHECK_FALSE(std::isfinite(result_of(gelu, 1, at)));
+        if (poison == -HUGE_VAL) continue;  // a logit of -inf is a probability of 0
+        CHECK_FALSE(std::isfinite(result_of(xent_stats_case(1, 300, 0, dtype), 2, 1)));
+      }
+}
+
+// Every division of work among threads: pieces of one kind only, a rest, a single number.
+TEST_CASE("device statistics hold at every length of a row") {
+  Bench bench;
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const index_t cols :
+         {2, 8, 31, 256, 264, 1016, 1024, 1032, 2040, 2048, 2056, 16384, 16392})
+      for (const index_t rows : {1, 9}) {
+        check_case(bench, norm_forward_case(NormKind::layer, rows, cols, dtype), kAligned);
+        check_case(bench, norm_backward_case(NormKind::layer, rows, cols, true, dtype), kAligned);
+        check_case(bench, xent_stats_case(rows, cols, 0, dtype), kAligned);
+        check_case(bench, xent_grad_case(rows, cols, 0, dtype), kAligned);
+      }
+}
+
+TEST_CASE("device gradients of a norm without its weights") {
+  Bench bench;
+  for (const bool gamma : {false, true})
+    for (const bool beta : {false, true}) {
+      OpCase op = norm_backward_case(NormKind::layer, 50, 24, false, DType::bf16);
+      op.call = [=](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
+        ops.norm_backward_stats(queue, b[0].view(), b[1].view(), b[2].view(), b[3].view(),
+                                b[4].view());
+        ops.norm_backward_apply(queue, NormKind::layer, b[0].view(), b[1].view(), b[2].view(),
+                                b[3].view(), b[4].view(), 24, false, b[5].view(),
+                                gamma ? b[6].view() : TensorView(),
+                                beta ? b[7].view() : TensorView());
+      };
+      check_all(bench)(op);
+    }
 }
 
 }  // namespace t3d::test

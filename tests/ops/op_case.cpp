@@ -44,9 +44,9 @@ double rounding_of(DType dtype) {
   }
 }
 
-Buffer::Buffer(const BufferSpec& spec, index_t pad, std::uint64_t stream)
+Buffer::Buffer(const BufferSpec& spec, index_t pad, std::uint64_t stream, index_t unit)
     : spec_(spec),
-      ld_(spec.cols + (spec.may_pad ? pad : 0)),
+      ld_(spec.may_pad ? (spec.cols + pad + unit - 1) / unit * unit : spec.cols),
       bytes_(static_cast<std::size_t>(spec.rows * ld_ * size_of(spec.dtype)), kGap) {
   const RandomKey key{20260101, stream};
   for (index_t r = 0; r < spec.rows; ++r)
@@ -79,9 +79,9 @@ bool Buffer::gaps_intact() const {
   return true;
 }
 
-std::vector<Buffer> OpCase::make_buffers(index_t pad) const {
+std::vector<Buffer> OpCase::make_buffers(index_t pad, index_t unit) const {
   std::vector<Buffer> out;
-  for (std::size_t i = 0; i < buffers.size(); ++i) out.emplace_back(buffers[i], pad, i);
+  for (std::size_t i = 0; i < buffers.size(); ++i) out.emplace_back(buffers[i], pad, i, unit);
   if (prepare) prepare(out);
   return out;
 }

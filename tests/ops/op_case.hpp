@@ -25,11 +25,12 @@ struct BufferSpec {
   bool may_pad = true;  // false where the contract wants contiguous memory
 };
 
-/// Host memory for one spec; rows are `pad` elements longer than the matrix. A test of a device
+/// Host memory for one spec; rows are `pad` elements longer than the matrix, then rounded up to a
+/// multiple of `unit`. A test of a device
 /// puts a copy there and lets view() name it.
 class Buffer {
  public:
-  Buffer(const BufferSpec& spec, index_t pad, std::uint64_t stream);
+  Buffer(const BufferSpec& spec, index_t pad, std::uint64_t stream, index_t unit = 1);
   [[nodiscard]] TensorView view();
   /// From now on view() is at `memory`; nullptr: here.
   void show_at(void* memory) { shown_ = memory; }
@@ -55,7 +56,7 @@ struct OpCase {
   double flops = 0;
   double bytes = 0;  // that must move at least
 
-  [[nodiscard]] std::vector<Buffer> make_buffers(index_t pad = 0) const;
+  [[nodiscard]] std::vector<Buffer> make_buffers(index_t pad = 0, index_t unit = 1) const;
 };
 
 inline constexpr double kEps32 = 0x1p-23;

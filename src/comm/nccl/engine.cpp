@@ -73,7 +73,7 @@ index_t Engine::begin(Verb verb, const std::string& axis, index_t bytes) {
 
 FlightPtr Engine::submitted(Verb verb, const std::string& axis, index_t bytes, index_t number,
                             cudaStream_t stream) {
-  const auto flight =
+  FlightPtr flight =
       std::make_shared<const Flight>(Flight{verb, axis, bytes, number, events_->take()});
   cuda::check(cudaEventRecord(flight->event.get(), stream), "recording an event");
   if (recording()) {  // nobody can ask for an event of a graph

@@ -40,7 +40,7 @@ class StagedOperation final : public Operation {
   void bring_down(TensorView staged, ConstTensorView from) {
     staging_->device.copy(staged.data, from.data, from.bytes(), staging_->queue);
   }
-  void bring_up(TensorView to, ConstTensorView staged) { up_.push_back({to, staged}); }
+  void bring_up(TensorView to, ConstTensorView staged) { up_.emplace_back(to, staged); }
   /// All that goes down is queued; `make` makes the host group's operation once it is there.
   void then(Make make) {
     make_ = std::move(make);

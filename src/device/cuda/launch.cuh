@@ -29,8 +29,9 @@ void launch(Queue& queue, const LaunchShape& shape, void (*kernel)(Params...), A
                                static_cast<int>(shape.shared_bytes)),
           "dynamic shared memory of a kernel");
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(shape.blocks_x), static_cast<unsigned>(shape.blocks_y),
-                        static_cast<unsigned>(shape.blocks_z));
+  config.gridDim =
+      dim3(static_cast<unsigned>(shape.blocks_x), static_cast<unsigned>(shape.blocks_y),
+           static_cast<unsigned>(shape.blocks_z));
   config.blockDim = dim3(static_cast<unsigned>(shape.threads));
   config.dynamicSmemBytes = static_cast<std::size_t>(shape.shared_bytes);
   config.stream = stream_of(queue);

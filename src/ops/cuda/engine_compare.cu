@@ -1,5 +1,6 @@
 // How far two results are apart, as one number: sums of squares in fp64 per block, added on the
 // host. Runs once per shape, outside of training steps: simple rather than fast.
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <limits>
@@ -14,7 +15,7 @@ namespace t3d::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kBlocks = 512;
+constexpr index_t kMaxBlocks = 512;
 
 /// sums[block] = (sum (x-y)^2, sum y^2, how many pairs have one finite number only).
 template <class T>
@@ -47,13 +48,14 @@ __global__ void __launch_bounds__(kThreads)
 
 double relative_error(Device& device, Queue& queue, ConstTensorView x, ConstTensorView y) {
   if (x.empty()) return 0;
-  const Tensor sums(device, DType::f64, 1, 3 * kBlocks, MemoryKind::workspace);
+  const index_t blocks = std::min(blocks_for(x.count(), kThreads), kMaxBlocks);
+  const Tensor sums(device, DType::f64, 1, 3 * blocks, MemoryKind::workspace);
   visit_activation(x.dtype, [&](auto number) {
     using T = decltype(number);
-    launch(queue, {kBlocks, 1, 1, kThreads}, difference<T>, x.as<T>(), x.ld, y.as<T>(), y.ld,
-           x.rows, x.cols, sums.view().as<double>());
+    launch(queue, {blocks, 1, 1, kThreads}, difference<T>, x.as<T>(), x.ld, y.as<T>(), y.ld, x.rows,
+           x.cols, sums.view().as<double>());
   });
-  std::vector<double> host(3 * kBlocks);
+  std::vector<double> host(static_cast<std::size_t>(3 * blocks));
   device.copy(host.data(), sums.view().data, sums.view().bytes(), queue);
   queue.synchronize();
   double apart = 0, size = 0, lost = 0;

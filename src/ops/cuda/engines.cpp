@@ -121,7 +121,7 @@ Engines::Engines(Device& device, EngineOptions options, Lists lists)
       choices_(header_of(options_)) {
   require_known(options_.gemm, !lists_.library_gemm.empty(), "matmul", "cuBLASLt");
   require_known(options_.attention, !lists_.library_attention.empty(), "attention", "cuDNN");
-  if (!options_.cache_file.empty() && !choices_.load(options_.cache_file))
+  if (options_.tune && !options_.cache_file.empty() && !choices_.load(options_.cache_file))
     notes_.push_back(
         fmt::format("the engine choices {} are damaged: what cannot be read is timed "
                     "again",
@@ -139,7 +139,7 @@ std::size_t Engines::choose(Queue& queue, EngineTrial& trial) {
     first = i;
     ++eligible;
   }
-  if (eligible == 1) {
+  if (eligible == 1 || !options_.tune) {
     choices_.put(trial.key, std::string(trial.contenders[first].name), {});
     return first;
   }

@@ -3,6 +3,7 @@
 // of Hopper want K contiguous in both operands. Each is one pass over memory; not measured.
 #include <cuda_fp8.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "ops/cuda/fp8.cuh"
@@ -14,7 +15,7 @@ namespace t3d::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPartials = 512;
+constexpr index_t kMaxPartials = 512;
 constexpr int kWidth = 8;  // 16-bit numbers in 16 bytes
 constexpr float kLargest = 448.0F;
 
@@ -60,9 +61,10 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) partial[blockIdx.x] = most;
 }
 
-__global__ void __launch_bounds__(kThreads) choose_scale(const float* partial, float* scale) {
+__global__ void __launch_bounds__(kThreads)
+    choose_scale(const float* partial, int count, float* scale) {
   float most = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < kPartials; i += kThreads)
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads)
     most = fmaxf(most, partial[i]);
   most = block_max(most);
   if (threadIdx.x != 0) return;
@@ -148,14 +150,16 @@ LaunchShape one_pack_per_thread(index_t packs) {
 }  // namespace
 
 Fp8Scale::Fp8Scale(Device& device, Queue& queue, ConstTensorView x)
-    : memory_(device, DType::f32, 1, 2 + kPartials, MemoryKind::workspace) {
+    : memory_(device, DType::f32, 1, 2 + kMaxPartials, MemoryKind::workspace) {
   auto* scale = memory_.view().as<float>();
+  const index_t packs = x.rows * blocks_for(x.cols, kWidth);
+  const index_t partials = std::min(blocks_for(packs, kThreads), kMaxPartials);
   visit_half(x.dtype, [&](auto number) {
     using T = decltype(number);
-    launch(queue, {kPartials, 1, 1, kThreads}, partial_maxima<T>, x.as<T>(), x.rows, x.cols, x.ld,
+    launch(queue, {partials, 1, 1, kThreads}, partial_maxima<T>, x.as<T>(), x.rows, x.cols, x.ld,
            can_load_16_bytes(x), scale + 2);
   });
-  launch(queue, {1, 1, 1, kThreads}, choose_scale, scale + 2, scale);
+  launch(queue, {1, 1, 1, kThreads}, choose_scale, scale + 2, partials, scale);
 }
 
 const float* Fp8Scale::factor() const { return memory_.view().as<float>(); }

@@ -77,6 +77,8 @@ class MmaEngine final : public GemmEngine {
   [[nodiscard]] bool usable(const GemmArgs& args) const override {
     if (tf32_ ? args.a.dtype != DType::f32 : !is_half(args.a.dtype)) return false;
     if (!tile_) return true;
+    constexpr index_t kWorthATrial = 1 << 21;  // below, any tile is as good
+    if (args.c.count() * depth_of(args) < kWorthATrial) return false;
     if (!has_mma_tile(args.a.dtype, *tile_)) return false;
     if (kMmaTiles[*tile_].shared_bytes() > machine_.shared_bytes) return false;
     const int chosen = plan_mma(args, machine_).tile;  // by the engine without a fixed tile
