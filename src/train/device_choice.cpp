@@ -109,6 +109,7 @@ DeviceChoice choose_device(Communicator& world, const MeshConfig& mesh) {
                                   all.without.size() == 1 ? "" : "s", list_of(all.without),
                                   all.reasons[static_cast<std::size_t>(all.without.front())]));
 
+  choice.gpus = static_cast<int>(all.users.size());
   if (mesh.device == "mixed") {
     const bool first =
         own.ordinal >= 0 && std::any_of(all.users.begin(), all.users.end(), [&](const auto& user) {

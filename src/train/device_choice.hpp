@@ -12,6 +12,7 @@ namespace t3d {
 struct DeviceChoice {
   int gpu = -1;        // this process's number of it; -1 = CPU
   int sharers = 1;     // ranks on this GPU
+  int gpus = 0;        // in use by all ranks
   bool nccl = false;   // else, with a GPU: staged through host memory
   bool alone = false;  // the only rank: nothing travels
   std::string note;    // for the log, the same on all ranks; empty = nothing to say

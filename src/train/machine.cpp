@@ -13,18 +13,12 @@
 namespace t3d {
 namespace {
 
-std::unique_ptr<Ops> host_ops(const Config& config, DType activation, Communicator& world) {
+/// `threads`: where the input leaves it open.
+std::unique_ptr<Ops> host_ops(const Config& config, DType activation, int threads) {
   const std::string& backend = config.precision.backend;
   if (backend == "reference" || (backend == "auto" && activation == DType::f64))
     return make_reference_ops();
-  int threads = config.debug.threads;
-  if (threads == 0) {
-    // Cores of the node shared by its ranks.
-    const std::vector<int> nodes = node_of_ranks(world);
-    const auto here =
-        std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
-    threads = std::max(1, cores_available() / static_cast<int>(here));
-  }
+  if (config.debug.threads != 0) threads = config.debug.threads;
   if (config.precision.matmul == "fp8")
     throw_error(ExitCode::config, "precision.matmul = \"fp8\" needs a GPU");
   auto ops = make_cpu_ops(threads);
@@ -36,8 +30,12 @@ std::unique_ptr<Ops> host_ops(const Config& config, DType activation, Communicat
   return ops;
 }
 
-Backend host_backend(const Config& config, DType activation, Communicator& world) {
-  return {make_cpu_device(), host_ops(config, activation, world)};
+/// Cores of the node shared by its ranks. Collective.
+int fair_share_of_cores(Communicator& world) {
+  const std::vector<int> nodes = node_of_ranks(world);
+  const auto here =
+      std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
+  return std::max(1, cores_available() / static_cast<int>(here));
 }
 
 Backend gpu_backend(const Config& config, int gpu) {
@@ -107,22 +105,25 @@ KeepCost keep_cost(const ModelShape& shape, const Coord& coord, DType activation
 Machine::Machine(Communicator& world, const Config& config, const MeshShape& shape, bool dry) {
   const DType activation = compute_dtype(config.precision);
   if (!dry) choice_ = choose_device(world, config.mesh);
+  const int threads = dry ? 1 : fair_share_of_cores(world);
   std::optional<Error> fault;
   Backend backend;
   attempt(fault, [&] {
     backend = dry                ? Backend{make_dry_device(), make_dry_ops()}
               : choice_.gpu >= 0 ? gpu_backend(config, choice_.gpu)
-                                 : host_backend(config, activation, world);
+                                 : Backend{make_cpu_device(), host_ops(config, activation, threads)};
   });
   agree(world, fault);
   device_ = std::move(backend.device);
   ops_ = std::move(backend.ops);
   queue_ = device_->make_queue();
-  queue_->set_poll([&world] { world.progress(); });
   if (choice_.gpu >= 0)
     device_world_ = choice_.nccl ? make_gpu_world(world, *device_, *queue_)
                                  : make_staged_communicator(world, *device_, *queue_);
-  mesh_ = std::make_unique<Mesh>(device_world_ ? *device_world_ : world, shape);
+  if (device_world_) device_world_->set_watchdog(config.debug.watchdog_seconds);
+  Communicator& data_world = device_world_ ? *device_world_ : world;
+  queue_->set_poll([&data_world] { data_world.progress(); });
+  mesh_ = std::make_unique<Mesh>(data_world, shape);
   context_ =
       std::make_unique<Context>(Context{*device_, *ops_, *queue_, *mesh_, world, clock_, activation,
                                         reduce_in_fp32(config, shape, activation), true, true});

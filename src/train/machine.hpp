@@ -25,7 +25,8 @@ class Machine {
   [[nodiscard]] PhaseClock& clock() { return clock_; }
   [[nodiscard]] const DeviceChoice& choice() const { return choice_; }
   /// A GPU runs behind the host: what a step reports is read one step later, so that nobody waits.
-  [[nodiscard]] bool runs_ahead() const { return choice_.gpu >= 0; }
+  /// The same on all ranks.
+  [[nodiscard]] bool runs_ahead() const { return choice_.gpus > 0; }
   /// Micro-batches may be recorded as graphs: nothing in them passes through the host.
   [[nodiscard]] bool recordable() const {
     return choice_.gpu >= 0 && (choice_.nccl || choice_.alone);

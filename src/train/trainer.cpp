@@ -93,7 +93,7 @@ void Trainer::start_step(int stop_requests) {
   T3D_CHECK(pending_.size() < kMostPending, "{} steps await their report", pending_.size());
   Pending pending;
   pending.started = PhaseClock::now();
-  pending.waited_before = waited(context_.control);
+  pending.waited_before = waited(context_.mesh.world());
   run_micro_batches();
   aggregation_->run(model_.buckets(), static_cast<double>(share_.sequences) /
                                           static_cast<double>(config_.batch.sequences));
@@ -143,7 +143,7 @@ StepReport Trainer::finish_step() {
   const Pending pending = std::move(pending_.front());
   pending_.pop_front();
   pending.there->wait();
-  const double now = PhaseClock::now(), waited_now = waited(context_.control);
+  const double now = PhaseClock::now(), waited_now = waited(context_.mesh.world());
   const double* values = pending.values;
   StepReport report = pending.report;
   report.loss = values[kLoss] / static_cast<double>(report.tokens);

@@ -1,15 +1,19 @@
 #include "device/cuda/cuda_queue.hpp"
 
+#include <sched.h>
+
 #include <memory>
 
 namespace t3d::cuda {
 namespace {
 
+// Waiting asks and lets the queue's poll run in between: messages must advance, and a communicator
+// that has lost a peer must be able to say so.
 class CudaMarker final : public Marker {
  public:
-  explicit CudaMarker(cudaStream_t stream) {
+  explicit CudaMarker(CudaQueue& queue) : queue_(queue) {
     check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "creating an event");
-    check(cudaEventRecord(event_, stream), "recording an event");
+    check(cudaEventRecord(event_, queue.stream()), "recording an event");
   }
   ~CudaMarker() override { cudaEventDestroy(event_); }
   CudaMarker(const CudaMarker&) = delete;
@@ -20,9 +24,16 @@ class CudaMarker final : public Marker {
     check(status, "work on the GPU");
     return true;
   }
-  void wait() override { check(cudaEventSynchronize(event_), "work on the GPU"); }
+  void wait() override {
+    for (int turn = 0; !reached(); ++turn) {
+      queue_.poll();
+      if (turn > kSpins) sched_yield();
+    }
+  }
 
  private:
+  static constexpr int kSpins = 64;
+  CudaQueue& queue_;
   cudaEvent_t event_ = nullptr;
 };
 
@@ -58,9 +69,9 @@ CudaQueue::~CudaQueue() {
   cudaStreamDestroy(stream_);
 }
 
-void CudaQueue::synchronize() { check(cudaStreamSynchronize(stream_), "work on the GPU"); }
+void CudaQueue::synchronize() { mark()->wait(); }
 
-std::unique_ptr<Marker> CudaQueue::mark() { return std::make_unique<CudaMarker>(stream_); }
+std::unique_ptr<Marker> CudaQueue::mark() { return std::make_unique<CudaMarker>(*this); }
 
 void CudaQueue::wait_for(cudaStream_t other) {
   check(cudaEventRecord(event_, other), "recording an event");

@@ -79,7 +79,7 @@ DType our_type(cudaDataType type) {
 struct GemmLibrary::Plan {
   Operation operation;
   MatrixLayout a, b, d;
-  DType bias = DType::f32;  // the format in which the library takes it here
+  DType bias = DType::f32;  // the format in which the library takes it
   std::vector<cublasLtMatmulHeuristicResult_t> algorithms;  // the best first
   bool timed = false;
 };
@@ -126,17 +126,15 @@ std::unique_ptr<GemmLibrary::Plan> GemmLibrary::make_plan(const LibraryCall& cal
     find_algorithms(*plan, call);
     return plan;
   }
-  // Whether it adds an fp32 bias to a 16-bit result depends on the version: it is asked.
+  // It adds a bias of D's format only, or of bf16 to the fp32 result of fp8 operands.
   const std::uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
   set(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
   set(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, call.bias.data);
-  for (const DType type : {DType::f32, our_type(call.d.type), DType::bf16}) {
-    plan->bias = type;
-    const std::int32_t bias_type = library_type(type);
-    set(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, bias_type);
-    find_algorithms(*plan, call);
-    if (!plan->algorithms.empty()) break;
-  }
+  const bool fp8 = call.a.type == CUDA_R_8F_E4M3;
+  plan->bias = fp8 && call.d.type == CUDA_R_32F ? DType::bf16 : our_type(call.d.type);
+  const std::int32_t bias_type = library_type(plan->bias);
+  set(plan->operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, bias_type);
+  find_algorithms(*plan, call);
   return plan;
 }
 

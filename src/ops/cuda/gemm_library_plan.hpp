@@ -28,6 +28,7 @@ struct LibraryCall {
   const float* scale_b = nullptr;
 };
 
+/// One queue at a time: its calls share a workspace.
 class GemmLibrary {
  public:
   explicit GemmLibrary(Device& device);

@@ -81,9 +81,14 @@ __device__ __forceinline__ void store_slab(const GemmProblem& problem, const Gem
     for (int r = lane / kLanes; r < 16; r += 32 / kLanes) {
       const int c = lane % kLanes * kPack<C>;
       if (row + r >= problem.m || col + c >= problem.n) continue;
-      float sum[kPack<C>];
+      float sum[static_cast<std::size_t>(kPack<C>)];
 #pragma unroll
-      for (int j = 0; j < kPack<C>; ++j) sum[j] = slab[r * Warp::kSlabStride + c + j];
+      for (int j = 0; j < kPack<C>; j += 4) {
+        const auto four =
+            *reinterpret_cast<const Pack<float, 4>*>(slab + r * Warp::kSlabStride + c + j);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sum[j + i] = four.value[i];
+      }
       finish<C>(out, scale, row + r, col + c, problem.n, sum);
     }
     return;
@@ -195,8 +200,7 @@ __global__ void __launch_bounds__(kMmaTiles[tile_index].threads(), kMmaTiles[til
       }
     }
   }
-  ptx::cp_async_wait<0>();
-  __syncthreads();
+  // Behind the last barrier nobody reads or fills a stage: shared memory is free.
   store_sums<T, Warp>(problem, sums, warp, tile, shared);
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr int kWarpRowCols = 2048, kInFlight = 4, kRowsInFlight = 2;
 
 template <int N, bool warp_row, class T>
-__global__ void __launch_bounds__(kElementThreads)
+__global__ void __launch_bounds__(kElementThreads, 3)  // else loads are put off to save registers
     backward_stats(Matrix<const T> dy, Matrix<const T> x, Matrix<const float> moments,
                    const float* gamma, index_t rows, int cols, Matrix<float> sums) {
   __shared__ float shared[kWarp];
