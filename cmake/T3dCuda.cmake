@@ -79,8 +79,8 @@ function(t3d_gpu_backend name)
   target_compile_options(${name} PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
     $<$<COMPILE_LANGUAGE:CUDA>:-DFMT_USE_CONSTEXPR=1>  # fmt thinks that nvcc cannot
-    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
-    $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-strict-aliasing>
+    $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<CONFIG:RelWithDebInfo>>:-lineinfo>)
   target_link_libraries(${name} PUBLIC t3d_ops t3d_comm CUDA::cudart_static ${CMAKE_DL_LIBS})
   if(TARGET CUDA::cublasLt)
     target_link_libraries(${name} PUBLIC CUDA::cublasLt)
@@ -105,7 +105,9 @@ function(t3d_gpu_emulation name)
   endforeach()
   add_library(${name} STATIC ${sources} ${emulator})
   # "-x c++" would reach the linker's files too if it were not at the compile step only.
-  target_compile_options(${name} PRIVATE "SHELL:-x c++" -O2 -fno-strict-aliasing -ffp-contract=off)
+  target_compile_options(${name} PRIVATE "SHELL:-x c++" -O2 -fno-strict-aliasing
+    -fsanitize=alignment -fno-sanitize-recover=alignment)  # misaligned packs are faults on a GPU
   target_include_directories(${name} BEFORE PUBLIC ${emulation})
+  target_link_options(${name} PUBLIC -fsanitize=alignment)
   target_link_libraries(${name} PUBLIC t3d_ops t3d_comm boost_context Threads::Threads)
 endfunction()

@@ -1,5 +1,7 @@
 # One interface target that every target of ours links: language level, warnings, sanitizers.
 add_library(t3d_options INTERFACE)
+# Initial weights are the same bits everywhere only if nobody fuses products with sums.
+target_compile_options(t3d_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 target_include_directories(t3d_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 set(warnings -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
 target_compile_options(t3d_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")

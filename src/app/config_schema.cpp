@@ -206,6 +206,11 @@ void batch_and_precision_keys(std::vector<Key>& keys) {
                 "Attention on GPUs: our kernels, cuDNN, or the faster one.",
                 {.words = {"auto", "native", "library"}});
   precision.add(
+      "tune", &PrecisionConfig::tune,
+      "On GPUs: time the engines of each shape when it is first met, and keep the choices in "
+      "the run's folder, so that a continued run does the same arithmetic. false = no "
+      "timing, always the library where there is one.");
+  precision.add(
       "loss_scale", &PrecisionConfig::loss_scale,
       "Gradients of activations are multiplied by this so that small ones survive fp16. 0 "
       "= 4096 with fp16, else 1.",

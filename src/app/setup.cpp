@@ -95,7 +95,7 @@ Products measure_products(const Context& context, index_t size) {
   };
   (void)timed(1);
   Products result;
-  const double once = timed(1);
+  const double once = std::min({timed(1), timed(1), timed(1)});
   const auto repeats = std::max<index_t>(1, static_cast<index_t>(kSeconds / once));
   for (int window = 0; window < 5; ++window) {
     context.control.barrier();

@@ -146,6 +146,7 @@ class TrainJob {
           [&] { trainer_->start_step(stop_signal() != 0 ? kStopSignal : kNoStop); },
           trainer_->predicted_step());
       const index_t done = trainer_->steps_done();
+      if (steps_run_++ == 0) keep_choices();
       const bool save_now = due(done) || done == steps_;
       // A GPU works on this step while the report of the one before is read.
       take_reports(machine_->runs_ahead() && !save_now && !evaluates_after(done) ? 1 : 0);
@@ -155,6 +156,19 @@ class TrainJob {
       last_save_time_ = PhaseClock::now();
     }
     stopped_ = stop_ && trainer_->steps_done() < steps_;
+  }
+
+  // The first step has chosen the engines of a GPU.
+  void keep_choices() {
+    for (const std::string& text : machine_->ops().notes()) report_->warn(text);
+    if (machine_->ops().choices().empty()) return;
+    const std::string path = choices_file(config_, world_.rank());
+    try {
+      std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+      machine_->ops().save_choices(path);
+    } catch (const std::exception& error) {
+      report_->warn(fmt::format("engine choices are not kept: {}", error.what()));
+    }
   }
 
   [[nodiscard]] bool evaluates_after(index_t step) const {
@@ -242,6 +256,7 @@ class TrainJob {
   index_t steps_ = 0, last_saved_ = -1;
   bool stop_ = false, stopped_ = false;  // somebody asks to stop; it came to that
   double last_save_time_ = 0;
+  index_t steps_run_ = 0;  // by this process
   std::string run_id_, resumed_from_;
   std::shared_ptr<BatchSource> source_, valid_;
   std::unique_ptr<Machine> machine_;

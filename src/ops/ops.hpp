@@ -9,7 +9,9 @@
 // Extents in comments: rows; H a slice of the hidden dimension; D head size; V vocabulary slice.
 #pragma once
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/random.hpp"
 #include "device/device.hpp"
@@ -82,6 +84,13 @@ class Ops {
   virtual ~Ops() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual bool supports(DType activation) const = 0;
+  /// What a user should know of how verbs are done (engines that were dropped, and why).
+  [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
+  /// Choices made by timing, one line each; empty where nothing is timed.
+  [[nodiscard]] virtual std::string choices() const { return {}; }
+  /// Keeps them for later runs, which then do the same arithmetic. One rank per file. Throws
+  /// Error(io).
+  virtual void save_choices(const std::string& path) const { (void)path; }
 
   virtual void gemm(Queue&, const GemmArgs&) = 0;
 

@@ -38,12 +38,14 @@ int fair_share_of_cores(Communicator& world) {
   return std::max(1, cores_available() / static_cast<int>(here));
 }
 
-Backend gpu_backend(const Config& config, int gpu) {
+Backend gpu_backend(const Config& config, int gpu, int rank) {
   EngineOptions options;
   options.gemm = config.precision.gemm_engine;
   options.attention = config.precision.attention_engine;
   options.tf32 = config.precision.compute == "tf32";
   options.fp8 = config.precision.matmul == "fp8";
+  options.tune = config.precision.tune;
+  options.cache_file = choices_file(config, rank);
   return make_cuda_backend(gpu, options);
 }
 
@@ -55,6 +57,10 @@ bool reduce_in_fp32(const Config& config, const MeshShape& shape, DType activati
 }
 
 }  // namespace
+
+std::string choices_file(const Config& config, int rank) {
+  return fmt::format("{}/engines/rank-{}.txt", config.run.dir, rank);
+}
 
 DType compute_dtype(const PrecisionConfig& precision) {
   return precision.compute == "bf16"   ? DType::bf16
@@ -109,9 +115,10 @@ Machine::Machine(Communicator& world, const Config& config, const MeshShape& sha
   std::optional<Error> fault;
   Backend backend;
   attempt(fault, [&] {
-    backend = dry                ? Backend{make_dry_device(), make_dry_ops()}
-              : choice_.gpu >= 0 ? gpu_backend(config, choice_.gpu)
-                                 : Backend{make_cpu_device(), host_ops(config, activation, threads)};
+    backend = dry ? Backend{make_dry_device(), make_dry_ops()}
+              : choice_.gpu >= 0
+                  ? gpu_backend(config, choice_.gpu, world.rank())
+                  : Backend{make_cpu_device(), host_ops(config, activation, threads)};
   });
   agree(world, fault);
   device_ = std::move(backend.device);

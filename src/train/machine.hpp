@@ -1,6 +1,7 @@
 // Machine: one rank's device, operators, queue, mesh and clock, wired together from the input.
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/config.hpp"
@@ -42,6 +43,9 @@ class Machine {
   PhaseClock clock_;
   std::unique_ptr<Context> context_;
 };
+
+/// Where a GPU rank keeps which engines it found fastest.
+[[nodiscard]] std::string choices_file(const Config& config, int rank);
 
 [[nodiscard]] DType compute_dtype(const PrecisionConfig& precision);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cuda/gemm_rig.hpp"
+#include "ops/cuda/fp8.cuh"
 #include "ops/cuda/gemm_plan.hpp"
 #include "support/catch.hpp"
 
@@ -175,6 +176,65 @@ TEST_CASE("NaN and infinity reach the product") {
           all_lost = all_lost && !std::isfinite(result.at(3, c));
         CHECK(all_lost);
       }
+}
+
+TEST_CASE("the scale of an fp8 operand comes from its largest number, wherever it is") {
+  Gpu gpu;
+  // 6 packs of 8 in a row, 256 packs in a block: first and last threads and blocks.
+  const index_t places[][2] = {{0, 0}, {42, 24}, {42, 32}, {74, 44}, {21, 15}, {70, 44}};
+  for (const auto& [row, col] : places) {
+    Buffer x({DType::f16, 75, 45}, 3, 1);
+    x.set(row, col, -1000.0);
+    const OnDevice on_device(x.view(), 0);
+    const cuda::Fp8Scale scale(*gpu.device, *gpu.queue, on_device.view());
+    float found[2] = {};
+    gpu.device->copy(found, scale.factor(), sizeof found, *gpu.queue);
+    gpu.queue->synchronize();
+    INFO(row << ", " << col);
+    CHECK(found[0] == 0.25F);
+    CHECK(found[1] == 4.0F);
+  }
+}
+
+TEST_CASE("fp8 operands have the same numbers in bytes, transposed or not") {
+  Gpu gpu;
+  Buffer x({DType::bf16, 75, 45, ops_test::Role::in, ops_test::Content::normal, 3}, 3, 1);
+  x.set(2, 3, 0.0);
+  x.set(70, 44, 1000.0);  // the largest: the scale is 2^-2
+  const OnDevice on_device(x.view(), 0);
+  const cuda::Fp8Scale scale(*gpu.device, *gpu.queue, on_device.view());
+  Buffer rounded({DType::bf16, 75, 48}, 0, 2), bytes({DType::i32, 75, 12}, 0, 3),
+      turned({DType::i32, 45, 20}, 0, 4);
+  const OnDevice y(rounded.view(), 0), z(bytes.view(), 0), zt(turned.view(), 0);
+  cuda::fp8_round(*gpu.queue, on_device.view(), scale, {y.view().data, DType::bf16, 75, 45, 48});
+  cuda::fp8_quantise(*gpu.queue, on_device.view(), false, scale, z.view().as<std::uint8_t>(), 48);
+  cuda::fp8_quantise(*gpu.queue, on_device.view(), true, scale, zt.view().as<std::uint8_t>(), 80);
+  gpu.queue->synchronize();
+  y.download(rounded.view());
+  z.download(bytes.view());
+  zt.download(turned.view());
+  const auto value = [](std::uint8_t e4m3) {
+    const int mantissa = e4m3 & 7, exponent = e4m3 >> 3 & 15;
+    const double size =
+        exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
+    return (e4m3 & 0x80) != 0 ? -size : size;
+  };
+  int wrong = 0;
+  for (index_t r = 0; r < 75; ++r)
+    for (index_t c = 0; c < 48; ++c) {
+      const double expected = rounded.at(r, c);
+      if (c < 45) {
+        const double scaled = x.at(r, c) / 4;
+        wrong += std::abs(expected - scaled) > std::abs(scaled) / 16 + 0x1p-10 ? 1 : 0;
+        wrong += value(turned.view().as<std::uint8_t>()[c * 80 + r]) != expected ? 1 : 0;
+      }
+      wrong += value(bytes.view().as<std::uint8_t>()[r * 48 + c]) != expected ? 1 : 0;
+      wrong += c >= 45 && expected != 0 ? 1 : 0;
+    }
+  for (index_t c = 0; c < 45; ++c)
+    for (index_t r = 75; r < 80; ++r)
+      wrong += turned.view().as<std::uint8_t>()[c * 80 + r] != 0 ? 1 : 0;
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("plans cover K and fill the device") {

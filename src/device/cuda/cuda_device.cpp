@@ -130,6 +130,7 @@ int cuda_device_count() {
     int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
+    if (driver == 0) throw_error(ExitCode::unavailable, "there is no NVIDIA driver on this node");
     throw_error(ExitCode::unavailable,
                 "the NVIDIA driver is too old: it speaks CUDA {}.{}, this program was built for "
                 "{}.{}; load an older CUDA module and build again, or ask for a newer driver",

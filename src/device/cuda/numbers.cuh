@@ -49,8 +49,8 @@ __device__ __forceinline__ std::uint32_t pack_pair<F16>(float low, float high) {
 
 /// N neighbours moved by one instruction (N * sizeof(T) = 4, 8 or 16 bytes, so aligned).
 template <class T, int N>
-struct alignas(sizeof(T) * N) Pack {
-  T value[N];
+struct alignas(sizeof(T) * static_cast<std::size_t>(N)) Pack {
+  T value[static_cast<std::size_t>(N)];
 };
 template <class T>
 inline constexpr int kPack = 16 / static_cast<int>(sizeof(T));

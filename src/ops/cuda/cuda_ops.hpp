@@ -19,6 +19,10 @@ class CudaOps final : public Ops {
     return activation == DType::f32 || activation == DType::bf16 || activation == DType::f16;
   }
 
+  [[nodiscard]] std::vector<std::string> notes() const override { return engines_->notes(); }
+  [[nodiscard]] std::string choices() const override { return engines_->table(); }
+  void save_choices(const std::string& path) const override { engines_->save_cache(path); }
+
   // engines.cpp
   void gemm(Queue&, const GemmArgs&) override;
   void attention_forward(Queue&, const AttentionArgs&, TensorView out, TensorView lse) override;

@@ -17,9 +17,18 @@ Engines::Lists all_engines(Device& device, const EngineOptions& options) {
   Engines::Lists lists;
   lists.native_gemm = make_native_gemm_engines(device, options);
   lists.native_attention = make_native_attention_engines(device);
-  if (options.gemm != "native") lists.library_gemm = make_library_gemm_engines(device, options);
-  if (options.attention != "native")
-    lists.library_attention = make_library_attention_engines(device);
+  // A library that does not start is an error only where it is demanded.
+  const auto add = [&](const std::string& wanted, const auto& make) {
+    if (wanted == "native") return;
+    try {
+      make();
+    } catch (const Error& error) {
+      if (wanted == "library" || error.code() != ExitCode::unavailable) throw;
+      lists.notes.emplace_back(error.what());
+    }
+  };
+  add(options.gemm, [&] { lists.library_gemm = make_library_gemm_engines(device, options); });
+  add(options.attention, [&] { lists.library_attention = make_library_attention_engines(device); });
   return lists;
 }
 
@@ -118,7 +127,8 @@ Engines::Engines(Device& device, EngineOptions options, Lists lists)
     : device_(device),
       options_(std::move(options)),
       lists_(std::move(lists)),
-      choices_(header_of(options_)) {
+      choices_(header_of(options_)),
+      notes_(std::move(lists_.notes)) {
   require_known(options_.gemm, !lists_.library_gemm.empty(), "matmul", "cuBLASLt");
   require_known(options_.attention, !lists_.library_attention.empty(), "attention", "cuDNN");
   if (options_.tune && !options_.cache_file.empty() && !choices_.load(options_.cache_file))

@@ -67,6 +67,7 @@ class Engines {
   struct Lists {
     GemmEngines native_gemm, library_gemm;
     AttentionEngines native_attention, library_attention;
+    std::vector<std::string> notes;  // libraries that do not start
   };
   /// Every engine that there is. Throws Error where the options ask for a library that is not.
   Engines(Device& device, EngineOptions options);
