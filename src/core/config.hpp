@@ -65,7 +65,7 @@ struct PrecisionConfig {
   std::string reduce = "auto";     // partial sums of activations: auto | fp32 | compute
   std::string backend = "auto";    // auto | cpu | reference
   std::string gemm_engine = "auto", attention_engine = "auto";  // on GPUs: auto | native | library
-  bool tune = true;  // on GPUs: time the engines of each shape
+  bool tune = true;       // on GPUs: time the engines of each shape
   double loss_scale = 0;  // gradients travel multiplied by it; 0 = 1, with fp16 4096
 };
 

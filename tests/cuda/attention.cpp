@@ -80,10 +80,11 @@ Result compare(std::string_view engine_name, const AttentionShape& s, DType dtyp
           error_of(numbers_of(got[4]), numbers_of(expected[4]))};
 }
 
-// The kernels round what the reference does not: the weights P and dS once each to the 16-bit format
-// (relative 2^-9 of each term in bf16, 2^-12 in fp16, at random signs), beside the final rounding of
-// out and dqkv, which the reference does too. Norms of sums of such terms grow no faster than the
-// terms, so the relative Frobenius error stays within a few roundings: 4 are allowed.
+// The kernels round what the reference does not: the weights P and dS once each to the 16-bit
+// format (relative 2^-9 of each term in bf16, 2^-12 in fp16, at random signs), beside the final
+// rounding of out and dqkv, which the reference does too. Norms of sums of such terms grow no
+// faster than the terms, so the relative Frobenius error stays within a few roundings: 4 are
+// allowed.
 double allowed(DType dtype) {
   return dtype == DType::f32 ? 1e-5 : dtype == DType::bf16 ? 4 * 0x1p-9 : 4 * 0x1p-12;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A file includes only what stands below it, and foreign headers stay in the folders that own them.
+"""A file includes only what stands below it, foreign headers stay in the folders that own them, and
+nothing is compiled conditionally.
 
     check_floors.py [SOURCE_FOLDER]
 
@@ -34,6 +35,7 @@ OWNERS = [
     (r"nccl\.h", ["src/comm/nccl/"], "NCCL"),
     (r"cuda.*|cublas.*|cudnn.*|cub/.*", ["src/device/cuda/", "src/ops/cuda/", "src/comm/nccl/"], "CUDA"),
 ]
+CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -54,6 +56,8 @@ def faults(root):
             yield f"{name}: folder src/{own} has no floor; add it to {pathlib.Path(__file__).name}"
             continue
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            if CONDITION.match(line):
+                yield f"{name}:{number}: conditional compilation; let CMake choose between two files"
             found = INCLUDE.match(line)
             if not found:
                 continue

@@ -4,6 +4,7 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "core/dtype.hpp"
 #include "core/error.hpp"
@@ -39,12 +40,16 @@ __device__ __forceinline__ std::uint32_t pack_pair(float low, float high);
 template <>
 __device__ __forceinline__ std::uint32_t pack_pair<Bf16>(float low, float high) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const std::uint32_t*>(&pair);
+  std::uint32_t word;
+  memcpy(&word, &pair, sizeof word);
+  return word;
 }
 template <>
 __device__ __forceinline__ std::uint32_t pack_pair<F16>(float low, float high) {
   const __half2 pair = __floats2half2_rn(low, high);
-  return *reinterpret_cast<const std::uint32_t*>(&pair);
+  std::uint32_t word;
+  memcpy(&word, &pair, sizeof word);
+  return word;
 }
 
 /// N neighbours moved by one instruction (N * sizeof(T) = 4, 8 or 16 bytes, so aligned).

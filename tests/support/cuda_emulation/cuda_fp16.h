@@ -7,7 +7,7 @@ struct __half {
   std::uint16_t bits;
   __half() = default;
   __half(float x) : bits(t3d::f16(x).bits) {}  // NOLINT: as CUDA's
-  operator float() const {                             // NOLINT
+  operator float() const {                     // NOLINT
     t3d::f16 value;
     value.bits = bits;
     return static_cast<float>(value);

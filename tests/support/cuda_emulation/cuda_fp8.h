@@ -19,7 +19,8 @@ inline float fp8_value(unsigned char bits, __nv_fp8_interpretation_t kind) {
   const float sign = (bits & 0x80) != 0 ? -1.0F : 1.0F;
   if (kind == __NV_E4M3 ? rest == 0x7f : rest > 0x7c) return std::nanf("");
   if (kind == __NV_E5M2 && rest == 0x7c) return sign * HUGE_VALF;
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), 1 - bias - mantissa_bits);
+  if (exponent == 0)
+    return sign * std::ldexp(static_cast<float>(mantissa), 1 - bias - mantissa_bits);
   return sign * std::ldexp(static_cast<float>(mantissa + (1 << mantissa_bits)),
                            exponent - bias - mantissa_bits);
 }

@@ -211,7 +211,6 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   auto bound = [kernel, ... values = static_cast<std::decay_t<Params>>(std::forward<Args>(args))] {
     kernel(values...);
   };
-  return t3d::emulation::enqueue(config->stream, "a kernel", [launch, bound] {
-    t3d::emulation::run_grid(launch, bound);
-  });
+  return t3d::emulation::enqueue(config->stream, "a kernel",
+                                 [launch, bound] { t3d::emulation::run_grid(launch, bound); });
 }

@@ -20,20 +20,20 @@
 #define __align__(n) alignas(n)
 #define __grid_constant__
 
-#define T3D_VECTOR2(name, type)                                 \
-  struct alignas(2 * sizeof(type)) name {                       \
-    type x, y;                                                  \
-  };                                                            \
+#define T3D_VECTOR2(name, type)           \
+  struct alignas(2 * sizeof(type)) name { \
+    type x, y;                            \
+  };                                      \
   inline name make_##name(type x, type y) { return {x, y}; }
-#define T3D_VECTOR3(name, type)                                           \
-  struct name {                                                           \
-    type x, y, z;                                                         \
-  };                                                                      \
+#define T3D_VECTOR3(name, type) \
+  struct name {                 \
+    type x, y, z;               \
+  };                            \
   inline name make_##name(type x, type y, type z) { return {x, y, z}; }
-#define T3D_VECTOR4(name, type)                                                      \
-  struct alignas(sizeof(type) == 8 ? 16 : 4 * sizeof(type)) name {                    \
-    type x, y, z, w;                                                                 \
-  };                                                                                 \
+#define T3D_VECTOR4(name, type)                                    \
+  struct alignas(sizeof(type) == 8 ? 16 : 4 * sizeof(type)) name { \
+    type x, y, z, w;                                               \
+  };                                                               \
   inline name make_##name(type x, type y, type z, type w) { return {x, y, z, w}; }
 T3D_VECTOR2(int2, int)
 T3D_VECTOR2(uint2, unsigned)
@@ -53,18 +53,18 @@ struct dim3 {
 };
 
 // Built-in variables are read through conversions: members of launches may have the same names.
-#define T3D_BUILT_IN(name, source)                                                             \
-  struct name##_t {                                                                            \
-    struct {                                                                                   \
-      operator unsigned() const { return ::t3d::emulation::place().source.x; }                 \
-    } x;                                                                                       \
-    struct {                                                                                   \
-      operator unsigned() const { return ::t3d::emulation::place().source.y; }                 \
-    } y;                                                                                       \
-    struct {                                                                                   \
-      operator unsigned() const { return ::t3d::emulation::place().source.z; }                 \
-    } z;                                                                                       \
-  };                                                                                           \
+#define T3D_BUILT_IN(name, source)                                             \
+  struct name##_t {                                                            \
+    struct {                                                                   \
+      operator unsigned() const { return ::t3d::emulation::place().source.x; } \
+    } x;                                                                       \
+    struct {                                                                   \
+      operator unsigned() const { return ::t3d::emulation::place().source.y; } \
+    } y;                                                                       \
+    struct {                                                                   \
+      operator unsigned() const { return ::t3d::emulation::place().source.z; } \
+    } z;                                                                       \
+  };                                                                           \
   inline constexpr name##_t name{};
 T3D_BUILT_IN(threadIdx, thread)
 T3D_BUILT_IN(blockIdx, block)
@@ -120,14 +120,16 @@ T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32) {
 template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32) {
   const int lane = t3d::emulation::lane_now(), source = lane - static_cast<int>(distance);
-  return t3d::emulation::shuffle(mask, value, source, source >= 0 && source / width == lane / width);
+  return t3d::emulation::shuffle(mask, value, source,
+                                 source >= 0 && source / width == lane / width);
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate) {
   const int own = predicate != 0;
   const auto& all = t3d::emulation::gather(mask, &own, sizeof own);
   unsigned bits = 0;
   for (unsigned lane = 0; lane < 32; ++lane)
-    if ((mask >> lane & 1U) != 0 && t3d::emulation::of_lane<int>(all, lane) != 0) bits |= 1U << lane;
+    if ((mask >> lane & 1U) != 0 && t3d::emulation::of_lane<int>(all, lane) != 0)
+      bits |= 1U << lane;
   return bits;
 }
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
@@ -218,20 +220,20 @@ template <class T>
 T __ldg(const T* from) {
   return *from;
 }
-#define T3D_LOAD(name)         \
-  template <class T>           \
-  T name(const T* from) {      \
-    return *from;              \
+#define T3D_LOAD(name)    \
+  template <class T>      \
+  T name(const T* from) { \
+    return *from;         \
   }
 T3D_LOAD(__ldcs)
 T3D_LOAD(__ldcg)
 T3D_LOAD(__ldca)
 T3D_LOAD(__ldlu)
 T3D_LOAD(__ldcv)
-#define T3D_STORE(name)             \
-  template <class T>                \
-  void name(T* to, T value) {       \
-    *to = value;                    \
+#define T3D_STORE(name)       \
+  template <class T>          \
+  void name(T* to, T value) { \
+    *to = value;              \
   }
 T3D_STORE(__stcs)
 T3D_STORE(__stcg)

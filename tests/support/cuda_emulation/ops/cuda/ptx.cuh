@@ -81,7 +81,8 @@ inline void unpack_tf32(emulation::Gathered& all) {
     const unsigned g = lane / 4, t = lane % 4;
     for (unsigned reg = 0; reg < 4; ++reg)
       all.scratch[(g + 8 * (reg % 2)) * 8 + t + 4 * (reg / 2)] = number(own.a[reg]);
-    for (unsigned reg = 0; reg < 2; ++reg) all.scratch[256 + (t + 4 * reg) * 8 + g] = number(own.b[reg]);
+    for (unsigned reg = 0; reg < 2; ++reg)
+      all.scratch[256 + (t + 4 * reg) * 8 + g] = number(own.b[reg]);
   }
 }
 
