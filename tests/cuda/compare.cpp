@@ -173,9 +173,11 @@ TEST_CASE("device optimizers equal the reference") {
   each_optimizer_case(kDTypes, check_all(bench));
 }
 
+// 16-bit attention rounds its weights too: attention.cpp holds it to the bound that this allows.
 TEST_CASE("device attention equals the reference") {
   Bench bench;
-  each_attention_case(kDTypes, check_all(bench));
+  constexpr DType kExact[] = {DType::f32};
+  each_attention_case(kExact, check_all(bench));
 }
 
 TEST_CASE("device gemm equals the reference") {

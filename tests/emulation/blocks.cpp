@@ -43,7 +43,7 @@ cudaError_t run(unsigned blocks, unsigned threads, std::size_t shared, void (*ke
 __global__ void sum_block(const int* in, int* out, bool wait) {
   int* shared = t3d::cuda::ptx::shared_memory<int>();
   const int t = static_cast<int>(threadIdx.x);
-  shared[t] = in[blockIdx.x * blockDim.x + t];
+  shared[t] = in[static_cast<int>(blockIdx.x * blockDim.x) + t];
   if (wait) __syncthreads();
   if (t > 0) return;
   int sum = 0;

@@ -17,7 +17,7 @@ inline void must_align(const void* pointer, std::size_t bytes) {
     emulation::fail("an address is not aligned to " + std::to_string(bytes) + " bytes");
 }
 
-template <int matrices>
+template <std::size_t matrices>
 void load_matrices(std::uint32_t (&r)[matrices], const void* row, bool transposed) {
   const unsigned lane = emulation::place().lane;
   std::byte bytes[16] = {};
