@@ -135,6 +135,7 @@ __global__ void __launch_bounds__(Shape<kSize>::kThreads, 1) backward(const Atte
     WarpSums<kBlocks> scores, dweights;
     multiply_scores(scores, rows_a, warp * 16, a);
     multiply_scores(dweights, rows_b, warp * 16, b);
+    // Rows beyond the length are zero, but their weights may be infinite.
     const bool edge = at + S::kTile > p.length || warp_row + 16 > p.length;
     const bool diagonal = p.causal && (for_keys ? at < warp_row + 15 : at + S::kTile > warp_row);
     differentiate<kBlocks, for_keys>(scores, dweights, row, stats + step % 2 * 2 * S::kTile,
@@ -143,7 +144,7 @@ __global__ void __launch_bounds__(Shape<kSize>::kThreads, 1) backward(const Atte
     add_weighted(sums_a, dweights, a);
     if constexpr (for_keys) add_weighted(sums_b, scores, b);
   }
-  __syncthreads();  // the rows' shared memory becomes the stage of the output
+  // The warp's own rows become the stage of its output.
   constexpr float kOne[2] = {1, 1};
   const Heads<T>& to = for_keys ? p.dk : p.dq;
   store_sums(sums_a, kOne, rows_a, warp * 16, to, row0 + warp_row, own, p.length - warp_row, p.size,

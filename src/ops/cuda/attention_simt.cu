@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) backward(const AttentionProblem
             left, p.size);
 
   float sum_a[kRows][kColumns] = {}, sum_b[for_keys ? kRows : 1][kColumns] = {};
-  const int begin = for_keys && p.causal ? first / kTile * kTile : 0;
+  const int begin = for_keys && p.causal ? first : 0;
   const int end = !for_keys && p.causal ? min(p.length, first + kBlockRows) : p.length;
   for (int member = 0; member < (for_keys ? p.group : 1); ++member) {
     const int head = for_keys ? own * p.group + member : own;  // of the queries
