@@ -154,8 +154,9 @@ LoadedModel load_model(Communicator& world, const std::string& path,
     if (!found) throw_error(ExitCode::no_input, "there is no checkpoint in {}", path);
     loaded.checkpoint = *found;
     // Any mesh can read: the run's own shape gives way to what this job has, unless asked for.
-    std::vector<std::string> all{"mesh.replicas=1", "mesh.cuboid=auto",     "mesh.tokens=[]",
-                                 "mesh.outputs=[]", "mesh.contractions=[]", "mesh.place=[]"};
+    std::vector<std::string> all{"mesh.replicas=1",  "mesh.cuboid=auto",     "mesh.tokens=[]",
+                                 "mesh.outputs=[]",  "mesh.contractions=[]", "mesh.place=[]",
+                                 "mesh.device=auto", "mesh.transport=auto"};
     if (sequences > 0) {
       all.push_back(fmt::format("batch.sequences={}", sequences));
       all.emplace_back("batch.micro=0");

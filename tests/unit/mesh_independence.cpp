@@ -3,54 +3,12 @@
 #include <cmath>
 
 #include "support/catch.hpp"
-#include "support/model_rig.hpp"
+#include "support/training.hpp"
 
 using namespace t3d;
 using namespace t3d::test;
 
 namespace {
-
-std::shared_ptr<BatchSource> corpus(const Config& config) {
-  std::vector<std::int32_t> ids;
-  for (index_t at = 0; at < 4000; ++at)  // words of a small language: learnable, not constant
-    ids.push_back(static_cast<std::int32_t>(
-        (random_bits({5, 0}, at / 5) + static_cast<std::uint32_t>(at % 5)) % 61));
-  return std::make_shared<BatchSource>(make_memory_source(ids, 61), config.model.context,
-                                       static_cast<std::uint64_t>(config.run.seed), true);
-}
-
-struct Run {
-  std::vector<double> losses;
-  bool bytes_agree = true;
-  std::string bytes;
-};
-
-Run train(Config config, const Grid& grid, index_t replicas, index_t steps = 20) {
-  set_grid(config, grid, replicas);
-  config.optimizer.lr = 3e-3;
-  config.debug.threads = 1;
-  Run result;
-  std::mutex mutex;
-  run_local_ranks(grid.ranks() * static_cast<int>(replicas), [&](Communicator& world) {
-    Machine machine(world, config, grid.shape(replicas));
-    Trainer trainer(machine, config, steps, corpus(config));
-    for (index_t step = 0; step < steps; ++step) {
-      world.ledger().clear();
-      const StepReport report = trainer.step(kNoStop);
-      const Ledger predicted = trainer.predicted_step();
-      const std::lock_guard lock(mutex);
-      for (const char* axis : {"i", "j", "k", "ij", "ik", "jk", "d", "world"}) {
-        const index_t counted = world.ledger().bytes_on(axis);
-        if (counted == predicted.bytes_on(axis)) continue;
-        result.bytes_agree = false;
-        result.bytes = fmt::format("axis {} rank {} step {}: counted {}, predicted {}", axis,
-                                   world.rank(), step, counted, predicted.bytes_on(axis));
-      }
-      if (world.rank() == 0) result.losses.push_back(report.loss);
-    }
-  });
-  return result;
-}
 
 void check(const Config& config, const Grid& grid, index_t replicas, const Run& one) {
   const Run run = train(config, grid, replicas);
