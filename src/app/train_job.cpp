@@ -57,7 +57,9 @@ class TrainJob {
   void check_memory() const {
     if (machine_->choice().gpu < 0) return;
     const MeshShape& mesh = machine_->mesh().shape();
-    const RankPlan plan = simulate_rank(config_, mesh, mesh.coord_of(world_.rank()));
+    Config config = config_;
+    config.mesh.device = machine_->choice().gpus < mesh.ranks() ? "mixed" : "cuda";
+    const RankPlan plan = simulate_rank(config, mesh, mesh.coord_of(world_.rank()));
     const std::string shortage =
         memory_shortage(plan, machine_->device(), machine_->choice().sharers);
     if (!shortage.empty())

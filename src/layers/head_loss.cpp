@@ -8,8 +8,9 @@
 namespace t3d {
 namespace {
 
-// Large enough for efficient matmuls and few messages, small beside the activations of a block.
-constexpr index_t kChunkBytes = index_t{128} << 20;
+// Rows of logits start at multiples of this: vocabularies are often odd, and 16-byte accesses and
+// tensor cores want aligned rows.
+constexpr index_t kLogitsUnit = 64;
 
 }  // namespace
 
@@ -28,8 +29,9 @@ HeadLoss::HeadLoss(const Context& context, const ModelShape& shape, ParamBucket&
 Partition HeadLoss::chunks(index_t rows) const {
   const index_t widest = *std::max_element(vocab_counts_.begin(), vocab_counts_.end());
   const index_t bytes = rows * widest * size_of(context_.activation);
-  return Partition::even("chunk", rows,
-                         std::max<index_t>(1, (bytes + kChunkBytes - 1) / kChunkBytes));
+  return Partition::even(
+      "chunk", rows,
+      std::max<index_t>(1, (bytes + context_.logits_bytes - 1) / context_.logits_bytes));
 }
 
 // Elements of this slab's [rows x H_k] at rest on each member of j.
@@ -148,20 +150,23 @@ void HeadLoss::add_weight_gradient(const Tensor& gradient) {
                      block.row_range(slice_.begin(k), slice_.size(k)));
 }
 
-Tensor HeadLoss::make_logits(ConstTensorView h, ConstTensorView weight) {
-  Tensor logits = context_.make(context_.activation, h.rows, weight.rows, MemoryKind::workspace);
+HeadLoss::Logits HeadLoss::make_logits(ConstTensorView h, ConstTensorView weight) {
+  const index_t width = (weight.rows + kLogitsUnit - 1) / kLogitsUnit * kLogitsUnit;
+  Logits logits;
+  logits.memory = context_.make(context_.activation, h.rows, width, MemoryKind::workspace);
+  logits.view = logits.memory.view().col_range(0, weight.rows);
   GemmArgs args;
   args.a = h;
   args.b = weight;
-  args.c = logits;
+  args.c = logits.view;
   args.transpose_b = true;
   context_.ops.gemm(context_.queue, args);
   return logits;
 }
 
 // Adds the rows' losses; returns the log of the sum of exponentials of each row, over all ids.
-Tensor HeadLoss::merge_loss(const Tensor& logits, ConstTensorView targets, TensorView loss_sum) {
-  const index_t rows = logits.rows();
+Tensor HeadLoss::merge_loss(ConstTensorView logits, ConstTensorView targets, TensorView loss_sum) {
+  const index_t rows = logits.rows;
   Communicator& plane = context_.mesh.plane_jk();
   const DType acc = context_.accumulator();
   Tensor stats = context_.make(acc, plane.size() * rows, 3, MemoryKind::workspace);
@@ -189,8 +194,8 @@ void HeadLoss::evaluate(const DistTensor& h, ConstTensorView targets, TensorView
   for (index_t chunk = 0; chunk < split.parts(); ++chunk) {
     const index_t first = split.begin(chunk);
     const index_t rows = split.size(chunk);
-    const Tensor logits = make_logits(whole.view().row_range(first, rows), weight);
-    (void)merge_loss(logits, targets.col_range(first, rows), loss_sum);
+    const Logits logits = make_logits(whole.view().row_range(first, rows), weight);
+    (void)merge_loss(logits.view, targets.col_range(first, rows), loss_sum);
   }
   table_.release();
 }
@@ -221,10 +226,10 @@ DistTensor HeadLoss::train(const DistTensor& h, ConstTensorView targets, double 
     const index_t rows = split.size(chunk);
     const ConstTensorView chunk_h = whole.view().row_range(first, rows);
     const ConstTensorView chunk_targets = targets.col_range(first, rows);
-    const Tensor logits = make_logits(chunk_h, weight);
-    const Tensor lse = merge_loss(logits, chunk_targets, loss_sum);
-    context_.ops.xent_grad(context_.queue, logits, chunk_targets, first_, lse, scale);
-    chunk_backward(logits, chunk_h, weight, dwhole.view().row_range(first, rows), target.view,
+    const Logits logits = make_logits(chunk_h, weight);
+    const Tensor lse = merge_loss(logits.view, chunk_targets, loss_sum);
+    context_.ops.xent_grad(context_.queue, logits.view, chunk_targets, first_, lse, scale);
+    chunk_backward(logits.view, chunk_h, weight, dwhole.view().row_range(first, rows), target.view,
                    target.accumulate);
     target.accumulate = true;
   }
@@ -233,7 +238,7 @@ DistTensor HeadLoss::train(const DistTensor& h, ConstTensorView targets, double 
   return scatter_hidden(std::move(dwhole), h.layout);
 }
 
-void HeadLoss::chunk_backward(const Tensor& dlogits, ConstTensorView h, ConstTensorView weight,
+void HeadLoss::chunk_backward(ConstTensorView dlogits, ConstTensorView h, ConstTensorView weight,
                               TensorView dh, TensorView dweight, bool accumulate) {
   GemmArgs dgrad;
   dgrad.a = dlogits;
@@ -260,8 +265,8 @@ Tensor HeadLoss::logits_of_row(const DistTensor& h, index_t row) {
   Tensor logits =
       context_.make(context_.activation, 1, shape_.vocab.length(), MemoryKind::workspace);
   if (context_.coord(Axis::i) == owner) {
-    const Tensor part = make_logits(whole.view().row_range(row - tokens.begin(owner), 1), weight);
-    context_.mesh.plane_jk().all_gather(part, logits, vocab_counts_).wait(context_.queue);
+    const Logits part = make_logits(whole.view().row_range(row - tokens.begin(owner), 1), weight);
+    context_.mesh.plane_jk().all_gather(part.view, logits, vocab_counts_).wait(context_.queue);
   }
   table_.release();
   context_.mesh.along(Axis::i).broadcast(logits, static_cast<int>(owner)).wait(context_.queue);

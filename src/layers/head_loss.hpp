@@ -38,10 +38,14 @@ class HeadLoss {
   [[nodiscard]] DistTensor scatter_hidden(Tensor dwhole, const Layout& layout);
   [[nodiscard]] ConstTensorView own_weight(Tensor& buffer);
   void add_weight_gradient(const Tensor& gradient);
-  [[nodiscard]] Tensor make_logits(ConstTensorView h, ConstTensorView weight);
-  [[nodiscard]] Tensor merge_loss(const Tensor& logits, ConstTensorView targets,
+  struct Logits {
+    Tensor memory;
+    TensorView view;  // [rows, V_jk]; rows are padded
+  };
+  [[nodiscard]] Logits make_logits(ConstTensorView h, ConstTensorView weight);
+  [[nodiscard]] Tensor merge_loss(ConstTensorView logits, ConstTensorView targets,
                                   TensorView loss_sum);
-  void chunk_backward(const Tensor& dlogits, ConstTensorView h, ConstTensorView weight,
+  void chunk_backward(ConstTensorView dlogits, ConstTensorView h, ConstTensorView weight,
                       TensorView dh, TensorView dweight, bool accumulate);
   [[nodiscard]] index_t exchange_bytes(DType dtype, bool gradient) const;
 

@@ -25,6 +25,9 @@ struct Context {
   bool reduce_in_fp32 = false;
   /// Gathered inputs / weights stay until backward (else they are gathered again).
   bool keep_inputs = true, keep_weights = true;
+  /// Logits at a time: enough for efficient matmuls and few messages, small beside the activations
+  /// of a block. Every chunk adds to the whole gradient of the head's weight.
+  index_t logits_bytes = index_t{128} << 20;
 
   [[nodiscard]] DType accumulator() const { return accumulator_of(activation); }
   [[nodiscard]] index_t coord(Axis axis) const { return mesh.coord().at(axis); }

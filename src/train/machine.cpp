@@ -58,6 +58,14 @@ bool reduce_in_fp32(const Config& config, const MeshShape& shape, DType activati
 
 }  // namespace
 
+namespace {
+
+// Every chunk of logits reads and writes the gradient of the head's weight once, and a GPU's
+// products are fast beside its memory: few, large ones.
+constexpr index_t kGpuLogitsBytes = index_t{1} << 30;
+
+}  // namespace
+
 std::string choices_file(const Config& config, int rank) {
   return fmt::format("{}/engines/rank-{}.txt", config.run.dir, rank);
 }
@@ -134,6 +142,10 @@ Machine::Machine(Communicator& world, const Config& config, const MeshShape& sha
   context_ =
       std::make_unique<Context>(Context{*device_, *ops_, *queue_, *mesh_, world, clock_, activation,
                                         reduce_in_fp32(config, shape, activation), true, true});
+
+  // The same for all ranks: chunks are messages. A dry run goes by the input.
+  if (choice_.gpus > 0 || (dry && (config.mesh.device == "cuda" || config.mesh.device == "mixed")))
+    context_->logits_bytes = kGpuLogitsBytes;
 
   const ModelShape model(config.model, config.mesh, shape, largest_micro(config));
   const KeepCost cost = keep_cost(model, mesh_->coord(), activation, largest_micro(config),
