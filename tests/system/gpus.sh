@@ -56,3 +56,16 @@ same_losses plain move 1e-4
 run 1 input.toml -d move --set mesh.device=cuda --set schedule.kind=constant --set run.steps=24
 expect_status 0
 expect_text "at step 20"
+
+# The tensors' peak is what the dry run says, within 3 %.
+wider=(--set mesh.device=cuda --set precision.tune=false --set model.hidden=192 --set model.heads=3
+  --set model.vocab=500 --set batch.sequences=16 --set batch.micro=16 --set run.steps=2)
+peak() { sed -n "s/.*$1: *\([0-9.]*\) MiB.*/\1/p" out.log; }
+run 1 input.toml -d peak "${wider[@]}"
+expect_status 0
+used=$(peak "memory of the largest rank")
+run 1 input.toml -d dry "${wider[@]}" --dry-run 1
+expect_status 0
+planned=$(peak "memory per rank")
+awk -v a="$used" -v b="$planned" 'BEGIN { exit !(a > 0 && b > 0 && a <= 1.03 * b && a >= 0.97 * b) }' ||
+  fail "the tensors take $used MiB, the dry run says $planned"
