@@ -129,7 +129,7 @@ def median_of(parts):
 
 def table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows] + [""]
+    return lines + ["| " + " | ".join(str(cell).replace("|", "/") for cell in row) + " |" for row in rows] + [""]
 
 
 def training_rows(parts, ceiling):
@@ -187,9 +187,9 @@ def kernel_table(rows):
 def detail(p):
     r = p["result"]
     if p["status"] == "passed" and "worst" in r:
-        return (f"worst {r['worst']:.2g} {r['measure']} (allowed {r['bound']:g}), "
-                f"gradient norms {r['worst_norm']:.2g}")
-    return "; ".join(text for text in (p["note"], r.get("reason", ""), r.get("summary", "")) if text)
+        norm = "not finite" if r["worst_norm"] is None else f"{r['worst_norm']:.2g}"
+        return f"worst {r['worst']:.2g} {r['measure']} (allowed {r['bound']:g}), gradient norms {norm}"
+    return r.get("reason") or "; ".join(text for text in (p["note"], r.get("summary", "")) if text)
 
 
 def ceilings(rows):

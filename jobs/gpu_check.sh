@@ -6,13 +6,13 @@
 #                     [--pytorch-only] [--flat] [--dry]
 #
 # Without --bundle it builds build/cuda first (that takes what it takes and is not counted in
-# --seconds); where cmake, nvcc or mpicc is missing it takes the folder bundle or bundle.tar.gz, which
+# --seconds); where cmake, nvcc or mpicc is missing it takes build/bundle or build/bundle.tar.gz, which
 # jobs/make_bundle.sh made elsewhere. Steps run in the order of their worth; each has its own limit, is
 # kept as a small file in DIR/parts as soon as it ends, and what no time is left for is "not run: out
 # of time". DIR/results.md and DIR/results.json are complete after every step, so that a job that is
 # killed loses one step. --only runs the steps whose name matches. --flat keeps parts and logs
-# elsewhere and leaves five files in DIR (where few files can be fetched). DIR is build/gpu_check, or
-# $OUT if that is set, then with --flat. --dry shows the steps.
+# elsewhere and leaves four files in DIR (where few files can be fetched). DIR is results/gpu-<date>,
+# or $OUT if that is set, then with --flat. --dry shows the steps.
 # Ends with 0, 1 if a test or a comparison of losses failed, 69 where there is no GPU.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -22,7 +22,7 @@ while (($#)); do
   case "$1" in
     --bundle) bundle=$(realpath -m "${2:?--bundle needs a folder or a .tar.gz}"); shift 2 ;;
     --seconds) seconds=${2:?--seconds needs a number}; shift 2 ;;
-    --out) out=${2:?--out needs a folder}; shift 2 ;;
+    --out) out=$(realpath -m "${2:?--out needs a folder}") flat=0; shift 2 ;;
     --only) only=${2:?--only needs a regular expression}; shift 2 ;;
     --dry) dry=1; shift ;;
     --pytorch-only) pytorch_only=1; shift ;;
@@ -53,13 +53,14 @@ find_program() {
       cmake --build --preset cuda --target t3d_bench_gpu; } > build/cuda/build.log 2>&1; then
       export PATH=$root/build/cuda:$root/build/cuda/tests:$root/build/cuda/bench:$PATH
       ours=(env) origin="build/cuda"
+      SECONDS=0 # building is not counted
       return 0
     fi
     tail -n 20 build/cuda/build.log
     failures=$((failures + 1))
     echo "gpu_check: the build failed; trying a bundle"
   fi
-  [[ -n $bundle ]] || for bundle in "$root/bundle" "$root/bundle.tar.gz"; do [[ -e $bundle ]] && break; done
+  [[ -n $bundle ]] || for bundle in "$root/build/bundle" "$root/build/bundle.tar.gz"; do [[ -e $bundle ]] && break; done
   if [[ -f $bundle ]]; then
     mkdir -p "$work/bundle" && tar -C "$work/bundle" --strip-components=1 -xzf "$bundle" || return 1
     bundle=$work/bundle
@@ -77,7 +78,7 @@ has() { "${ours[@]}" bash -c 'command -v "$1"' _ "$1" > /dev/null 2>&1; }
 step() {
   local name=$1 kind=$2 limit=$3 need=$4 result=$5 left=$((seconds - SECONDS)) status=passed note="" code=0
   shift 5
-  [[ -n $only && ! $name =~ $only ]] && return 0
+  [[ -n $only && $name != facts && ! $name =~ $only ]] && return 0
   if ((dry)); then
     printf '%-28s %-9s %4d s  %s\n' "$name" "$kind" "$limit" "$(shown "$@")"
     return 0
@@ -89,7 +90,10 @@ step() {
   ((limit < left)) || limit=$left
   say "$name (at most $limit s)"
   local start=$SECONDS log=$logs/$name.log
-  timeout -k 3 "$limit" "$@" > "$log" 2>&1 || code=$?
+  timeout -k 3 "$limit" "$@" > "$log" 2>&1 &
+  child=$!
+  wait $child || code=$?
+  child=""
   if ((code == 124 || code == 137)); then
     if ((SECONDS >= seconds - 1)) || [[ $name == sanitizer* ]]; then
       status="not run" note="out of time, stopped after $((SECONDS - start)) s"
@@ -98,11 +102,19 @@ step() {
     fi
   elif [[ $name == sanitizer* && $code != 0 ]] && grep -qi 'device not supported' "$log"; then
     status="not run" note="compute-sanitizer does not support this device"
+  elif [[ $name == *-library && $code == 69 ]]; then
+    status="not run" note=$(last_words "$log")
   elif ((code != 0)); then
-    status=failed note="ended with $code: $(grep -v '^ *$' "$log" | tail -n 1 | cut -c 1-200)"
+    status=failed note="ended with $code: $(last_words "$log")"
   fi
   keep "$name" "$kind" "$status" $((SECONDS - start)) "$note" "$result" "$log"
   [[ $status == passed ]]
+}
+
+# What a failed step said: the program's own error, else the last line with a word in it.
+last_words() {
+  { grep -aE '^(transformer3d|t3d_[a-z_]+|gpu_[a-z_]+|[A-Za-z.]*Error): ' "$1" || grep -a '[a-z]' "$1"; } |
+    tail -n 1 | tr '|' '/' | cut -c 1-200
 }
 
 # The words of a command on one line, the text of functions and paths of this machine cut away.
@@ -117,12 +129,16 @@ keep() {
   count=$((count + 1))
   python3 "$report" part "$parts/$(printf '%02d' "$count")-$1.json" --step "$1" --kind "$2" --status "$3" \
     --seconds "$4" --note "$5" "${options[@]}"
+  [[ $3 == "not run" && $4 == 0 ]] || make_tables # a row of those that have no time left must be quick
+  [[ $3 == failed && ($2 == test || $2 == losses) ]] && failures=$((failures + 1))
+  return 0
+}
+
+make_tables() {
   python3 "$report" merge "$parts" "$out"
   if ((flat)); then
     tar -C "$work" -czf "$out/new" parts logs && mv "$out/new" "$out/parts.tar.gz"
   fi
-  [[ $3 == failed && ($2 == test || $2 == losses) ]] && failures=$((failures + 1))
-  return 0
 }
 
 skip() { # NAME KIND WHY
@@ -218,11 +234,19 @@ all_losses() {
   losses bf16 losses 1 reference "--absolute 0.01" $gpu $bf16
   losses fp32-2x2x1 losses 4 fp32 "$fp32" $gpu $staged "mesh.cuboid=[2,2,1]"
   losses fp32-2x2x2 losses 8 fp32 "$fp32" $gpu $staged "mesh.cuboid=[2,2,2]"
-  # Each by itself, not only the one that was faster. cuDNN's attention may be absent, cuBLASLt not.
+  # Each engine, not only the one that was faster.
   losses bf16-native losses 1 reference "--absolute 0.01" $gpu $bf16 precision.gemm_engine=native \
     precision.attention_engine=native
-  losses bf16-library losses 1 reference "--absolute 0.01" $gpu $bf16 precision.gemm_engine=library
+  losses bf16-gemm-library losses 1 reference "--absolute 0.01" $gpu $bf16 precision.gemm_engine=library
+  losses bf16-attention-library losses 1 reference "--absolute 0.01" $gpu $bf16 \
+    precision.attention_engine=library
   losses bf16-2x2x2 losses 8 reference "--absolute 0.01" $gpu $bf16 $staged "mesh.cuboid=[2,2,2]"
+  losses fp16 losses 1 reference "--absolute 0.01" $gpu precision.compute=fp16
+  losses mixed losses 2 reference "$fp32" mesh.device=mixed "mesh.cuboid=[1,2,1]"
+  # Graphs change no bit; without timing both runs have the same engines.
+  losses graphs losses 1 reference "$fp32" $gpu precision.tune=false
+  losses launches losses 1 graphs "--relative 0" $gpu precision.tune=false debug.graphs=false
+  losses fp8 trial 1 reference "--absolute 0.05" $gpu $bf16 precision.matmul=fp8
   losses_nccl
 }
 
@@ -232,7 +256,7 @@ losses_nccl() {
     --set mesh.transport=nccl --set "mesh.cuboid=[1,2,1]")
   step losses-nccl-one-gpu trial 60 20 "$work/nccl.json" bash -c 'train_and_compare "$@"' train_and_compare \
     "$work/fp32" "$work/nccl" "$work/nccl.json" --relative 1e-4 -- "${ours[@]}" \
-    env NCCL_SOCKET_IFNAME=lo NCCL_IB_DISABLE=1 NCCL_DEBUG=WARN \
+    env NCCL_SOCKET_IFNAME=lo NCCL_IB_DISABLE=1 NCCL_NVLS_ENABLE=0 NCCL_DEBUG=WARN \
     mpirun --oversubscribe -n 1 env NCCL_HOSTID=one "${each[@]}" : -n 1 env NCCL_HOSTID=two "${each[@]}"
 }
 
@@ -262,7 +286,7 @@ PY
 # Trains until the log has 30 steps and kills the program then: by itself it would end with a
 # checkpoint, of 80 GB for 7B. MODEL RUN RESULT command...
 train_30_steps() {
-  local model=$1 run=$2 result=$3 pid
+  local model=$1 run=$2 result=$3 pid code=0
   shift 3
   rm -rf "$run"
   "$@" &
@@ -274,7 +298,8 @@ train_30_steps() {
     fi
     sleep 0.2
   done
-  wait $pid
+  wait $pid || code=$?
+  ((code == 137)) || return $((code ? code : 70)) # it ended by itself, too early
   python3 "$report" training "$run/log.jsonl" --model "$model" --json "$result"
 }
 export -f train_30_steps
@@ -366,10 +391,11 @@ other_models() {
 # ---- all of it
 
 prepare() {
-  out=$(realpath -m "${out:-build/gpu_check}")
+  out=$(realpath -m "${out:-results/gpu-$(date +%F)}")
   work=$(mktemp -d "${TMPDIR:-/tmp}/gpu_check.XXXXXX")
+  child=""
   trap 'rm -rf "$work"' EXIT
-  trap 'exit 130' INT TERM
+  trap '[[ -z $child ]] || kill "$child"; exit 130' INT TERM
   ((dry)) && return
   parts=$out/parts logs=$out/logs
   ((flat)) && parts=$work/parts logs=$work/logs
@@ -381,13 +407,12 @@ prepare() {
 }
 
 main() {
-  count=0 origin="" ours=(run)
+  SECONDS=0 count=0 origin="" ours=(run)
   prepare
   if ((!dry && !pytorch_only)) && ! find_program; then
     echo "gpu_check: no program: no cmake, nvcc and mpicc to build it, and no bundle (jobs/make_bundle.sh)" >&2
     exit 66
   fi
-  SECONDS=0
   step facts facts 90 1 "$work/facts.json" python3 "$report" facts --json "$work/facts.json"
   if ((pytorch_only)); then
     small_model
@@ -401,8 +426,12 @@ main() {
     other_models
   fi
   ((dry)) && exit 0
+  make_tables
   say "$out/results.md"
   cat "$out/results.md"
-  ((failures == 0)) || { echo "gpu_check: $failures test steps failed" >&2; exit 1; }
+  if ((failures > 0)); then
+    echo "gpu_check: $failures test steps failed" >&2
+    exit 1
+  fi
 }
-main
+main; exit # on one line: the file may be edited while it runs
