@@ -66,8 +66,7 @@ DistTensor Block::run(DistTensor x, const PassInfo& pass, Saved* saved) {
   DistTensor x1 =
       attention_.forward(std::move(h), pass, saved != nullptr ? &saved->attention : nullptr);
   drop(x1, pass, 0);
-  context_.ops.add(context_.queue, x.local, x1.local);
-  h = norm2_.forward(x1, saved != nullptr ? &saved->norm2 : nullptr);
+  h = norm2_.forward_sum(x, x1, saved != nullptr ? &saved->norm2 : nullptr);
   DistTensor x2 = mlp_.forward(std::move(h), saved != nullptr ? &saved->mlp : nullptr);
   drop(x2, pass, 1);
   context_.ops.add(context_.queue, x1.local, x2.local);

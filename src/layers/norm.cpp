@@ -18,7 +18,16 @@ Norm::Norm(const Context& context, const std::string& name, NormKind kind, const
   if (with_beta) beta_ = entry(".bias", ParamInit::Kind::zeros);
 }
 
-DistTensor Norm::forward(const DistTensor& x, Saved* saved) {
+DistTensor Norm::forward(const DistTensor& x, Saved* saved) { return run(x, {}, saved); }
+
+DistTensor Norm::forward_sum(const DistTensor& x, DistTensor& sum, Saved* saved) {
+  if (context_.extent(Axis::k) == 1) return run(x, sum.local, saved);
+  context_.ops.add(context_.queue, x.local, sum.local);
+  return run(sum, {}, saved);
+}
+
+// With a `sum` only where the hidden dimension is not cut.
+DistTensor Norm::run(const DistTensor& x, TensorView sum, Saved* saved) {
   const PhaseClock::Scope scope(context_.clock, "norm");
   const index_t rows = x.local.rows();
   const index_t parts = context_.extent(Axis::k);
@@ -26,17 +35,21 @@ DistTensor Norm::forward(const DistTensor& x, Saved* saved) {
   // Every rank's block of the stacked statistics; the own one is gathered in place.
   Tensor stats = context_.make(acc, parts * rows, 3, MemoryKind::workspace);
   TensorView own = stats.view().row_range(context_.coord(Axis::k) * rows, rows);
-  context_.ops.norm_stats(context_.queue, kind_, x.local, own);
-  if (parts > 1) {
-    const std::vector<index_t> counts(static_cast<std::size_t>(parts), rows * 3);
-    context_.mesh.along(Axis::k).all_gather(own, stats, counts).wait(context_.queue);
-  }
+  const ConstTensorView gamma = vectors_.weights(gamma_).flat();
+  const ConstTensorView beta = beta_ < 0 ? ConstTensorView() : vectors_.weights(beta_).flat();
   Tensor moments = context_.make(acc, rows, 2, MemoryKind::activations);
-  context_.ops.norm_merge(context_.queue, kind_, stats, parts, eps_, moments);
   DistTensor y{x.layout,
                context_.make(context_.activation, rows, x.local.cols(), MemoryKind::activations)};
-  context_.ops.norm_apply(context_.queue, x.local, moments, vectors_.weights(gamma_).flat(),
-                          beta_ < 0 ? ConstTensorView() : vectors_.weights(beta_).flat(), y.local);
+  if (parts == 1) {
+    context_.ops.norm_forward(context_.queue,
+                              {kind_, x.local, sum, gamma, beta, eps_, own, moments, y.local});
+  } else {
+    context_.ops.norm_stats(context_.queue, kind_, x.local, own);
+    const std::vector<index_t> counts(static_cast<std::size_t>(parts), rows * 3);
+    context_.mesh.along(Axis::k).all_gather(own, stats, counts).wait(context_.queue);
+    context_.ops.norm_merge(context_.queue, kind_, stats, parts, eps_, moments);
+    context_.ops.norm_apply(context_.queue, x.local, moments, gamma, beta, y.local);
+  }
   if (saved != nullptr) saved->moments = std::move(moments);
   return y;
 }

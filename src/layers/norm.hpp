@@ -19,12 +19,15 @@ class Norm {
   };
   /// y of x's layout [T x H | i,j | k].
   [[nodiscard]] DistTensor forward(const DistTensor& x, Saved* saved);
+  /// sum += x (a residual and its branch), then the norm of the sum.
+  [[nodiscard]] DistTensor forward_sum(const DistTensor& x, DistTensor& sum, Saved* saved);
   /// dx += the gradient; adds to those of gamma and beta.
   void backward_add(const DistTensor& dy, const DistTensor& x, Saved& saved, DistTensor& dx);
   /// Bytes sent over k, where this rank holds `rows` rows.
   void predict(Ledger& ledger, index_t rows, bool backward) const;
 
  private:
+  DistTensor run(const DistTensor& x, TensorView sum, Saved* saved);
   const Context& context_;
   NormKind kind_;
   index_t length_;

@@ -48,6 +48,19 @@ struct RopeArgs {
 };
 
 enum class NormKind { layer, rms };
+
+/// A norm whose hidden dimension is not cut, with the residual addition before it:
+///   sum = x + branch (rounded to its dtype);  moments, y = norm(sum)
+struct NormArgs {
+  NormKind kind = NormKind::layer;
+  ConstTensorView x;      // [rows, H]
+  TensorView sum;         // holds the branch, becomes the sum; empty data = no branch, norm of x
+  ConstTensorView gamma;  // [1, H]
+  ConstTensorView beta;   // [1, H]; empty data = none
+  double eps = 0;
+  TensorView stats;       // [rows, 3] scratch
+  TensorView moments, y;  // [rows, 2]; [rows, H]
+};
 enum class Activation { gelu_tanh, swiglu };
 
 /// Mask and scale by 1/(1-p): element (r, c) is kept iff random_uniform(key, (row0+r)*global_cols +
@@ -110,6 +123,9 @@ class Ops {
   /// y = (x - mean) * rstd * gamma (+ beta where given).
   virtual void norm_apply(Queue&, ConstTensorView x, ConstTensorView moments, ConstTensorView gamma,
                           ConstTensorView beta, TensorView y) = 0;
+  /// add, norm_stats, norm_merge and norm_apply in one; a back end may pass over memory once.
+  virtual void norm_forward(Queue& queue, const NormArgs& args);
+
   /// sums [rows,2] = (sum dy gamma, sum dy gamma xhat) over the local columns.
   virtual void norm_backward_stats(Queue&, ConstTensorView dy, ConstTensorView x,
                                    ConstTensorView moments, ConstTensorView gamma,

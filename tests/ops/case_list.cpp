@@ -76,6 +76,9 @@ void each_norm_case(DTypes dtypes, const CaseFn& fn) {
     for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
       for (const DType dtype : dtypes) {
         if (cols > 1) fn(norm_forward_case(kind, rows, cols, dtype));
+        if (cols > 1)
+          for (const bool branch : {false, true})
+            fn(norm_whole_case(kind, rows, cols, branch, dtype));
         fn(norm_backward_case(kind, rows, cols, false, dtype));
         fn(norm_backward_case(kind, rows, cols, true, dtype));
       }

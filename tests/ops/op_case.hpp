@@ -77,6 +77,7 @@ OpCase attention_backward_case(const AttentionShape& shape, DType dtype);
 OpCase rope_case(index_t rows, index_t length, index_t heads, index_t size, bool inverse, DType);
 OpCase norm_forward_case(NormKind kind, index_t rows, index_t cols, DType dtype);
 OpCase norm_backward_case(NormKind kind, index_t rows, index_t cols, bool accumulate, DType dtype);
+OpCase norm_whole_case(NormKind kind, index_t rows, index_t cols, bool branch, DType dtype);
 OpCase norm_merge_case(NormKind kind, index_t rows, index_t parts);
 OpCase activation_forward_case(Activation kind, index_t rows, index_t cols, DType dtype);
 OpCase activation_backward_case(Activation kind, index_t rows, index_t cols, DType dtype);

@@ -120,6 +120,36 @@ OpCase norm_forward_case(NormKind kind, index_t rows, index_t cols, DType dtype)
   return op;
 }
 
+OpCase norm_whole_case(NormKind kind, index_t rows, index_t cols, bool branch, DType dtype) {
+  OpCase op;
+  op.name = fmt::format("{}norm of {} {}x{} {}", kind == NormKind::layer ? "layer" : "rms",
+                        branch ? "a sum" : "rows", rows, cols, name_of(dtype));
+  const double bound = 4 * kEps32 * root(cols);
+  op.buffers = {{dtype, rows, cols, Role::in, Content::normal, 2},
+                {DType::f32, 1, cols, Role::in, Content::positive},
+                {DType::f32, 1, cols},
+                {dtype, rows, cols, Role::inout, Content::normal, 1, kEps32},
+                {DType::f32, rows, 2, Role::out, Content::garbage, 1, bound},
+                {dtype, rows, cols, Role::out, Content::garbage, 1, 16 * bound},
+                // Scratch: anything may be in it afterwards.
+                {DType::f32, rows, 3, Role::inout, Content::normal, 1, 1e30}};
+  op.call = [kind, branch](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
+    NormArgs args;
+    args.kind = kind;
+    args.x = b[0].view();
+    if (branch) args.sum = b[3].view();
+    args.gamma = b[1].view();
+    if (kind == NormKind::layer) args.beta = b[2].view();
+    args.eps = 1e-5;
+    args.stats = b[6].view();
+    args.moments = b[4].view();
+    args.y = b[5].view();
+    ops.norm_forward(queue, args);
+  };
+  op.bytes = as_double((branch ? 4 : 2) * rows * cols * size_of(dtype));
+  return op;
+}
+
 OpCase norm_backward_case(NormKind kind, index_t rows, index_t cols, bool accumulate, DType dtype) {
   OpCase op;
   op.name = fmt::format("{}norm backward {}x{}{} {}", kind == NormKind::layer ? "layer" : "rms",

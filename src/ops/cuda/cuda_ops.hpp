@@ -36,6 +36,8 @@ class CudaOps final : public Ops {
                   TensorView moments) override;
   void norm_apply(Queue&, ConstTensorView x, ConstTensorView moments, ConstTensorView gamma,
                   ConstTensorView beta, TensorView y) override;
+  // norm_whole.cu
+  void norm_forward(Queue& queue, const NormArgs& args) override;
   // norm_backward.cu
   void norm_backward_stats(Queue&, ConstTensorView dy, ConstTensorView x, ConstTensorView moments,
                            ConstTensorView gamma, TensorView sums) override;
