@@ -1,7 +1,15 @@
 // Flash attention forward on tensor cores (FlashAttention-2: Dao 2023, algorithm 1), mma.sync, from
-// sm_80 on. Speed not measured.
+// sm_80 on. Speed not measured; instruction counts are of the main loop in sm_90a machine code.
 //
-// A block owns 128 queries of one head, a warp 16 of them: scores, probabilities and output stay in
+//   1  8 warps of 16 queries, addresses from row and column: 16.6 instructions per mma with heads
+//   of
+//      64, 9.8 with 128.
+//   2  4 warps of 32 queries (half the reads of shared memory per mma: attention_tile.cuh), queries
+//      kept in registers where they fit, cheaper addresses, a fast path for whole tiles, and the
+//      output only rescaled where a maximum has grown by more than 2^8 since the last time: 8.3 and
+//      5.2.
+//
+// A block owns 128 queries of one head, a warp 32 of them: scores, probabilities and output stay in
 // its registers. Keys and values come in double-buffered tiles by cp.async, one barrier per tile.
 // Under a causal mask tiles above the diagonal are not visited, only tiles that cross it are
 // masked, and the longest blocks start first. Softmax in base 2: one multiplication less per score.
@@ -10,150 +18,163 @@
 namespace t3d::cuda {
 namespace {
 
-constexpr int kWarps = 8, kThreads = kWarps * 32, kQueries = 16 * kWarps, kKeys = 64;
+constexpr int kBands = 2, kWarps = 4, kThreads = kWarps * kWarp, kWarpRows = 16 * kBands;
+constexpr int kQueries = kWarpRows * kWarps, kKeys = 64;
 
 template <class T, int kSize>
 constexpr int shared_bytes() {
   return Tile<T, kSize>::bytes(kQueries + 4 * kKeys);
 }
 
-/// One row's running softmax; a thread keeps two rows (g and g + 8), shared by four lanes.
+/// The running softmax of the warp's rows; a thread keeps two rows (g and g + 8) of each band,
+/// shared by four lanes. `max` is what weights are relative to: a maximum that was seen, at most
+/// kSlack (in base 2) below the largest one.
 struct Softmax {
-  float max[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
+  float max[kBands][2], total[kBands][2];
 
-  /// Scores become weights; returns what older sums must be multiplied with.
-  template <int kBlocks>
-  __device__ __forceinline__ void update(WarpSums<kBlocks>& scores, float scale,
-                                         float (&older)[2]) {
+  __device__ __forceinline__ void clear() {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float top = -INFINITY;
-#pragma unroll
-      for (int n = 0; n < kBlocks; ++n)
-        top = fmaxf(top, fmaxf(scores.value[n][2 * half], scores.value[n][2 * half + 1]));
-      top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 1));
-      top = fmaxf(top, __shfl_xor_sync(0xffffffffU, top, 2));
-      top = fmaxf(max[half], top * scale);
-      const float base = top == -INFINITY ? 0.0F : top;  // nothing seen yet
-      older[half] = exp2f(max[half] - base);
-      max[half] = top;
-      float sum = 0;
-#pragma unroll
-      for (int n = 0; n < kBlocks; ++n)
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          float& score = scores.value[n][2 * half + i];
-          score = exp2f(score * scale - base);
-          sum += score;
-        }
-      total[half] = total[half] * older[half] + sum;
+    for (int i = 0; i < 2 * kBands; ++i) {
+      max[i / 2][i % 2] = -INFINITY;
+      total[i / 2][i % 2] = 0;
     }
   }
+
+  /// Scores become weights; sums and totals so far follow where `max` moves.
+  template <int kBlocks, int kColumns>
+  __device__ __forceinline__ void update(WarpSums<kBands, kBlocks>& scores,
+                                         WarpSums<kBands, kColumns>& sums, float scale) {
+    constexpr float kSlack = 8;  // weights up to 2^8, far from fp16's limit
+    float top[kBands][2];
+    bool grown = false;
+#pragma unroll
+    for (int band = 0; band < kBands; ++band)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float& most = top[band][half];
+        most = -INFINITY;
+#pragma unroll
+        for (int n = 0; n < kBlocks; ++n)
+          most = fmaxf(most,
+                       fmaxf(scores.value[band][n][2 * half], scores.value[band][n][2 * half + 1]));
+        most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 1));
+        most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, 2)) * scale;
+        grown = grown || most > max[band][half] + kSlack;
+      }
+    if (__any_sync(kAllLanes, grown)) rescale(top, sums);
+#pragma unroll
+    for (int band = 0; band < kBands; ++band)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+#pragma unroll
+        for (int n = 0; n < kBlocks; ++n) {
+          float& score = scores.value[band][n][i];
+          score = exp2f(score * scale - max[band][i / 2]);
+          total[band][i / 2] += score;
+        }
+  }
+
+  template <int kColumns>
+  __device__ __forceinline__ void rescale(const float (&top)[kBands][2],
+                                          WarpSums<kBands, kColumns>& sums) {
+#pragma unroll
+    for (int band = 0; band < kBands; ++band)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float next = fmaxf(max[band][half], top[band][half]);
+        const float older = exp2f(max[band][half] - next);
+        max[band][half] = next;
+        total[band][half] *= older;
+#pragma unroll
+        for (int n = 0; n < kColumns; ++n) {
+          sums.value[band][n][2 * half] *= older;
+          sums.value[band][n][2 * half + 1] *= older;
+        }
+      }
+  }
+
   __device__ __forceinline__ void finish() {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      total[half] += __shfl_xor_sync(0xffffffffU, total[half], 1);
-      total[half] += __shfl_xor_sync(0xffffffffU, total[half], 2);
+    for (int i = 0; i < 2 * kBands; ++i) {
+      float& sum = total[i / 2][i % 2];
+      sum += __shfl_xor_sync(kAllLanes, sum, 1);
+      sum += __shfl_xor_sync(kAllLanes, sum, 2);
     }
   }
 };
 
-// query, key: global numbers of this lane's first row and column.
-template <int kBlocks>
-__device__ __forceinline__ void mask(WarpSums<kBlocks>& scores, int query, int key, int length,
-                                     bool causal) {
-#pragma unroll
-  for (int n = 0; n < kBlocks; ++n)
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int at = key + 8 * n + i % 2;
-      if (at >= length || (causal && at > query + i / 2 * 8)) scores.value[n][i] = -INFINITY;
-    }
-}
-
-// grid: query tiles (last first), heads, sequences
 template <class T, int kSize>
-__global__ void __launch_bounds__(kThreads, 2 - kSize / 128) forward(const AttentionProblem<T> p) {
+__global__ void __launch_bounds__(kThreads, 2) forward(const AttentionProblem<T> p) {
   using HeadTile = Tile<T, kSize>;
-  T* shared = ptx::shared_memory<T>();
-  const HeadTile queries{shared};
-  const auto keys_of = [&](int stage) {
-    return HeadTile{shared + (kQueries + 2 * stage * kKeys) * kSize};
+  const HeadTile queries{0};
+  const auto tile_of = [](int stage, int which) {
+    return HeadTile{HeadTile::bytes(kQueries + which * kKeys), HeadTile::bytes(2 * stage * kKeys)};
   };
-  const auto values_of = [&](int stage) {
-    return HeadTile{shared + (kQueries + (2 * stage + 1) * kKeys) * kSize};
-  };
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int first = static_cast<int>(gridDim.x - 1 - blockIdx.x) * kQueries;
-  const int head = static_cast<int>(blockIdx.y), kv = head / p.group;
+  const int lane = lane_number(), warp_first = static_cast<int>(threadIdx.x) / kWarp * kWarpRows;
+  const int head = static_cast<int>(blockIdx.x), kv = head / p.group;
+  const int first = static_cast<int>(gridDim.y - 1 - blockIdx.y) * kQueries;  // long rows first
   const index_t row0 = static_cast<index_t>(blockIdx.z) * p.length;
   const int keys = p.causal ? min(p.length, first + kQueries) : p.length;
-  const int tiles = (keys + kKeys - 1) / kKeys;
-  const auto fetch = [&](int tile) {
-    const int key = tile * kKeys;
-    keys_of(tile % 2).template fetch<kThreads>(p.k, row0 + key, kv, kKeys, p.length - key, p.size);
-    values_of(tile % 2).template fetch<kThreads>(p.v, row0 + key, kv, kKeys, p.length - key,
-                                                 p.size);
+  const auto fetch = [&](int key, int stage) {
+    tile_of(stage, 0).template fetch<kThreads, kKeys>(
+        HeadTile::source_of(p.k, row0 + key, kv, p.size), p.k.ld, p.length - key, p.size);
+    tile_of(stage, 1).template fetch<kThreads, kKeys>(
+        HeadTile::source_of(p.v, row0 + key, kv, p.size), p.v.ld, p.length - key, p.size);
+    ptx::cp_async_commit();
   };
-  queries.template fetch<kThreads>(p.q, row0 + first, head, kQueries, p.length - first, p.size);
-  fetch(0);
+  queries.template fetch<kThreads, kQueries>(HeadTile::source_of(p.q, row0 + first, head, p.size),
+                                             p.q.ld, p.length - first, p.size);
   ptx::cp_async_commit();
+  fetch(0, 0);
+  WarpRows<T, kSize, kBands, (kSize <= 64)> rows(queries, warp_first);
+  ptx::cp_async_wait<1>();
+  __syncthreads();
+  rows.keep();
 
-  WarpSums<kSize / 8> sums;
+  WarpSums<kBands, kSize / 8> sums;
   sums.clear();
   Softmax softmax;
-  const int query = first + warp * 16 + lane / 4;
-  for (int tile = 0; tile < tiles; ++tile) {
+  softmax.clear();
+  const int warp_query = first + warp_first, query = warp_query + lane / 4;
+  for (int key = 0; key < keys; key += kKeys) {
+    const int stage = key / kKeys % 2;
     ptx::cp_async_wait<0>();
     __syncthreads();  // this tile is there for all, and all are done with the one before
-    if (tile + 1 < tiles) fetch(tile + 1);
-    ptx::cp_async_commit();
-    WarpSums<kKeys / 8> scores;
-    multiply_scores(scores, queries, warp * 16, keys_of(tile % 2));
-    const int key = tile * kKeys;
-    if (key + kKeys > p.length || (p.causal && key + kKeys > first + warp * 16))
-      mask(scores, query, key + lane % 4 * 2, p.length, p.causal);
-    float older[2];
-    softmax.update(scores, p.scale * kLog2E, older);
-#pragma unroll
-    for (int n = 0; n < kSize / 8; ++n)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) sums.value[n][i] *= older[i / 2];
-    add_weighted(sums, scores, values_of(tile % 2));
+    if (key + kKeys < keys) fetch(key + kKeys, stage ^ 1);
+    if (p.causal && key >= warp_query + kWarpRows) continue;  // all above the diagonal
+    WarpSums<kBands, kKeys / 8> scores;
+    multiply_scores(scores, rows, tile_of(stage, 0));
+    if (key + kKeys > p.length || (p.causal && key + kKeys > warp_query))
+      mask<false>(scores, query, key + lane % 4 * 2, p.length, p.causal);
+    softmax.update(scores, sums, p.scale_log2e);
+    add_weighted(sums, scores, tile_of(stage, 1));
   }
   softmax.finish();
-  const float factor[2] = {1.0F / softmax.total[0], 1.0F / softmax.total[1]};
-  // The warp's own queries are not needed any more.
-  store_sums(sums, factor, queries, warp * 16, p.out, row0 + first + warp * 16, head,
-             p.length - first - warp * 16, p.size, p.wide_rows);
+  float factor[kBands][2];
+#pragma unroll
+  for (int i = 0; i < 2 * kBands; ++i) factor[i / 2][i % 2] = 1.0F / softmax.total[i / 2][i % 2];
+  // The stage is the warp's own queries, which are not needed any more.
+  store_sums(sums, factor, queries, warp_first, p.out, row0 + warp_query, head,
+             p.length - warp_query, p.size, p.wide_rows);
   if (lane % 4 != 0) return;
 #pragma unroll
-  for (int half = 0; half < 2; ++half)
-    if (query + 8 * half < p.length)
-      p.lse[(row0 + query + 8 * half) * p.lse_ld + head] =
-          (softmax.max[half] + log2f(softmax.total[half])) * kLn2;
-}
-
-template <class T, int kSize>
-void launch_forward(Queue& queue, const AttentionArgs& args, TensorView out, TensorView lse) {
-  AttentionProblem<T> problem = problem_of<T>(args, lse);
-  problem.out = {out.as<T>(), out.ld};
-  problem.wide_rows = aligned_16(out);
-  LaunchShape shape;
-  shape.threads = kThreads;
-  shape.blocks_x = blocks_for(args.length, kQueries);
-  shape.blocks_y = args.heads;
-  shape.blocks_z = args.sequences;
-  shape.shared_bytes = shared_bytes<T, kSize>();
-  launch(queue, shape, forward<T, kSize>, problem);
+  for (int i = 0; i < 2 * kBands; ++i) {
+    const int at = query + 8 * i;
+    if (at < p.length)
+      p.lse[(row0 + at) * p.lse_ld + head] =
+          (softmax.max[i / 2][i % 2] + log2f(softmax.total[i / 2][i % 2])) * kLn2;
+  }
 }
 
 template <class T>
 void forward_of(Queue& queue, const AttentionArgs& args, TensorView out, TensorView lse) {
-  if (args.head_size <= 64)
-    launch_forward<T, 64>(queue, args, out, lse);
-  else
-    launch_forward<T, 128>(queue, args, out, lse);
+  AttentionProblem<T> problem = problem_of<T>(args, lse);
+  problem.out = {out.as<T>(), out.ld};
+  problem.wide_rows = aligned_16(out);
+  with_head_size(args.head_size, [&](auto size) {
+    launch(queue, shape_of(args, args.heads, kQueries, kThreads, shared_bytes<T, size.value>()),
+           forward<T, size.value>, problem);
+  });
 }
 
 }  // namespace
