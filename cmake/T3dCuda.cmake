@@ -17,8 +17,10 @@ list(REMOVE_ITEM T3D_GPU_SOURCES ${T3D_GPU_NO_CUBLAS} ${T3D_GPU_NO_CUDNN} ${T3D_
   ${T3D_GPU_CUDNN})
 file(GLOB T3D_GPU_NCCL CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/comm/nccl/*.cpp
   ${CMAKE_SOURCE_DIR}/src/comm/nccl/*.cu)
-# Random numbers must be the CPU's to the last bit: no products fused with sums there.
-set(T3D_GPU_EXACT ${CMAKE_SOURCE_DIR}/src/ops/cuda/random.cu)
+# Random numbers and the coefficients of Adasum must be the CPU's to the last bit: no products fused
+# with sums there.
+set(T3D_GPU_EXACT ${CMAKE_SOURCE_DIR}/src/ops/cuda/random.cu
+  ${CMAKE_SOURCE_DIR}/src/ops/cuda/adasum.cu)
 
 if(T3D_CUDA)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)

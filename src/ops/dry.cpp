@@ -44,6 +44,15 @@ class DryOps final : public Ops {
   void adamw(Queue&, const AdamWArgs&) override {}
   void sgd(Queue&, const SgdArgs&) override {}
   void clip_factor(Queue&, ConstTensorView, double, TensorView) override {}
+  void adam_direction(Queue&, const AdamWArgs&, TensorView) override {}
+  void axpby(Queue&, const Factor&, ConstTensorView, const Factor&, TensorView) override {}
+  void norm_ratios(Queue&, ConstTensorView, ConstTensorView, ConstTensorView, TensorView) override {
+  }
+  void gram(Queue&, ConstTensorView, std::span<const Segment>, TensorView) override {}
+  void adasum(Queue&, const AdasumArgs&) override {}
+  void flat_gains(Queue&, const FlatGainArgs&) override {}
+  void combine(Queue&, ConstTensorView, std::span<const Segment>, ConstTensorView,
+               TensorView) override {}
   void random_init(Queue&, TensorView, const RandomKey&, index_t, index_t, index_t,
                    double) override {}
 };

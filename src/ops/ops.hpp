@@ -9,6 +9,7 @@
 // Extents in comments: rows; H a slice of the hidden dimension; D head size; V vocabulary slice.
 #pragma once
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "core/random.hpp"
 #include "device/device.hpp"
 #include "device/tensor_view.hpp"
+#include "ops/aggregate_args.hpp"
 
 namespace t3d {
 
@@ -81,6 +83,7 @@ struct AdamWArgs {
   double lr = 0, beta1 = 0, beta2 = 0, eps = 0, decay = 0, grad_scale = 1;
   index_t step = 1;
   ConstTensorView device_scale;  // [1,1] fp64, multiplies grad_scale; empty data = 1
+  ConstTensorView device_lr;     // [1,1] fp64, multiplies lr; empty data = 1
 };
 
 /// v = momentum v + (g + decay w);  w -= lr v   (nesterov: w -= lr (g + decay w + momentum v))
@@ -90,6 +93,7 @@ struct SgdArgs {
   double lr = 0, momentum = 0, decay = 0, grad_scale = 1;
   bool nesterov = false;
   ConstTensorView device_scale;  // [1,1] fp64, multiplies grad_scale; empty data = 1
+  ConstTensorView device_lr;     // [1,1] fp64, multiplies lr; empty data = 1
 };
 
 class Ops {
@@ -184,6 +188,29 @@ class Ops {
   /// 0: 1.
   virtual void clip_factor(Queue&, ConstTensorView squares, double clip_norm,
                            TensorView factor) = 0;
+  /// AdamW's m and v as in adamw; direction [like weight] = m / (1-b1^step) / (sqrt(v /
+  /// (1-b2^step))
+  /// + eps) + decay weight. The weight stays as it is. `direction` may be grad's own memory.
+  virtual void adam_direction(Queue&, const AdamWArgs&, TensorView direction) = 0;
+  /// y = a x + b y, elementwise; fp32 (fp64). x may be y.
+  virtual void axpby(Queue&, const Factor& a, ConstTensorView x, const Factor& b, TensorView y) = 0;
+  /// ratios [1,n] = gains sqrt(numerators / denominators), or gains alone where either is 0; gains
+  /// 1 where their data is empty. All [1,n] fp64.
+  virtual void norm_ratios(Queue&, ConstTensorView numerators, ConstTensorView denominators,
+                           ConstTensorView gains, TensorView ratios) = 0;
+
+  /// gram [groups, n(n+1)/2] fp64 += the packed upper triangle of <x_i, x_j> over each segment's
+  /// columns, into the row of its group. x [n, count], n <= 64: fp64, fp32, bf16 or fp16. Sums in
+  /// fp64 in an order that depends on the segment alone.
+  virtual void gram(Queue&, ConstTensorView x, std::span<const Segment> segments,
+                    TensorView gram) = 0;
+  virtual void adasum(Queue&, const AdasumArgs&) = 0;
+  virtual void flat_gains(Queue&, const FlatGainArgs&) = 0;
+  /// out [1,count] = sum_i coefficients[group, i] x_i over each segment's columns, in the order of
+  /// i in fp64, rounded once; rows with coefficient 0 are not read as numbers (they may hold
+  /// NaN). Columns outside the segments stay. x [n, count] as in gram; out: any float dtype.
+  virtual void combine(Queue&, ConstTensorView x, std::span<const Segment> segments,
+                       ConstTensorView coefficients, TensorView out) = 0;
   /// x[r,c] = std * random_normal(key, (row0+r)*global_cols + col0 + c).
   virtual void random_init(Queue&, TensorView x, const RandomKey& key, index_t row0, index_t col0,
                            index_t global_cols, double std) = 0;

@@ -173,6 +173,11 @@ TEST_CASE("device optimizers equal the reference") {
   each_optimizer_case(kDTypes, check_all(bench));
 }
 
+TEST_CASE("device aggregation equals the reference") {
+  Bench bench;
+  each_aggregate_case(kDTypes, check_all(bench));
+}
+
 // 16-bit attention rounds its weights too: attention.cpp holds it to the bound that this allows.
 TEST_CASE("device attention equals the reference") {
   Bench bench;
@@ -196,6 +201,85 @@ TEST_CASE("device dropout and initial values have the reference's bits") {
     }
 }
 
+// CPU and GPU ranks must agree on them, and on who takes part.
+TEST_CASE("device coefficients of Adasum have the reference's bits") {
+  Bench bench;
+  for (const index_t n : {1, 2, 3, 5, 8, 31, 64})
+    for (const index_t groups : {1, 5, 70})
+      for (const bool noise : {false, true})
+        for (const AggregateRule rule : {AggregateRule::mean, AggregateRule::adasum})
+          check_same(bench, adasum_case({n, groups, rule, noise, false, noise, 0.5}));
+}
+
+/// Segments of all lengths, more than one launch takes, that share groups near and far.
+OpCase many_segments(OpCase op, index_t count, bool gram) {
+  constexpr index_t kGroups = 7;
+  std::vector<Segment> segments;
+  for (index_t begin = 3, k = 0; begin < count; ++k) {
+    const index_t end = std::min(count, begin + k * k % 97);
+    segments.push_back({begin, end, k * k % kGroups});
+    begin = end + k % 2;
+  }
+  REQUIRE(segments.size() > 130);
+  op.buffers[1].rows = kGroups;
+  op.call = [=](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
+    if (gram) return ops.gram(queue, b[0].view(), segments, b[1].view());
+    ops.combine(queue, b[0].view(), segments, b[1].view(), b[2].view());
+  };
+  return op;
+}
+
+TEST_CASE("device aggregation of more segments than one launch takes") {
+  Bench bench;
+  constexpr index_t kCount = 9000;
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const index_t n : {4, 9})
+      check_all(bench)(many_segments(gram_case(n, kCount, Cut::many, dtype), kCount, true));
+    const OpCase combine = combine_case(4, kCount, Cut::many, dtype, DType::f32);
+    check_all(bench)(many_segments(combine, kCount, false));
+  }
+}
+
+// Every number of rows has a kernel of its own up to 8, and divides threads in its own way beyond.
+TEST_CASE("device Gram matrices and combinations of any number of rows") {
+  Bench bench;
+  for (index_t n = 1; n <= 64; n += n < 20 ? 1 : 11) {
+    check_case(bench, gram_case(n, 700, Cut::many, DType::bf16), kAlignedRows);
+    check_case(bench, combine_case(n, 700, Cut::many, DType::bf16, DType::f32), kAlignedRows);
+  }
+  // More chunks than the lanes that add them.
+  check_case(bench, gram_case(2, 300001, Cut::one, DType::f32), kAligned);
+}
+
+TEST_CASE("device aggregation can be recorded") {
+  Bench bench;
+  for (OpCase op :
+       {gram_case(5, 9301, Cut::many, DType::f32), gram_case(9, 9301, Cut::one, DType::bf16),
+        combine_case(5, 9301, Cut::many, DType::bf16, DType::f32),
+        adasum_case({5, 70, AggregateRule::adasum})}) {
+    op.call = [call = op.call](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
+      queue.record(0, [&] { call(ops, queue, b); });
+    };
+    for (int time = 0; time < 2; ++time) check_case(bench, op, kAligned);
+  }
+}
+
+TEST_CASE("device Gram matrices do not depend on where rows lie") {
+  Bench bench;
+  for (const DType dtype : kDTypes)
+    for (const index_t n : {2, 8, 13}) {
+      const OpCase op = gram_case(n, 9301, Cut::many, dtype);
+      INFO(op.name);
+      const auto aligned = run_on_device(bench, op, kAlignedRows);
+      for (const Placement& place : {kShifted, kAligned}) {
+        const auto other = run_on_device(bench, op, place);
+        for (index_t g = 0; g < op.buffers[1].rows; ++g)
+          for (index_t pair = 0; pair < op.buffers[1].cols; ++pair)
+            CHECK(aligned[1].at(g, pair) == other[1].at(g, pair));
+      }
+    }
+}
+
 TEST_CASE("device sums repeat to the bit") {
   Bench bench;
   for (const DType dtype : kDTypes) {
@@ -204,6 +288,7 @@ TEST_CASE("device sums repeat to the bit") {
     check_repeats(bench, sum_case(50000, true, dtype));
     check_repeats(bench, scatter_case(300, 40, 9, dtype));
     check_repeats(bench, xent_stats_case(5, 3000, 0, dtype));
+    check_repeats(bench, gram_case(8, 9301, Cut::many, dtype));
   }
 }
 

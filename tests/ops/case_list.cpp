@@ -160,12 +160,20 @@ void each_sum_case(DTypes dtypes, const CaseFn& fn) {
 
 void each_optimizer_case(DTypes dtypes, const CaseFn& fn) {
   for (const index_t count : {0, 1, 7, 1000, 200000})
-    for (const DType dtype : dtypes)
-      for (const bool device_scale : {false, true}) {
-        fn(adamw_case(count, dtype, device_scale));
-        fn(sgd_case(count, false, dtype, device_scale));
-        fn(sgd_case(count, true, dtype, device_scale));
+    for (const DType dtype : dtypes) {
+      for (const bool on_device : {false, true}) {
+        const DeviceNumbers device{on_device, on_device};
+        fn(adamw_case(count, dtype, device));
+        fn(sgd_case(count, false, dtype, device));
+        fn(sgd_case(count, true, dtype, device));
       }
+      fn(adam_direction_case(count, dtype, false));
+      if (dtype == DType::f32) fn(adam_direction_case(count, dtype, true));
+    }
+  for (const bool lr : {false, true}) {
+    fn(adamw_case(7, DType::f32, {!lr, lr}));
+    fn(sgd_case(7, false, DType::f32, {!lr, lr}));
+  }
   for (const double squares : {0.0, 0.25, 1.0, 1e10, HUGE_VAL})
     for (const double clip_norm : {0.0, 0.5, 1.0}) fn(clip_factor_case(squares, clip_norm));
 }

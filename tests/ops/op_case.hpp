@@ -2,6 +2,7 @@
 // costs. The same case serves the comparison with the reference and the speed printout.
 #pragma once
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -95,9 +96,36 @@ OpCase column_sums_case(index_t rows, index_t cols, DType dtype);
 OpCase dropout_case(index_t rows, index_t cols, double p, DType dtype);
 OpCase random_init_case(index_t rows, index_t cols, DType dtype);
 OpCase sum_case(index_t count, bool squares, DType dtype);
-/// Where `device_scale` is set, a number in device memory multiplies the gradient's scale.
-OpCase adamw_case(index_t count, DType grad, bool device_scale = false);
-OpCase sgd_case(index_t count, bool nesterov, DType grad, bool device_scale = false);
+/// Where it is set, a number in device memory multiplies the gradient's scale or the learning rate.
+struct DeviceNumbers {
+  bool scale = false, lr = false;
+};
+OpCase adamw_case(index_t count, DType grad, DeviceNumbers device = {});
+OpCase sgd_case(index_t count, bool nesterov, DType grad, DeviceNumbers device = {});
+/// `in_place`: the direction takes the gradient's memory, which is fp32.
+OpCase adam_direction_case(index_t count, DType grad, bool in_place);
 OpCase clip_factor_case(double squares, double clip_norm);
+
+/// `same`: x is y. `device`: both factors have a part in device memory.
+OpCase axpby_case(index_t rows, index_t cols, bool same, bool device);
+OpCase norm_ratios_case(index_t count, bool gains);
+/// Columns of n vectors: all in one segment, or cut (with gaps, empty segments, several segments
+/// of a group and a group without any).
+enum class Cut { one, many };
+OpCase gram_case(index_t n, index_t count, Cut cut, DType dtype);
+/// One vector of several is NaN and has no part.
+OpCase combine_case(index_t n, index_t count, Cut cut, DType from, DType to);
+/// With vectors that have no weight or are not finite.
+struct AdasumShape {
+  index_t n, groups;
+  AggregateRule rule = AggregateRule::adasum;
+  bool noise_leaf = true, plain_leaf = false, noise = true;
+  double gain_exponent = 1;
+};
+OpCase adasum_case(const AdasumShape& shape);
+OpCase flat_gains_case(index_t n, index_t groups, double gain_exponent);
+/// The list of these, for a back end with these input dtypes; combine writes them all.
+void each_aggregate_case(std::span<const DType> dtypes,
+                         const std::function<void(const OpCase&)>& fn);
 
 }  // namespace t3d::ops_test

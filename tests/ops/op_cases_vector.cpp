@@ -20,6 +20,20 @@ BufferSpec ids_for(index_t rows, index_t n) {
   return {DType::i32, 1, rows, Role::in, Content::integer, as_double(n) + 2};
 }
 
+std::string text(DeviceNumbers device) {
+  return fmt::format("{}{}", device.scale ? ", scale on device" : "",
+                     device.lr ? ", rate on device" : "");
+}
+
+/// Of a case whose first buffers are weight, m, v and gradient.
+AdamWArgs adamw_args(std::vector<Buffer>& b) {
+  AdamWArgs args;
+  args.weight = b[0].view(), args.m = b[1].view(), args.v = b[2].view(), args.grad = b[3].view();
+  args.lr = 1e-3, args.beta1 = 0.9, args.beta2 = 0.95, args.eps = 1e-8;
+  args.decay = 0.1, args.grad_scale = 0.5, args.step = 3;
+  return args;
+}
+
 BufferSpec scalar() { return {DType::f64, 1, 1, Role::in, Content::positive, 1}; }
 
 }  // namespace
@@ -233,36 +247,59 @@ OpCase sum_case(index_t count, bool squares, DType dtype) {
   return op;
 }
 
-OpCase adamw_case(index_t count, DType grad, bool device_scale) {
+OpCase adamw_case(index_t count, DType grad, DeviceNumbers device) {
   OpCase op;
-  op.name = text(device_scale ? "adamw, scale on device" : "adamw", 1, count, grad);
+  op.name = text(fmt::format("adamw{}", text(device)), 1, count, grad);
   op.buffers = {{DType::f32, 1, count, Role::inout, Content::normal, 1, 4 * kEps32},
                 {DType::f32, 1, count, Role::inout, Content::normal, 0.1, 4 * kEps32},
                 {DType::f32, 1, count, Role::inout, Content::positive, 0.1, 4 * kEps32},
-                {grad, 1, count}};
-  if (device_scale) op.buffers.push_back(scalar());
-  op.call = [device_scale](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
-    AdamWArgs args{b[0].view(), b[1].view(), b[2].view(), b[3].view(), 1e-3, 0.9,
-                   0.95,        1e-8,        0.1,         0.5,         3,    {}};
-    if (device_scale) args.device_scale = b[4].view();
+                {grad, 1, count},
+                scalar(),
+                scalar()};
+  op.call = [device](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
+    AdamWArgs args = adamw_args(b);
+    if (device.scale) args.device_scale = b[4].view();
+    if (device.lr) args.device_lr = b[5].view();
     ops.adamw(queue, args);
   };
   op.bytes = as_double(count * (24 + size_of(grad)));
   return op;
 }
 
-OpCase sgd_case(index_t count, bool nesterov, DType grad, bool device_scale) {
+OpCase adam_direction_case(index_t count, DType grad, bool in_place) {
   OpCase op;
-  op.name = text(
-      fmt::format("sgd{}{}", nesterov ? " nesterov" : "", device_scale ? ", scale on device" : ""),
-      1, count, grad);
+  op.name = text(in_place ? "adam direction in place" : "adam direction", 1, count, grad);
+  op.buffers = {{DType::f32, 1, count},
+                {DType::f32, 1, count, Role::inout, Content::normal, 0.1, 4 * kEps32},
+                {DType::f32, 1, count, Role::inout, Content::positive, 0.1, 4 * kEps32},
+                {grad, 1, count},
+                scalar(),
+                {DType::f32, 1, count, Role::out, Content::garbage, 1, 16 * kEps32}};
+  if (in_place) {
+    op.buffers[3] = {DType::f32, 1, count, Role::inout, Content::normal, 1, 16 * kEps32};
+    op.buffers.pop_back();
+  }
+  op.call = [in_place](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
+    AdamWArgs args = adamw_args(b);
+    args.device_scale = b[4].view();
+    ops.adam_direction(queue, args, b[in_place ? 3 : 5].view());
+  };
+  op.bytes = as_double(count * (24 + size_of(op.buffers[3].dtype)));
+  return op;
+}
+
+OpCase sgd_case(index_t count, bool nesterov, DType grad, DeviceNumbers device) {
+  OpCase op;
+  op.name = text(fmt::format("sgd{}{}", nesterov ? " nesterov" : "", text(device)), 1, count, grad);
   op.buffers = {{DType::f32, 1, count, Role::inout, Content::normal, 1, 4 * kEps32},
                 {DType::f32, 1, count, Role::inout, Content::normal, 1, 8 * kEps32},
-                {grad, 1, count}};
-  if (device_scale) op.buffers.push_back(scalar());
+                {grad, 1, count},
+                scalar(),
+                scalar()};
   op.call = [=](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
-    SgdArgs args{b[0].view(), b[1].view(), b[2].view(), 1e-2, 0.9, 0.1, 0.5, nesterov, {}};
-    if (device_scale) args.device_scale = b[3].view();
+    SgdArgs args{b[0].view(), b[1].view(), b[2].view(), 1e-2, 0.9, 0.1, 0.5, nesterov, {}, {}};
+    if (device.scale) args.device_scale = b[3].view();
+    if (device.lr) args.device_lr = b[4].view();
     ops.sgd(queue, args);
   };
   op.bytes = as_double(count * (16 + size_of(grad)));

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "ops/adasum.hpp"
 #include "ops/cpu/gemm.hpp"
 #include "ops/cpu/kernels.hpp"
 #include "ops/cpu/parallel.hpp"
@@ -70,6 +71,16 @@ class CpuOps final : public Ops {
   void adamw(Queue&, const AdamWArgs&) override;
   void sgd(Queue&, const SgdArgs&) override;
   void clip_factor(Queue&, ConstTensorView squares, double clip_norm, TensorView factor) override;
+  void adam_direction(Queue&, const AdamWArgs&, TensorView direction) override;
+  void axpby(Queue&, const Factor& a, ConstTensorView x, const Factor& b, TensorView y) override;
+  void norm_ratios(Queue&, ConstTensorView numerators, ConstTensorView denominators,
+                   ConstTensorView gains, TensorView ratios) override;
+
+  void gram(Queue&, ConstTensorView x, std::span<const Segment> segments, TensorView gram) override;
+  void adasum(Queue&, const AdasumArgs& args) override { adasum_on_host(args); }
+  void flat_gains(Queue&, const FlatGainArgs& args) override { flat_gains_on_host(args); }
+  void combine(Queue&, ConstTensorView x, std::span<const Segment> segments,
+               ConstTensorView coefficients, TensorView out) override;
   void random_init(Queue&, TensorView x, const RandomKey& key, index_t row0, index_t col0,
                    index_t global_cols, double std) override;
 

@@ -91,7 +91,19 @@ struct KernelsFor {
 
   /// `grad` may be of either dtype, the state is fp32.
   void (*adamw)(float* w, float* m, float* v, const T* grad, const AdamWStep& step, index_t n);
+  /// lr of the step: 1. `direction` may be grad.
+  void (*adam_direction)(const float* w, float* m, float* v, const T* grad, const AdamWStep& step,
+                         float* direction, index_t n);
   void (*sgd)(float* w, float* v, const T* grad, const SgdStep& step, index_t n);
+
+  /// packed += upper triangle of the dots of n rows over `columns` columns.
+  void (*gram)(const T* x, index_t ld, index_t n, index_t columns, double* packed,
+               float* workspace);
+  /// out = sum over i of factors[i] * columns [begin, begin + columns) of rows[i].
+  void (*combine_to_float)(const T* const* rows, const double* factors, index_t count,
+                           index_t begin, float* out, index_t columns);
+  void (*combine_to_bf16)(const T* const* rows, const double* factors, index_t count, index_t begin,
+                          bf16* out, index_t columns);
 
   void (*attention_forward)(const AttentionHead<T>& head, float* workspace);
   void (*attention_backward)(const AttentionGroup<T>& group, float* workspace);
@@ -107,8 +119,11 @@ struct Kernels {
   void (*add_bf16_bf16)(const bf16* a, bf16* b, index_t n);
   void (*add_f32_bf16)(const float* a, bf16* b, index_t n);
   void (*add_bf16_f32)(const bf16* a, float* b, index_t n);
-  /// Floats that one attention call needs (64-byte aligned).
+  /// y = a x + b y; x may be y.
+  void (*axpby)(float a, const float* x, float b, float* y, index_t n);
+  /// Floats that one call needs (64-byte aligned).
   index_t (*attention_workspace)(index_t length, index_t size);
+  index_t (*gram_workspace)(index_t n);
 };
 
 /// The best set that this processor runs; the environment's T3D_ISA (v2, v3, v4) lowers it.

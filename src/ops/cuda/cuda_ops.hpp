@@ -80,6 +80,19 @@ class CudaOps final : public Ops {
   void adamw(Queue&, const AdamWArgs&) override;
   void sgd(Queue&, const SgdArgs&) override;
   void clip_factor(Queue&, ConstTensorView squares, double clip_norm, TensorView factor) override;
+  void adam_direction(Queue&, const AdamWArgs&, TensorView direction) override;
+  void axpby(Queue&, const Factor& a, ConstTensorView x, const Factor& b, TensorView y) override;
+  void norm_ratios(Queue&, ConstTensorView numerators, ConstTensorView denominators,
+                   ConstTensorView gains, TensorView ratios) override;
+  // gram.cu
+  void gram(Queue&, ConstTensorView x, std::span<const Segment> segments, TensorView gram) override;
+  // adasum.cu
+  void adasum(Queue&, const AdasumArgs&) override;
+  // flat_gains.cu
+  void flat_gains(Queue&, const FlatGainArgs&) override;
+  // combine.cu
+  void combine(Queue&, ConstTensorView x, std::span<const Segment> segments,
+               ConstTensorView coefficients, TensorView out) override;
 
  private:
   Device& device_;

@@ -77,6 +77,11 @@ void add(const From* __restrict a, To* __restrict b, index_t n) {
   for (index_t i = 0; i < n; ++i) narrow(widen(b[i]) + widen(a[i]), b[i]);
 }
 
+inline void axpby(float a, const float* x, float b, float* y, index_t n) {
+#pragma GCC ivdep
+  for (index_t i = 0; i < n; ++i) y[i] = a * x[i] + b * y[i];
+}
+
 template <class T>
 double sum(const T* x, index_t n) {
   double total = 0;

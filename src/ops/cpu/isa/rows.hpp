@@ -78,19 +78,27 @@ void xent_grad(T* __restrict x, index_t n, float lse, float scale) {
   for (index_t i = 0; i < n; ++i) narrow(exp_clamped(widen(x[i]) - lse) * scale, x[i]);
 }
 
+/// Moves m and v by a gradient; the result is what the weight w moves by.
+inline float adamw_move(const AdamWStep& step, float g, float w, float& m, float& v) {
+  m = step.beta1 * m + (1.0F - step.beta1) * g;
+  v = step.beta2 * v + (1.0F - step.beta2) * g * g;
+  const float root = __builtin_sqrtf(v) * step.root_scale + step.eps;
+  return step.step_size * m / root + step.shrink * w;
+}
+
 template <class T>
 void adamw(float* __restrict w, float* __restrict m, float* __restrict v, const T* __restrict grad,
            const AdamWStep& step, index_t n) {
-  const float b1 = step.beta1, b2 = step.beta2;
-  for (index_t i = 0; i < n; ++i) {
-    const float g = widen(grad[i]) * step.grad_scale;
-    const float first = b1 * m[i] + (1.0F - b1) * g;
-    const float second = b2 * v[i] + (1.0F - b2) * g * g;
-    m[i] = first;
-    v[i] = second;
-    const float root = __builtin_sqrtf(second) * step.root_scale + step.eps;
-    w[i] -= step.step_size * first / root + step.shrink * w[i];
-  }
+  for (index_t i = 0; i < n; ++i)
+    w[i] -= adamw_move(step, widen(grad[i]) * step.grad_scale, w[i], m[i], v[i]);
+}
+
+template <class T>
+void adam_direction(const float* __restrict w, float* __restrict m, float* __restrict v,
+                    const T* grad, const AdamWStep& step, float* direction, index_t n) {
+#pragma GCC ivdep
+  for (index_t i = 0; i < n; ++i)
+    direction[i] = adamw_move(step, widen(grad[i]) * step.grad_scale, w[i], m[i], v[i]);
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 // The table of this unit's kernels. Included by isa_*.cpp with T3D_ISA set to the unit's name.
 #pragma once
+#include "ops/cpu/isa/aggregate.hpp"
 #include "ops/cpu/isa/attention.hpp"
 #include "ops/cpu/isa/elementwise.hpp"
 #include "ops/cpu/isa/rows.hpp"
@@ -27,7 +28,11 @@ constexpr KernelsFor<T> table_for() {
   k.sum = sum<T>;
   k.sum_squares = sum_squares<T>;
   k.adamw = adamw<T>;
+  k.adam_direction = adam_direction<T>;
   k.sgd = sgd<T>;
+  k.gram = gram<T>;
+  k.combine_to_float = combine<T, float>;
+  k.combine_to_bf16 = combine<T, bf16>;
   k.attention_forward = attention_forward<T>;
   k.attention_backward = attention_backward<T>;
   return k;
@@ -44,7 +49,9 @@ constexpr Kernels table(const char* name) {
   k.add_bf16_bf16 = add<bf16, bf16>;
   k.add_f32_bf16 = add<float, bf16>;
   k.add_bf16_f32 = add<bf16, float>;
+  k.axpby = axpby;
   k.attention_workspace = attention_workspace;
+  k.gram_workspace = gram_workspace;
   return k;
 }
 

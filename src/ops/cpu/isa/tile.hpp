@@ -27,17 +27,28 @@ inline Vec load(const float* from) {
 }
 inline void store(const Vec& v, float* to) { __builtin_memcpy(to, &v, sizeof v); }
 
+typedef std::uint32_t Words __attribute__((vector_size(4 * kLanes)));
+typedef std::uint16_t HalfWords __attribute__((vector_size(2 * kLanes)));
+
 inline Vec load(const bf16* from) {
-  float wide[kLanes];
-  for (int l = 0; l < kLanes; ++l) wide[l] = widen(from[l]);
-  return load(wide);
+  HalfWords half;
+  __builtin_memcpy(&half, from, sizeof half);
+  return __builtin_bit_cast(Vec, __builtin_convertvector(half, Words) << 16);
+}
+/// Rounds as narrow() does.
+inline void store(const Vec& v, bf16* to) {
+  const auto word = __builtin_bit_cast(Words, v);
+  const Words even = (word + 0x7fffU + ((word >> 16) & 1U)) >> 16, nan = (word >> 16) | 0x40U;
+  const Words rounded = (word & 0x7fffffffU) > 0x7f800000U ? nan : even;
+  const auto half = __builtin_convertvector(rounded, HalfWords);
+  __builtin_memcpy(&to->bits, &half, sizeof half);
 }
 
 inline Vec larger(const Vec& a, const Vec& b) { return a > b ? a : b; }
 
-template <int By, int... Lane>
-inline Vec rotated(const Vec& v, std::integer_sequence<int, Lane...>) {
-  return __builtin_shufflevector(v, v, ((Lane + By) % kLanes)...);
+template <int By, class V, int... Lane>
+inline V rotated(const V& v, std::integer_sequence<int, Lane...>) {
+  return __builtin_shufflevector(v, v, ((Lane + By) % static_cast<int>(sizeof...(Lane)))...);
 }
 
 /// The largest lane, by halves.
