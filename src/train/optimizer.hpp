@@ -7,18 +7,35 @@
 
 #include "core/config.hpp"
 #include "tensor3d/param_bucket.hpp"
+#include "train/param_groups.hpp"
 
 namespace t3d {
+
+/// What one step hands to the optimizer.
+struct OptimizerStep {
+  index_t number = 1;  // counts from 1
+  double lr = 0;
+  double grad_scale = 1;   // gradients count times grad_scale * factor
+  ConstTensorView factor;  // [1,1] fp64 on the device; empty data = 1
+  /// [1, groups] fp64 on the device: each group's learning rate counts times its gain. Empty data =
+  /// 1.
+  ConstTensorView gains;
+  const ParamGroups* groups = nullptr;  // of the gains
+};
 
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// Updates the master weights from gradient_shard() * grad_scale * factor; `step` counts from 1.
-  /// `factor` [1,1] fp64 on the device.
-  virtual void update(index_t step, double lr, double grad_scale, ConstTensorView factor) = 0;
+  /// Updates the master weights from the gradient shares, which it may overwrite. Collective over
+  /// the cuboid.
+  virtual void update(const OptimizerStep& step) = 0;
+  /// What stands for `lr` where this entry is concerned.
+  [[nodiscard]] virtual double learning_rate(const ParamEntry&, double lr) const { return lr; }
+  /// Bytes that this rank sends in an update.
+  virtual void predict(Ledger& ledger) const = 0;
 
   /// One kind of state per parameter element ("m", "v", "momentum"): a share-sized buffer per
-  /// bucket.
+  /// bucket; no data for a bucket, on all ranks alike, that has no such state.
   struct State {
     std::string kind;
     std::vector<TensorView> shards;  // like the buckets
@@ -26,6 +43,7 @@ class Optimizer {
   [[nodiscard]] virtual std::vector<State> state() = 0;
 };
 
+/// Kinds "adamw", "sgd", "lamb" and "muon". Collective over the world.
 [[nodiscard]] std::unique_ptr<Optimizer> make_optimizer(const Context& context,
                                                         const OptimizerConfig& options,
                                                         const std::vector<ParamBucket*>& buckets);

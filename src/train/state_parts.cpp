@@ -24,11 +24,13 @@ TensorPart part_of(const ParamBucket& bucket, const ParamEntry& entry, TensorVie
 
 void append_parts(const std::vector<ParamBucket*>& buckets, const std::vector<TensorView>& shards,
                   const std::string& prefix, std::vector<TensorPart>& parts) {
-  for (std::size_t at = 0; at < buckets.size(); ++at)
+  for (std::size_t at = 0; at < buckets.size(); ++at) {
+    if (shards[at].data == nullptr) continue;  // no state of this kind
     for (const ParamEntry& entry : buckets[at]->entries()) {
       parts.push_back(part_of(*buckets[at], entry, shards[at]));
       parts.back().name = prefix + entry.name;
     }
+  }
 }
 
 std::vector<TensorPart> weight_parts(const std::vector<ParamBucket*>& buckets, HostImage& image) {

@@ -120,7 +120,8 @@ void run_rank(const Config& config, Communicator& world, const Results& referenc
       outcome.losses.push_back(loss);
       outcome.norms.push_back(std::sqrt(squares));
     }
-    optimizer->update(step, options.lr, std::min(1.0, 1.0 / (std::sqrt(squares) + 1e-6)), {});
+    optimizer->update(
+        {step, options.lr, std::min(1.0, 1.0 / (std::sqrt(squares) + 1e-6)), {}, {}, nullptr});
     model.drop_gradients();
     model.weights_changed();
   }

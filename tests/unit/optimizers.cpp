@@ -1,0 +1,372 @@
+// Every optimizer against itself written densely (support/dense_optimizers.hpp): ten steps on one
+// rank and on uneven cuboids, with gains by group. Then what it sends and what it keeps.
+#include "app/rank_plan.hpp"
+#include "support/catch.hpp"
+#include "support/dense_optimizers.hpp"
+#include "support/training.hpp"
+#include "train/optimizer.hpp"
+#include "train/state_parts.hpp"
+
+using namespace t3d;
+using namespace t3d::test;
+
+namespace {
+
+constexpr index_t kSteps = 10;
+
+// What gradients count, on the host and on the device: Muon would not notice a constant.
+double grad_scale(index_t step) { return 1 / static_cast<double>(step); }
+double device_factor(index_t step) { return 0.5 + static_cast<double>(step % 3); }
+
+double lr_of(const OptimizerConfig& options, index_t step) {
+  return options.lr * (1 + 0.1 * static_cast<double>(step));
+}
+
+// Positions start at 0: a tensor without a norm.
+double initial_value(const std::string& name, index_t index) {
+  if (name == "wpe.weight") return 0;
+  const bool norm = name.find("norm") != std::string::npos;
+  return (norm ? 1.0 : 0.0) + 0.1 * random_normal({21, stream_of(name)}, index);
+}
+
+// One matrix has no gradient in the first two steps.
+double gradient_value(const std::string& name, index_t step, index_t index) {
+  if (name == "blocks.1.mlp.down.weight" && step <= 2) return 0;
+  const RandomKey key{22 + static_cast<std::uint64_t>(step), stream_of(name)};
+  return 0.1 * (random_normal(key, index) + 0.5 * random_normal({21, stream_of(name)}, index));
+}
+
+double gain_value(std::string_view group, index_t step) {
+  return 0.5 + 0.25 * static_cast<double>((group.size() + static_cast<std::size_t>(step)) % 5);
+}
+
+struct Case {
+  std::string name;
+  OptimizerConfig options;
+  DenseRule rule;
+  std::vector<std::string> states;
+};
+
+std::vector<Case> cases() {
+  OptimizerConfig sgd;
+  sgd.kind = "sgd";
+  sgd.lr = 0.05;
+  OptimizerConfig nesterov = sgd;
+  nesterov.nesterov = true;
+  nesterov.momentum = 0.7;
+  OptimizerConfig adamw;
+  adamw.lr = 0.01;
+  OptimizerConfig lamb = adamw;
+  lamb.kind = "lamb";
+  OptimizerConfig muon = adamw;
+  muon.kind = "muon";
+  muon.adamw_lr = 0.004;
+  OptimizerConfig shape = muon;
+  shape.muon_scale = "shape";
+  shape.nesterov = true;
+  shape.momentum = 0.8;
+  shape.newton_schulz_steps = 4;
+  return {{"sgd", sgd, dense_sgd, {"momentum"}},
+          {"sgd nesterov", nesterov, dense_sgd, {"momentum"}},
+          {"adamw", adamw, dense_adamw, {"m", "v"}},
+          {"lamb", lamb, dense_lamb, {"m", "v"}},
+          {"muon", muon, dense_muon, {"m", "v"}},
+          {"muon nesterov shape", shape, dense_muon, {"m", "v"}}};
+}
+
+// How the ten steps are run; `groups` empty = no gains.
+struct Setting {
+  Config config;
+  Grid grid;
+  index_t replicas = 1;
+  std::vector<int> place;
+  std::string groups;
+  index_t restart_after = 0;  // another optimizer goes on with the state of the first; 0 = never
+};
+
+std::string group_of(const std::string& name, const std::string& groups) {
+  if (groups == "model") return "model";
+  if (groups == "tensor" || !name.starts_with("blocks.")) return name;
+  return name.substr(0, name.find('.', 7));
+}
+
+struct Outcome {
+  GlobalTensors weights;
+  bool bytes_agree = true;
+  index_t bytes = 0;  // of all ranks in one update
+};
+
+void fill_gradients(Transformer& model, index_t step) {
+  for (ParamBucket* bucket : model.buckets()) bucket->start_reduce();
+  model.finish_gradients();
+  for_each_element(model, true,
+                   [&](const ParamEntry& entry, index_t index, TensorView shard, index_t at) {
+                     set(shard, 0, at, gradient_value(entry.name, step, index));
+                   });
+}
+
+void hand_over(const Context& context, Optimizer& from, Optimizer& to) {
+  const std::vector<Optimizer::State> source = from.state(), target = to.state();
+  for (std::size_t kind = 0; kind < source.size(); ++kind)
+    for (std::size_t bucket = 0; bucket < source[kind].shards.size(); ++bucket)
+      if (source[kind].shards[bucket].data != nullptr)
+        context.ops.copy(context.queue, source[kind].shards[bucket], target[kind].shards[bucket]);
+}
+
+void run_rank(const Setting& setting, Communicator& world, Outcome& outcome) {
+  const Config& config = setting.config;
+  const Grid& grid = setting.grid;
+  Machine machine(world, config, {setting.replicas, grid.p, grid.q, grid.r, setting.place});
+  const Context& context = machine.context();
+  Transformer model(context, ModelShape(config.model, config.mesh, machine.mesh().shape(), 3),
+                    false);
+  set_weights(model, initial_value);
+  auto optimizer = make_optimizer(context, config.optimizer, model.buckets());
+  const Tensor factor = context.make(DType::f64, 1, 1, MemoryKind::workspace);
+  const ParamGroups groups(model.buckets(),
+                           group_by(setting.groups.empty() ? "tensor" : setting.groups));
+  const Tensor gains = context.make(DType::f64, 1, groups.count(), MemoryKind::workspace);
+  for (index_t number = 1; number <= kSteps; ++number) {
+    fill_gradients(model, number);
+    set(factor, 0, 0, device_factor(number));
+    for (index_t group = 0; group < groups.count(); ++group)
+      set(gains, 0, group, gain_value(groups.name(group), number));
+    OptimizerStep step{number, lr_of(config.optimizer, number), grad_scale(number), factor, {},
+                       nullptr};
+    if (!setting.groups.empty()) {
+      step.gains = gains;
+      step.groups = &groups;
+    }
+    world.ledger().clear();
+    optimizer->update(step);
+    Ledger predicted;
+    optimizer->predict(predicted);
+    {
+      const std::lock_guard lock(outcome.weights.mutex);
+      for (const char* axis : {"i", "j", "k", "ij", "ik", "jk", "d", "cuboid", "world"})
+        if (world.ledger().bytes_on(axis) != predicted.bytes_on(axis)) outcome.bytes_agree = false;
+      if (number == 1) outcome.bytes += predicted.bytes_on("cuboid");
+    }
+    model.drop_gradients();
+    if (number != setting.restart_after) continue;
+    auto fresh = make_optimizer(context, config.optimizer, model.buckets());
+    hand_over(context, *optimizer, *fresh);
+    optimizer = std::move(fresh);
+  }
+  collect(model, false, outcome.weights);
+}
+
+void run(const Setting& setting, Outcome& outcome) {
+  run_local_ranks(setting.grid.ranks() * static_cast<int>(setting.replicas),
+                  [&](Communicator& world) { run_rank(setting, world, outcome); });
+}
+
+// The whole tensors of a model.
+std::vector<Parameter> parameters_of(Config config) {
+  set_grid(config, {});
+  std::vector<Parameter> result;
+  run_local_ranks(1, [&](Communicator& world) {
+    Machine machine(world, config, {1, 1, 1, 1});
+    Transformer model(machine.context(),
+                      ModelShape(config.model, config.mesh, machine.mesh().shape(), 3), false);
+    for (ParamBucket* bucket : model.buckets())
+      for (const ParamEntry& entry : bucket->entries()) {
+        const Dense zeros = Dense::zeros(entry.rows, entry.cols);
+        result.push_back({entry.name, entry.rows, entry.cols, entry.decay, zeros, zeros, zeros});
+      }
+  });
+  return result;
+}
+
+// Largest |w - dense w| / |dense w - initial w| over all tensors.
+double worst_error(const Setting& setting, const DenseRule& rule, const GlobalTensors& weights) {
+  double worst = 0;
+  for (Parameter& p : parameters_of(setting.config)) {
+    const auto count = static_cast<index_t>(p.w.values.size());
+    for (index_t at = 0; at < count; ++at)
+      p.w.values[static_cast<std::size_t>(at)] = initial_value(p.name, at);
+    const std::vector<double> initial = p.w.values;
+    std::vector<double> g(p.w.values.size());
+    for (index_t step = 1; step <= kSteps; ++step) {
+      for (index_t at = 0; at < count; ++at)
+        g[static_cast<std::size_t>(at)] =
+            grad_scale(step) * device_factor(step) * gradient_value(p.name, step, at);
+      const double gain =
+          setting.groups.empty() ? 1 : gain_value(group_of(p.name, setting.groups), step);
+      rule(setting.config.optimizer, step, gain * lr_of(setting.config.optimizer, step), g, p);
+    }
+    std::vector<double> error, update;
+    for (std::size_t at = 0; at < initial.size(); ++at) {
+      error.push_back(weights.values.at(p.name)[at] - p.w.values[at]);
+      update.push_back(p.w.values[at] - initial[at]);
+    }
+    worst = std::max(worst, norm_of(error) / norm_of(update));
+  }
+  return worst;
+}
+
+Setting setting_of(const Case& test, Config config, const Grid& grid, const std::string& compute,
+                   const std::string& backend) {
+  set_grid(config, grid);
+  config.precision.compute = compute;
+  config.precision.backend = backend;
+  config.debug.threads = 1;
+  config.optimizer = test.options;
+  Setting setting;
+  setting.config = std::move(config);
+  setting.grid = grid;
+  return setting;
+}
+
+void check(const Case& test, const Setting& setting, double bound) {
+  INFO(test.name << " on " << setting.grid.text() << " x " << setting.replicas << ", "
+                 << setting.config.precision.compute << " " << setting.config.precision.backend
+                 << ", gains by " << setting.groups);
+  Outcome outcome;
+  run(setting, outcome);
+  CHECK(outcome.bytes_agree);
+  CHECK(worst_error(setting, test.rule, outcome.weights) < bound);
+}
+
+const Grid kUneven{2, 2, 2, {3, 1}, {1, 2}, {5, 3}};
+const Grid kEmptyParts{2, 3, 1, {1, 3}, {2, 0, 1}, {1}};
+
+}  // namespace
+
+TEST_CASE("ten steps equal the dense optimizer in fp64", "[optimizers]") {
+  for (const Case& test : cases()) {
+    check(test, setting_of(test, tiny_gpt(), {}, "fp64", "reference"), 1e-10);
+    check(test, setting_of(test, tiny_gpt(), kUneven, "fp64", "reference"), 1e-10);
+    check(test, setting_of(test, tiny_llama(), kEmptyParts, "fp64", "reference"), 1e-10);
+  }
+}
+
+TEST_CASE("ten steps equal the dense optimizer in fp32", "[optimizers]") {
+  for (const Case& test : cases())
+    for (const char* backend : {"cpu", "reference"}) {
+      check(test, setting_of(test, tiny_llama(), {}, "fp32", backend), 1e-5);
+      check(test, setting_of(test, tiny_gpt(), kUneven, "fp32", backend), 1e-5);
+    }
+}
+
+TEST_CASE("gains multiply the learning rate of their groups", "[optimizers]") {
+  for (const Case& test : cases())
+    for (const char* groups : {"tensor", "block", "model"}) {
+      Setting setting = setting_of(test, tiny_gpt(), kUneven, "fp64", "reference");
+      setting.groups = groups;
+      check(test, setting, 1e-10);
+    }
+}
+
+TEST_CASE("optimizers work within each replica, wherever its ranks sit", "[optimizers]") {
+  for (const Case& test : cases()) {
+    Setting setting = setting_of(test, tiny_gpt(), {1, 2, 2, {}, {1, 2}, {}}, "fp64", "reference");
+    setting.replicas = 2;
+    setting.config.mesh.replicas = 2;
+    setting.place = {5, 2, 7, 0, 3, 6, 1, 4};
+    check(test, setting, 1e-10);
+  }
+}
+
+TEST_CASE("muon's products in bf16 stay near", "[optimizers]") {
+  for (const Case& test : cases())
+    if (test.options.kind == "muon")
+      check(test, setting_of(test, tiny_llama(), kUneven, "bf16", "cpu"), 0.03);
+}
+
+TEST_CASE("another optimizer goes on from the state, bit by bit", "[optimizers]") {
+  for (const Case& test : cases()) {
+    INFO(test.name);
+    Setting setting = setting_of(test, tiny_gpt(), {2, 1, 2, {}, {}, {}}, "fp32", "cpu");
+    Outcome whole, continued;
+    run(setting, whole);
+    setting.restart_after = 4;
+    run(setting, continued);
+    CHECK(whole.weights.values == continued.weights.values);
+  }
+}
+
+TEST_CASE("state is named, and as large as the shares", "[optimizers]") {
+  for (const Case& test : cases()) {
+    const Setting setting = setting_of(test, tiny_gpt(), {1, 1, 2, {}, {}, {}}, "fp32", "cpu");
+    std::mutex mutex;
+    run_local_ranks(2, [&](Communicator& world) {
+      Machine machine(world, setting.config, setting.grid.shape());
+      Transformer model(
+          machine.context(),
+          ModelShape(setting.config.model, setting.config.mesh, machine.mesh().shape(), 3), false);
+      const auto optimizer = make_optimizer(machine.context(), test.options, model.buckets());
+      const std::vector<Optimizer::State> states = optimizer->state();
+      const std::lock_guard lock(mutex);
+      INFO(test.name);
+      REQUIRE(states.size() == test.states.size());
+      for (std::size_t kind = 0; kind < states.size(); ++kind) {
+        CHECK(states[kind].kind == test.states[kind]);
+        REQUIRE(states[kind].shards.size() == model.buckets().size());
+        for (std::size_t at = 0; at < model.buckets().size(); ++at) {
+          const bool none = test.options.kind == "muon" && states[kind].kind == "v" &&
+                            model.buckets()[at]->name().starts_with("blocks.");
+          CHECK((states[kind].shards[at].data == nullptr) == none);
+          CHECK(states[kind].shards[at].count() == (none ? 0 : model.buckets()[at]->shard_count()));
+        }
+        std::vector<TensorPart> parts;
+        append_parts(model.buckets(), states[kind].shards, "", parts);
+        CHECK(std::any_of(parts.begin(), parts.end(), [](const TensorPart& part) {
+                return part.name == "blocks.0.mlp.up.weight";
+              }) == !(test.options.kind == "muon" && states[kind].kind == "v"));
+      }
+    });
+  }
+}
+
+TEST_CASE("only lamb and muon send, as much as they must", "[optimizers]") {
+  for (const Case& test : cases()) {
+    INFO(test.name);
+    const Setting setting = setting_of(test, tiny_gpt(), kUneven, "fp32", "cpu");
+    Outcome outcome;
+    run(setting, outcome);
+    CHECK(outcome.bytes_agree);
+    index_t tensors = 0, elements = 0;
+    for (const Parameter& p : parameters_of(setting.config)) {
+      ++tensors;
+      if (p.decays && p.name.starts_with("blocks.")) elements += p.rows * p.cols;
+    }
+    if (test.options.kind == "lamb") {
+      CHECK(outcome.bytes == 8 * 7 * 2 * tensors * 8);  // 8 ranks, two numbers to 7 others
+    } else if (test.options.kind == "muon") {
+      CHECK(outcome.bytes > 2 * elements * 4 * 6 / 8);  // there and back, but for the home's part
+      CHECK(outcome.bytes < 2 * elements * 4);
+    } else {
+      CHECK(outcome.bytes == 0);
+    }
+  }
+}
+
+TEST_CASE("trainings with every optimizer are the same on any mesh", "[optimizers]") {
+  for (const Case& test : cases()) {
+    INFO(test.name);
+    Config config = tiny_llama();
+    config.precision.backend = "cpu";
+    config.optimizer = test.options;
+    const Run alone = train(config, {}, 1, 12);
+    const Run uneven = train(config, kUneven, 1, 12);
+    const Run replicas = train(config, {1, 2, 1, {}, {1, 2}, {}}, 2, 12);
+    CHECK(uneven.bytes_agree);
+    for (std::size_t step = 0; step < alone.losses.size(); ++step) {
+      CHECK(uneven.losses[step] == Approx(alone.losses[step]).epsilon(1e-4));
+      CHECK(replicas.losses[step] == Approx(alone.losses[step]).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("dry runs count the bytes of the real ones", "[optimizers]") {
+  for (const Case& test : cases()) {
+    INFO(test.name);
+    const Setting setting = setting_of(test, tiny_gpt(), kUneven, "fp32", "cpu");
+    for (const RankPlan& plan : simulate_ranks(setting.config, setting.grid.shape())) {
+      CHECK(plan.counted.bytes_on("cuboid") == plan.predicted.bytes_on("cuboid"));
+      const bool sends = test.options.kind == "lamb" || test.options.kind == "muon";
+      CHECK((plan.counted.bytes_on("cuboid") > 0) == sends);
+    }
+  }
+}
