@@ -6,8 +6,12 @@
 #include <numeric>
 #include <utility>
 
+#include "train/machine.hpp"
+
 namespace t3d {
 namespace {
+
+constexpr index_t kMostLeaves = 64;  // of the operators that combine them
 
 index_t round_up(index_t value, index_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -33,6 +37,7 @@ class CrossCheck {
     model();
     batch_and_length();
     mesh();
+    aggregate();
     others();
     return std::move(faults_);
   }
@@ -74,7 +79,7 @@ class CrossCheck {
   void batch_and_length() {
     const BatchConfig& batch = config_.batch;
     const index_t replicas = config_.mesh.replicas;
-    if (usable({"batch.sequences", "mesh.replicas"})) {
+    if (usable({"batch.sequences", "mesh.replicas", "batch.shares"}) && batch.shares.empty()) {
       const index_t share = (batch.sequences + replicas - 1) / replicas;
       if (batch.sequences < replicas) {
         fault("batch.sequences",
@@ -99,6 +104,49 @@ class CrossCheck {
                         config_.schedule.warmup_steps, planned_steps(config_)),
             "");
     }
+  }
+
+  void aggregate() {
+    const AggregateConfig& a = config_.aggregate;
+    const index_t replicas = config_.mesh.replicas;
+    if (usable({"batch.shares", "mesh.replicas"}) && !config_.batch.shares.empty()) {
+      const std::vector<double>& shares = config_.batch.shares;
+      if (static_cast<index_t>(shares.size()) != replicas)
+        fault("batch.shares", fmt::format("batch.shares has {} weights", shares.size()),
+              fmt::format("mesh.replicas = {} needs one for each replica", replicas));
+      else if (std::all_of(shares.begin(), shares.end(), [](double w) { return w == 0; }))
+        fault("batch.shares", "no replica has samples: batch.shares are all 0",
+              "at least one must be above 0");
+    }
+    if (!usable({"aggregate.method", "aggregate.placement", "aggregate.transport",
+                 "aggregate.leaves", "aggregate.wire", "optimizer.kind", "optimizer.clip_norm"}) ||
+        a.method != "adasum")
+      return;
+    const std::string what = fmt::format("aggregate.transport = \"{}\"", a.transport);
+    if (a.transport == "rvh" && a.placement == "gain")
+      fault("aggregate.transport", what + " cannot tell gains (placement \"gain\")",
+            "\"gram\" or \"flat\", or placement = \"post\"");
+    else if (a.transport == "rvh" && a.placement == "pre" && config_.optimizer.clip_norm > 0)
+      fault("aggregate.transport",
+            what + " does not know the norm of the mean gradient, which clip_norm limits",
+            "\"gram\", or optimizer.clip_norm = 0, or placement = \"post\"");
+    if (a.transport != "gram" && a.transport != "auto" && a.wire != "fp32")
+      fault("aggregate.wire", fmt::format("aggregate.wire = \"{}\" needs transport gram", a.wire),
+            "\"fp32\"");
+    if (a.transport == "flat" && a.leaves > 1)
+      fault("aggregate.leaves", "aggregate.leaves needs transport gram or rvh", "leaves = 1");
+    if (usable({"mesh.replicas"}) && replicas * a.leaves > kMostLeaves)
+      fault("aggregate.leaves",
+            fmt::format("{} replicas of {} leaves are more than {} gradients", replicas, a.leaves,
+                        kMostLeaves),
+            "fewer leaves, or larger cuboids");
+    if (usable({"batch.sequences", "batch.shares", "mesh.replicas"}) &&
+        config_.batch.shares.empty() && config_.batch.sequences >= replicas &&
+        config_.batch.sequences < replicas * a.leaves)
+      fault("aggregate.leaves",
+            fmt::format("batch.sequences = {} leaves some of {} x {} leaves without samples",
+                        config_.batch.sequences, replicas, a.leaves),
+            fmt::format("at least {} sequences", replicas * a.leaves));
   }
 
   void weights(const char* key, const std::vector<double>& list, const char* axis, std::size_t at) {
@@ -187,6 +235,11 @@ void fill_computed_defaults(Config& config, const std::string& file_name) {
     model.ffn =
         model.activation == "swiglu" ? round_up((8 * model.hidden + 2) / 3, 64) : 4 * model.hidden;
   }
+  AggregateConfig& aggregate = config.aggregate;
+  const bool sgd = config.optimizer.kind == "sgd";
+  if (aggregate.placement == "auto") aggregate.placement = sgd ? "pre" : "gain";
+  if (aggregate.gain_exponent < 0) aggregate.gain_exponent = sgd ? 1 : 0.5;
+  if (config.mesh.replicas > 0) aggregate.reference_batch = reference_batch(config);
   if (config.run.name.empty()) config.run.name = stem(file_name);
   if (config.run.dir.empty()) config.run.dir = "runs/" + config.run.name;
   if (config.checkpoint.dir.empty()) config.checkpoint.dir = config.run.dir + "/ckpt";

@@ -183,6 +183,10 @@ void batch_and_precision_keys(std::vector<Key>& keys) {
   batch.add("recompute", &BatchConfig::recompute,
             "block = keep only the input of each block and compute the rest again in backward.",
             {.words = {"none", "block"}});
+  batch.add("shares", &BatchConfig::shares,
+            "Shares of the replicas in a step's sequences, as weights; a replica with 0 computes "
+            "nothing and counts nothing. Empty = even.",
+            {.range = at_least(0)});
   Rows precision(keys, "precision", &Config::precision);
   precision.add("compute", &PrecisionConfig::compute,
                 "Type of activations and matrix products; master weights stay fp32 (fp64). tf32 = "
@@ -219,24 +223,37 @@ void batch_and_precision_keys(std::vector<Key>& keys) {
 
 void optimizer_keys(std::vector<Key>& keys) {
   Rows rows(keys, "optimizer", &Config::optimizer);
-  rows.add("kind", &OptimizerConfig::kind, "The update rule.", {.words = {"adamw", "sgd"}});
+  rows.add("kind", &OptimizerConfig::kind,
+           "The update rule. lamb = adamw whose step of a matrix is as long as the matrix, times "
+           "lr; muon = orthogonalised momentum for the matrices of blocks, adamw for all else.",
+           {.words = {"adamw", "sgd", "lamb", "muon"}});
   rows.add("lr", &OptimizerConfig::lr, "Peak learning rate.", {.range = at_least(0)});
-  rows.add("beta1", &OptimizerConfig::beta1, "Decay of the first moment (adamw).",
+  rows.add("beta1", &OptimizerConfig::beta1, "Decay of the first moment (adamw, lamb, muon).",
            {.range = share(false, true)});
-  rows.add("beta2", &OptimizerConfig::beta2, "Decay of the second moment (adamw).",
+  rows.add("beta2", &OptimizerConfig::beta2, "Decay of the second moment (adamw, lamb, muon).",
            {.range = share(false, true)});
-  rows.add("eps", &OptimizerConfig::eps, "Added to the root of the second moment (adamw).",
-           {.range = above(0)});
+  rows.add("eps", &OptimizerConfig::eps,
+           "Added to the root of the second moment (adamw, lamb, muon).", {.range = above(0)});
   rows.add("weight_decay", &OptimizerConfig::weight_decay, "Decay of matrices; vectors have none.",
            {.range = at_least(0)});
-  rows.add("momentum", &OptimizerConfig::momentum, "Momentum (sgd).",
-           {.range = share(false, true)});
-  rows.add("nesterov", &OptimizerConfig::nesterov, "Nesterov's form of momentum (sgd).");
+  rows.add("momentum", &OptimizerConfig::momentum, "Momentum (sgd, muon). Negative = the default.",
+           {.range = {-1, 1, false, true}, .fallback = "0.9 for sgd, 0.95 for muon"});
+  rows.add("nesterov", &OptimizerConfig::nesterov, "Nesterov's form of momentum (sgd, muon).");
+  rows.add("adamw_lr", &OptimizerConfig::adamw_lr,
+           "muon: peak learning rate of all but the matrices of blocks. 0 = optimizer.lr.",
+           {.range = at_least(0), .fallback = "optimizer.lr"});
+  rows.add("muon_scale", &OptimizerConfig::muon_scale,
+           "muon: length of an orthogonalised step. rms = 0.2 sqrt(longer side), elements about as "
+           "large as adamw's, so that its learning rates fit; shape = sqrt(max(1, outputs / "
+           "inputs)), for learning rates near 0.02.",
+           {.words = {"rms", "shape"}});
+  rows.add("newton_schulz_steps", &OptimizerConfig::newton_schulz_steps,
+           "muon: iterations of the orthogonalisation.", {.range = at_least(1, 100)});
   rows.add("clip_norm", &OptimizerConfig::clip_norm, "Largest norm of the gradient; 0 = off.",
            {.range = at_least(0)});
 }
 
-void schedule_and_aggregate_keys(std::vector<Key>& keys) {
+void schedule_keys(std::vector<Key>& keys) {
   Rows schedule(keys, "schedule", &Config::schedule);
   schedule.add("kind", &ScheduleConfig::kind, "Course of the learning rate after warm-up.",
                {.words = {"constant", "linear", "cosine", "wsd"}});
@@ -247,9 +264,50 @@ void schedule_and_aggregate_keys(std::vector<Key>& keys) {
                "Learning rate at the end, as a share of the peak.", {.range = share(false, false)});
   schedule.add("decay_fraction", &ScheduleConfig::decay_fraction,
                "Last part of the run in which wsd falls.", {.range = share(true, false)});
-  Rows aggregate(keys, "aggregate", &Config::aggregate);
-  aggregate.add("method", &AggregateConfig::method, "How gradients of the replicas become one.",
-                {.words = {"mean"}});
+}
+
+void aggregate_keys(std::vector<Key>& keys) {
+  Rows rows(keys, "aggregate", &Config::aggregate);
+  rows.add("method", &AggregateConfig::method,
+           "How gradients of the replicas become one. mean = by samples; sum = each counts by its "
+           "samples / reference_batch; adasum = parallel gradients are averaged, orthogonal ones "
+           "added, so that optimizer.lr need not change with the number of replicas.",
+           {.words = {"mean", "sum", "adasum"}});
+  rows.add("placement", &AggregateConfig::placement,
+           "adasum: pre = the gradient, before the optimizer (sgd). post = the change that each "
+           "replica's own optimizer makes (as Horovod does; state of its own on every replica, one "
+           "more copy of the weights). gain = one shared optimizer steps along the mean gradient "
+           "and each group's step is made longer as adasum would. auto = pre for sgd, else gain.",
+           {.words = {"auto", "pre", "post", "gain"}});
+  rows.add("transport", &AggregateConfig::transport,
+           "adasum: gram = one exchange and one small sum, any placement; rvh = recursive vector "
+           "halving, pairs of replicas (pre, post); flat = an all-reduce, adasum's step length by "
+           "its average law. auto = gram or rvh, whichever the measured links make faster.",
+           {.words = {"auto", "gram", "rvh", "flat"}});
+  rows.add("per", &AggregateConfig::per,
+           "adasum: what is one vector, with coefficients of its own.",
+           {.words = {"tensor", "block", "model"}});
+  rows.add("reference_batch", &AggregateConfig::reference_batch,
+           "Sequences for which optimizer.lr was chosen. Gradients weigh by samples / "
+           "reference_batch; keep it when the number of replicas or their shares change.",
+           {.range = above(0),
+            .unit = "sequences",
+            .fallback = "batch.sequences / (mesh.replicas x leaves)"});
+  rows.add("leaves", &AggregateConfig::leaves,
+           "adasum: cut each replica's samples into so many parts, each of which counts as a "
+           "replica of its own. Costs that many gradients of memory.",
+           {.range = at_least(1, 64)});
+  rows.add(
+      "leaf", &AggregateConfig::leaf,
+      "adasum: how a gradient of unusual weight w enters. noise = as w reference batches would "
+      "(by the measured noise), linear = times w.",
+      {.words = {"noise", "linear"}});
+  rows.add("wire", &AggregateConfig::wire,
+           "adasum by gram: number format of messages. Sums are in fp32 all the same.",
+           {.words = {"fp32", "bf16"}});
+  rows.add("gain_exponent", &AggregateConfig::gain_exponent,
+           "placement gain: steps are multiplied with gain^this. Below 0 = 1 for sgd, else 0.5.",
+           {.range = at_least(-1, 1)});
 }
 
 void checkpoint_keys(std::vector<Key>& keys) {
@@ -327,7 +385,8 @@ const std::vector<Key>& config_keys() {
     data_keys(keys);
     batch_and_precision_keys(keys);
     optimizer_keys(keys);
-    schedule_and_aggregate_keys(keys);
+    schedule_keys(keys);
+    aggregate_keys(keys);
     checkpoint_keys(keys);
     eval_log_and_debug_keys(keys);
     return keys;

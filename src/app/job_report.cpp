@@ -12,7 +12,8 @@
 namespace t3d {
 namespace {
 
-constexpr std::array<const char*, 8> kAxes{"i", "j", "k", "ij", "ik", "jk", "d", "world"};
+constexpr std::array<const char*, 10> kAxes{"i",  "j", "k",     "ij",     "ik",
+                                            "jk", "d", "merge", "cuboid", "world"};
 constexpr index_t kWarmUpSteps = 2;  // not in the averages
 
 // Largest resident set of this process so far, in bytes; 0 where the system does not say.
@@ -127,7 +128,17 @@ void JobReport::step(const StepReport& step, std::optional<double> valid_loss) {
   record.bytes_by_axis = step_bytes_;
   record.memory_bytes = machine_.device().memory().reserved_peak;
   record.valid_loss = valid_loss;
+  record.gain = step.gain;
+  record.noise_sequences = step.noise_sequences;
+  record.left_out = step.left_out;
+  if (config_.precision.compute == "fp16") record.loss_scale = step.loss_scale;
+  if (std::isfinite(step.noise_sequences)) noise_sequences_ = step.noise_sequences;
   log_.step(record);
+  for (const int leaf : step.left_out)
+    warn(fmt::format("step {}: gradient {} is not finite and was left out", step.step, leaf));
+  if (step.skipped)
+    warn(fmt::format("step {}: no finite gradient at loss scale {}; the weights stay", step.step,
+                     step.loss_scale));
 }
 
 // Rank 0's phases, over all ranks.
@@ -181,10 +192,22 @@ void JobReport::finish(const std::string& reason) {
   table.steps = steps_done_;
   table.seconds = PhaseClock::now() - start_seconds_;
   table.tokens_per_second = step_seconds_ > 0 ? step_tokens_ / step_seconds_ : 0;
+  if (noise_sequences_ > 0) table.remarks.push_back(batch_remark());
   table.phases = phase_rows();
   table.axes = axis_rows();
   log_.finish(table);
   note(memory_line());
+}
+
+// McCandlish et al. 2018: at this batch a step takes twice as many samples and half as many steps
+// as the least possible.
+std::string JobReport::batch_remark() const {
+  return fmt::format(
+      "noise scale {} sequences ({} tokens): batches far below it waste steps, far above it "
+      "samples; this run's is {}",
+      short_count(noise_sequences_),
+      short_count(noise_sequences_ * static_cast<double>(config_.model.context)),
+      config_.batch.sequences);
 }
 
 // The largest rank's, part by part.

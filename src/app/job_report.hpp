@@ -37,6 +37,7 @@ class JobReport {
   [[nodiscard]] std::vector<PhaseRow> phase_rows();
   [[nodiscard]] std::vector<AxisRow> axis_rows();
   [[nodiscard]] std::string memory_line();
+  [[nodiscard]] std::string batch_remark() const;
 
   Communicator& world_;
   Machine& machine_;
@@ -45,6 +46,7 @@ class JobReport {
   RunLog log_;
   double gemm_rate_ = 0;  // flops per second of all ranks
   double start_seconds_ = 0, step_seconds_ = 0, step_tokens_ = 0;
+  double noise_sequences_ = 0;  // the last that was measured; 0 = none
   std::map<std::string, double> phases_before_;
   std::map<std::string, index_t> counted_, predicted_, step_bytes_;
 };

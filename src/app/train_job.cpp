@@ -92,14 +92,15 @@ class TrainJob {
       if (const auto newest =
               find_checkpoint(world_, config_.checkpoint.dir, [](const std::string&) {}))
         all_or_none(world_, [&] { check_same_model(*newest); });
-      info = load_newest(world_, config_.checkpoint.dir, parts, warn);
+      info = load_newest(world_, config_.checkpoint.dir, parts, warn, Trainer::kPrivateState);
     } else if (wish != "never") {
       info = open_checkpoint(world_, wish);
       all_or_none(world_, [&] { check_same_model(*info); });
-      load_checkpoint(world_, wish, parts);
+      load_checkpoint(world_, wish, parts, Trainer::kPrivateState);
     }
     if (info) {
       trainer_->set_steps_done(info->state.step);
+      trainer_->loss_scale().set(info->state.texts["loss_scale"]);
       trainer_->state_loaded();
       run_id_ = info->state.run_id;
       resumed_from_ = info->path;
@@ -230,11 +231,12 @@ class TrainJob {
     state.run_id = run_id_;
     state.texts["input"] = resolved_text(config_);
     state.texts["mesh"] = machine_->mesh().shape().describe();
+    state.texts["loss_scale"] = trainer_->loss_scale().text();
     state.texts["samples"] = std::to_string(state.step * config_.batch.sequences);
     const double start = PhaseClock::now();
     try {
-      const std::string path = save_checkpoint(world_, options, state, trainer_->parts(),
-                                               machine_->mesh().coord().d == 0);
+      const std::string path =
+          save_checkpoint(world_, options, state, trainer_->parts_to_save(), true);
       report_->note(fmt::format("checkpoint {} in {:.2f} s", path, PhaseClock::now() - start));
       last_saved_ = state.step;
     } catch (const AgreedError& error) {

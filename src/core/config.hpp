@@ -57,6 +57,7 @@ struct BatchConfig {
   index_t sequences = 0;           // per step, all replicas
   index_t micro = 0;               // sequences per replica per pass; 0 = all at once
   std::string recompute = "none";  // none | block
+  std::vector<double> shares;      // of the replicas, as weights; empty = even
 };
 
 struct PrecisionConfig {
@@ -70,11 +71,17 @@ struct PrecisionConfig {
 };
 
 struct OptimizerConfig {
-  std::string kind = "adamw";  // adamw | sgd
+  std::string kind = "adamw";  // adamw | sgd | lamb | muon
   double lr = 3e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
-  double momentum = 0.9;
+  double momentum = -1;  // negative = by kind
   bool nesterov = false;
+  double adamw_lr = 0;             // muon: of what is no hidden matrix; 0 = lr
+  std::string muon_scale = "rms";  // rms | shape
+  index_t newton_schulz_steps = 5;
   double clip_norm = 1.0;  // 0 = off
+  [[nodiscard]] double momentum_or_default() const {
+    return momentum >= 0 ? momentum : kind == "muon" ? 0.95 : 0.9;
+  }
 };
 
 struct ScheduleConfig {
@@ -85,7 +92,15 @@ struct ScheduleConfig {
 };
 
 struct AggregateConfig {
-  std::string method = "mean";
+  std::string method = "mean";     // mean | sum | adasum
+  std::string placement = "auto";  // adasum: auto | pre | post | gain
+  std::string transport = "auto";  // adasum: auto | gram | rvh | flat
+  std::string per = "tensor";      // tensor | block | model
+  double reference_batch = 0;      // sequences; 0 = not given
+  index_t leaves = 1;              // per replica
+  std::string leaf = "noise";      // noise | linear
+  std::string wire = "fp32";       // fp32 | bf16
+  double gain_exponent = -1;       // below 0: by the optimizer
 };
 
 struct CheckpointConfig {

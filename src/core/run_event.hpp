@@ -1,6 +1,9 @@
 // The words that the trainer and whoever steers the run share: what a step did, and what comes
 // next.
 #pragma once
+#include <limits>
+#include <vector>
+
 #include "core/types.hpp"
 
 namespace t3d {
@@ -20,6 +23,12 @@ struct StepReport {
   double own_seconds = 0;                            // without waiting for others
   double mean_own_seconds = 0, max_own_seconds = 0;  // of the step before, over ranks
   int stop_requests = kNoStop;                       // of any rank
+  /// Where aggregation knows (adasum by gram or flat); else not numbers.
+  double gain = std::numeric_limits<double>::quiet_NaN();             // mean gradient to adasum
+  double noise_sequences = std::numeric_limits<double>::quiet_NaN();  // noise scale
+  std::vector<int> left_out;  // leaves with samples whose gradient was not finite
+  double loss_scale = 1;
+  bool skipped = false;  // no finite gradient at this loss scale: the weights stayed
 };
 
 enum class Decision { go_on, checkpoint, stop };

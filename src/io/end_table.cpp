@@ -20,6 +20,7 @@ std::string phase_line(const PhaseRow& row, double total_seconds) {
 std::string end_table_text(const EndTable& table) {
   std::string out = fmt::format("{}: {} steps in {}, {} tok/s\n", table.reason, table.steps,
                                 clock_time(table.seconds), short_count(table.tokens_per_second));
+  for (const std::string& remark : table.remarks) out += remark + "\n";
   if (!table.phases.empty()) {
     out +=
         fmt::format("\n{:<16}{:>12}{:>12}{:>12}{:>9}\n", "seconds", "min", "avg", "max", "share");

@@ -21,6 +21,7 @@ struct EndTable {
   std::string reason;  // why the run ended, in words
   index_t steps = 0;   // done by this start of the program
   double seconds = 0, tokens_per_second = 0;
+  std::vector<std::string> remarks;  // a line each
   std::vector<PhaseRow> phases;
   std::vector<AxisRow> axes;
 };

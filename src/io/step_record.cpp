@@ -72,6 +72,7 @@ std::string step_line(const StepRecord& r, double seconds_left) {
       number("{:.2f}", r.grad_norm), number("{:.2e}", r.lr), short_time(r.seconds),
       short_count(r.tokens_per_second), percent(r.mfu), percent(r.imbalance),
       percent(r.comm_fraction), clock_time(seconds_left));
+  if (std::isfinite(r.gain)) line += fmt::format("  gain {:.2f}", r.gain);
   if (r.valid_loss) line += fmt::format("  valid {}", number("{:.4f}", *r.valid_loss));
   return line;
 }
@@ -90,6 +91,12 @@ std::string step_json(const StepRecord& r) {
   json["mfu"] = r.mfu;
   json["imbalance"] = r.imbalance;
   json["comm_fraction"] = r.comm_fraction;
+  if (std::isfinite(r.gain)) {
+    json["adasum_gain"] = r.gain;
+    json["noise_scale_sequences"] = r.noise_sequences;
+    json["left_out"] = r.left_out;
+  }
+  if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
   json["phase_seconds"] = r.phase_seconds;
   json["bytes_by_axis"] = r.bytes_by_axis;
   json["memory_bytes"] = r.memory_bytes;

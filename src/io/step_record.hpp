@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/types.hpp"
 
@@ -20,6 +21,12 @@ struct StepRecord {
   std::map<std::string, index_t> bytes_by_axis;
   index_t memory_bytes = 0;
   std::optional<double> valid_loss;
+  /// Of adasum; not numbers elsewhere. noise_sequences: the batch at which signal and noise of the
+  /// gradient are equal.
+  double gain = std::numeric_limits<double>::quiet_NaN();
+  double noise_sequences = std::numeric_limits<double>::quiet_NaN();
+  std::vector<int> left_out;         // gradients that were not finite
+  std::optional<double> loss_scale;  // where it changes
 };
 
 /// "step 120/18865  loss 6.1342  norm 1.02  lr 1.03e-04  412 ms  1.27k tok/s  mfu 38%  imb 4%

@@ -68,24 +68,45 @@ DistTensor Transformer::forward(ConstTensorView ids, const Partition& tokens, co
   return x;
 }
 
-void Transformer::train(const MicroBatch& batch, PassInfo pass, double scale, bool last) {
+void Transformer::train(const MicroBatch& batch, PassInfo pass, double scale, bool last,
+                        const GradientSink* sink) {
   pass.first_position = batch.first_position;
   const Uploaded data = upload(batch, pass.length);
-  run_training(data, shape_.tokens(batch.sequences, pass.length), pass, scale, last);
+  run_training(data, shape_.tokens(batch.sequences, pass.length), pass, scale, last, sink);
+}
+
+void Transformer::train_nothing(const GradientSink* sink) {
+  if (!shape_.model.tied_embeddings) head_table_.start_reduce();
+  for (std::size_t number = blocks_.size(); number-- > 0;) reduce_block(number, sink);
+  reduce_shared();
+}
+
+void Transformer::reduce_block(std::size_t number, const GradientSink* sink) {
+  for (ParamBucket* bucket : blocks_[number]->buckets()) bucket->start_reduce();
+  // Those of the block before have had this one's backward pass for their way.
+  if (number + 1 < blocks_.size()) tell(sink, blocks_[number + 1]->buckets());
+}
+
+void Transformer::reduce_shared() {
+  table_.start_reduce();
+  inner_vectors_.start_reduce();
+  hidden_vectors_.start_reduce();
 }
 
 void Transformer::train_recorded(const MicroBatch& batch, PassInfo pass, double scale, bool last,
-                                 int shape) {
+                                 int shape, const GradientSink* sink) {
   pass.first_position = batch.first_position;
   const Uploaded data = upload(batch, pass.length);
   context_.queue.record(shape, [&] {
-    run_training(data, shape_.tokens(batch.sequences, pass.length), pass, scale, last);
-    if (last) finish_gradients();  // what was started in a recording must end in it
+    run_training(data, shape_.tokens(batch.sequences, pass.length), pass, scale, last, sink);
+    if (!last) return;
+    finish_gradients();  // what was started in a recording must end in it
+    if (sink != nullptr) sink->settle();
   });
 }
 
 void Transformer::run_training(const Uploaded& data, const Partition& tokens, const PassInfo& pass,
-                               double scale, bool last) {
+                               double scale, bool last, const GradientSink* sink) {
   std::vector<Block::Saved> saved(blocks_.size());
   DistTensor x = forward(data.ids, tokens, pass, &saved);
   Norm::Saved norm_saved;
@@ -102,17 +123,21 @@ void Transformer::run_training(const Uploaded& data, const Partition& tokens, co
   if (last && !shape_.model.tied_embeddings) head_table_.start_reduce();
   for (std::size_t number = blocks_.size(); number-- > 0;) {
     blocks_[number]->backward(dx, pass, saved[number]);
-    if (last)
-      for (ParamBucket* bucket : blocks_[number]->buckets()) bucket->start_reduce();
+    if (last) reduce_block(number, sink);
   }
   embedding_->backward(std::move(dx), data.ids, pass);
-  if (last) {
-    table_.start_reduce();
-    inner_vectors_.start_reduce();
-    hidden_vectors_.start_reduce();
-  }
+  if (last) reduce_shared();
   inner_vectors_.release();
   hidden_vectors_.release();
+}
+
+void Transformer::tell(const GradientSink* sink, const std::vector<ParamBucket*>& complete) {
+  if (sink == nullptr) return;
+  for (ParamBucket* bucket : complete) {
+    bucket->finish_reduce();
+    const auto place = std::find(buckets_.begin(), buckets_.end(), bucket);
+    sink->complete(static_cast<std::size_t>(place - buckets_.begin()));
+  }
 }
 
 void Transformer::evaluate(const MicroBatch& batch, PassInfo pass) {
@@ -166,7 +191,7 @@ double Transformer::loss_sum() {
 }
 
 void Transformer::predict_step(Ledger& ledger, std::span<const index_t> micro_sequences,
-                               index_t length) const {
+                               index_t length, index_t reductions) const {
   for (const index_t sequences : micro_sequences) {
     const Partition tokens = shape_.tokens(sequences, length);
     const index_t rows =
@@ -181,9 +206,10 @@ void Transformer::predict_step(Ledger& ledger, std::span<const index_t> micro_se
   const auto micros = static_cast<index_t>(micro_sequences.size());
   for (const ParamBucket* bucket : buckets_) {
     const std::string& axis = bucket->group().axis();
-    const index_t gathers = context_.keep_weights ? 1 : uses(bucket, true) * micros;
+    const index_t gathers =
+        context_.keep_weights ? std::min<index_t>(1, micros) : uses(bucket, true) * micros;
     ledger.count(Verb::all_gather, axis, gathers * bucket->gather_bytes());
-    ledger.count(Verb::reduce_scatter, axis, bucket->reduce_bytes());
+    ledger.count(Verb::reduce_scatter, axis, reductions * bucket->reduce_bytes());
   }
 }
 

@@ -20,6 +20,14 @@ struct MicroBatch {
   std::span<const std::int32_t> targets;  // same; negative = ignored
 };
 
+/// Who wants to know of gradients before all are there: a step's last micro-batch tells it.
+struct GradientSink {
+  /// buckets()[number]'s gradient share is complete.
+  std::function<void(std::size_t number)> complete;
+  /// Messages that `complete` started must be waited for now (on the queue): a recording ends.
+  std::function<void()> settle;
+};
+
 class Transformer {
  public:
   /// `context` must outlive the model. `recompute`: keep only block inputs for backward.
@@ -29,18 +37,23 @@ class Transformer {
 
   /// Forward and backward: loss_sum() += sum over targets of -log p, gradients += those of
   /// scale * that sum. On the step's last micro-batch (`last`) the sums over the buckets' groups
-  /// start as soon as each gradient is complete.
-  void train(const MicroBatch& batch, PassInfo pass, double scale, bool last);
+  /// start as soon as each gradient is complete, and `sink` is told of those that are done before
+  /// the pass is over.
+  void train(const MicroBatch& batch, PassInfo pass, double scale, bool last,
+             const GradientSink* sink = nullptr);
   /// The same, recorded by the queue as one graph. `shape` names the sequence of operations: equal
   /// for passes that do the same with other data.
-  void train_recorded(const MicroBatch& batch, PassInfo pass, double scale, bool last, int shape);
+  void train_recorded(const MicroBatch& batch, PassInfo pass, double scale, bool last, int shape,
+                      const GradientSink* sink = nullptr);
+  /// What train(last) does of a step's gradients where there is no micro-batch: they are 0.
+  void train_nothing(const GradientSink* sink = nullptr);
   /// Forward only: loss_sum() += ...
   void evaluate(const MicroBatch& batch, PassInfo pass);
   /// Host copy of the [1, V] logits after row `row` of the micro-batch, on every rank of the
   /// cuboid.
   [[nodiscard]] std::vector<float> next_logits(const MicroBatch& batch, PassInfo pass, index_t row);
 
-  /// Waits for the sums started by train(last).
+  /// Waits for the sums started by train(last) or train_nothing().
   void finish_gradients();
   void drop_gradients();
   /// Master weights have changed.
@@ -55,8 +68,10 @@ class Transformer {
   [[nodiscard]] const std::vector<ParamBucket*>& buckets() const { return buckets_; }
   [[nodiscard]] const ModelShape& shape() const { return shape_; }
 
-  /// Bytes that this rank sends in a step of these micro-batches, or in an evaluation of them.
-  void predict_step(Ledger& ledger, std::span<const index_t> micro_sequences, index_t length) const;
+  /// Bytes that this rank sends in a step of these micro-batches, whose gradients are summed up
+  /// `reductions` times, or in an evaluation of them.
+  void predict_step(Ledger& ledger, std::span<const index_t> micro_sequences, index_t length,
+                    index_t reductions = 1) const;
   void predict_evaluation(Ledger& ledger, std::span<const index_t> micro_sequences,
                           index_t length) const;
 
@@ -68,7 +83,11 @@ class Transformer {
   };
   [[nodiscard]] Uploaded upload(const MicroBatch& batch, index_t length);
   void run_training(const Uploaded& data, const Partition& tokens, const PassInfo& pass,
-                    double scale, bool last);
+                    double scale, bool last, const GradientSink* sink);
+  /// Starts the sums of a block's gradients, and of what blocks share.
+  void reduce_block(std::size_t number, const GradientSink* sink);
+  void reduce_shared();
+  void tell(const GradientSink* sink, const std::vector<ParamBucket*>& complete);
   [[nodiscard]] DistTensor forward(ConstTensorView ids, const Partition& tokens,
                                    const PassInfo& pass, std::vector<Block::Saved>* saved);
 

@@ -77,20 +77,43 @@ DType compute_dtype(const PrecisionConfig& precision) {
                                        : DType::f32;
 }
 
+std::vector<index_t> ReplicaShare::micro() const {
+  std::vector<index_t> all;
+  for (const LeafShare& leaf : leaves) all.insert(all.end(), leaf.micro.begin(), leaf.micro.end());
+  return all;
+}
+
+index_t leaves_per_replica(const Config& config) {
+  return config.aggregate.method == "adasum" ? config.aggregate.leaves : 1;
+}
+
+double reference_batch(const Config& config) {
+  if (config.aggregate.reference_batch > 0) return config.aggregate.reference_batch;
+  return static_cast<double>(config.batch.sequences) /
+         static_cast<double>(config.mesh.replicas * leaves_per_replica(config));
+}
+
 ReplicaShare replica_share(const Config& config, index_t replica) {
-  const Partition split = Partition::even("batch", config.batch.sequences, config.mesh.replicas);
+  const BatchConfig& batch = config.batch;
+  const Partition split = batch.shares.empty()
+                              ? Partition::even("batch", batch.sequences, config.mesh.replicas)
+                              : Partition::weighted("batch", batch.sequences, batch.shares);
   ReplicaShare share{split.begin(replica), split.size(replica), {}};
-  if (share.sequences == 0) return share;
-  const index_t micro = config.batch.micro > 0 ? config.batch.micro : share.sequences;
-  share.micro =
-      Partition::even("micro", share.sequences, (share.sequences + micro - 1) / micro).sizes();
+  const Partition leaves = Partition::even("leaves", share.sequences, leaves_per_replica(config));
+  for (const index_t sequences : leaves.sizes()) {
+    LeafShare leaf{sequences, {}};
+    const index_t micro = batch.micro > 0 ? batch.micro : sequences;
+    if (sequences > 0)
+      leaf.micro = Partition::even("micro", sequences, (sequences + micro - 1) / micro).sizes();
+    share.leaves.push_back(std::move(leaf));
+  }
   return share;
 }
 
 index_t largest_micro(const Config& config) {
   index_t largest = 1;
   for (index_t replica = 0; replica < config.mesh.replicas; ++replica)
-    for (const index_t micro : replica_share(config, replica).micro)
+    for (const index_t micro : replica_share(config, replica).micro())
       largest = std::max(largest, micro);
   return largest;
 }

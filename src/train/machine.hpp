@@ -49,13 +49,24 @@ class Machine {
 
 [[nodiscard]] DType compute_dtype(const PrecisionConfig& precision);
 
-/// Sequences of each micro-batch that replica `d` of a step runs, and where its share begins among
-/// the step's sequences.
-struct ReplicaShare {
-  index_t first = 0, sequences = 0;
+/// What one replica does in a step: where its share begins among the step's sequences, and its
+/// micro-batches in sequences, by leaf (train/leaves.hpp). A leaf may have none.
+struct LeafShare {
+  index_t sequences = 0;
   std::vector<index_t> micro;
 };
+struct ReplicaShare {
+  index_t first = 0, sequences = 0;
+  std::vector<LeafShare> leaves;
+  [[nodiscard]] std::vector<index_t> micro() const;  // of all leaves
+};
 [[nodiscard]] ReplicaShare replica_share(const Config& config, index_t replica);
+
+/// Leaves of a replica: more than one for adasum only, as sums do not care.
+[[nodiscard]] index_t leaves_per_replica(const Config& config);
+
+/// aggregate.reference_batch, or where it is not given an even share of a leaf.
+[[nodiscard]] double reference_batch(const Config& config);
 
 /// Largest micro-batch of any replica, in sequences.
 [[nodiscard]] index_t largest_micro(const Config& config);

@@ -16,9 +16,6 @@ double waited(Communicator& world) {
   return sum;
 }
 
-// Keeps gradients of a mean loss within fp16's range for models of the sizes that fp16 is used for.
-constexpr double kHalfLossScale = 4096;
-
 }  // namespace
 
 index_t evaluation_micro(const Config& config) {
@@ -36,19 +33,15 @@ Trainer::Trainer(Machine& machine, const Config& config, index_t steps,
       model_(context_,
              ModelShape(config.model, config.mesh, machine.mesh().shape(), largest_micro(config)),
              config.batch.recompute == "block"),
-      optimizer_(make_optimizer(context_, config.optimizer, model_.buckets())),
-      aggregation_(make_aggregation(context_, config.aggregate)),
-      loss_scale_(config.precision.loss_scale > 0     ? config.precision.loss_scale
-                  : context_.activation == DType::f16 ? kHalfLossScale
-                                                      : 1.0),
+      update_(make_update(context_, config, model_.buckets())),
+      loss_scale_(config.precision, context_.activation),
       values_(context_.make(DType::f64, 1, kValues, MemoryKind::workspace)),
       clip_factor_(context_.make(DType::f64, 1, 1, MemoryKind::workspace)),
       image_(context_),
-      host_values_(host_array<double>(context_.device, kMostPending * kValues)) {
-  if (share_.sequences == 0)
-    throw_error(ExitCode::config,
-                "batch.sequences = {} leaves a replica without samples: {} replicas",
-                config.batch.sequences, config.mesh.replicas);
+      host_values_(host_array<double>(context_.device, index_t{kMostPending} * kValues)) {
+  const ConstTensorView summary = update_->aggregation().summary();
+  if (summary.data != nullptr)
+    host_summary_ = host_array<double>(context_.device, index_t{kMostPending} * summary.cols);
   model_.initialise(static_cast<std::uint64_t>(config.run.seed));
 }
 
@@ -65,28 +58,39 @@ MicroBatch SlabReader::read(const Context& context, const ModelShape& shape, Bat
   return {sequences, position, ids_, targets_};
 }
 
-void Trainer::run_micro_batches() {
+void Trainer::run_micro_batches(std::size_t leaf, index_t& position, const GradientSink* sink) {
+  const LeafShare& share = share_.leaves[leaf];
   PassInfo pass;
   pass.length = config_.model.context;
   pass.step = done_;
   pass.seed = static_cast<std::uint64_t>(config_.run.seed);
-  const double scale = loss_scale_ / static_cast<double>(share_.sequences * pass.length);
+  const double scale = loss_scale_.value() / static_cast<double>(share.sequences * pass.length);
   // The first step chooses engines and fills the cache of memory; recorded are the others.
   const bool record = machine_.recordable() && config_.debug.graphs && started_here_ > 0;
-
-  model_.clear_loss();
-  index_t position = done_ * config_.batch.sequences + share_.first;
-  for (std::size_t micro = 0; micro < share_.micro.size(); ++micro) {
+  for (std::size_t micro = 0; micro < share.micro.size(); ++micro) {
     const MicroBatch batch =
-        reader_.read(context_, model_.shape(), source_.get(), position, share_.micro[micro]);
-    const bool first = micro == 0, last = micro + 1 == share_.micro.size();
+        reader_.read(context_, model_.shape(), source_.get(), position, share.micro[micro]);
+    const bool first = micro == 0, last = micro + 1 == share.micro.size();
+    const GradientSink* listener = last ? sink : nullptr;
+    const int shape = (first ? 1 : 0) + (last ? 2 : 0) + (listener != nullptr ? 4 : 0);
     if (record)
-      model_.train_recorded(batch, pass, scale, last, (first ? 1 : 0) + (last ? 2 : 0));
+      model_.train_recorded(batch, pass, scale, last, shape, listener);
     else
-      model_.train(batch, pass, scale, last);
-    position += share_.micro[micro];
+      model_.train(batch, pass, scale, last, listener);
+    position += share.micro[micro];
   }
+  if (share.micro.empty()) model_.train_nothing(sink);
   model_.finish_gradients();
+}
+
+void Trainer::run_leaf(std::size_t leaf, index_t& position) {
+  const bool last = leaf + 1 == share_.leaves.size();
+  const GradientSink sink{[this](std::size_t bucket) { update_->bucket_done(bucket); },
+                          [this] { update_->settle(); }};
+  run_micro_batches(leaf, position, last ? &sink : nullptr);
+  const double lr = config_.optimizer.lr * schedule_factor(config_.schedule, done_, steps_);
+  update_->leaf_done(static_cast<index_t>(leaf), lr);
+  if (!last) model_.drop_gradients();
 }
 
 void Trainer::start_step(int stop_requests) {
@@ -94,25 +98,59 @@ void Trainer::start_step(int stop_requests) {
   Pending pending;
   pending.started = PhaseClock::now();
   pending.waited_before = waited(context_.mesh.world());
-  run_micro_batches();
-  aggregation_->run(model_.buckets(), static_cast<double>(share_.sequences) /
-                                          static_cast<double>(config_.batch.sequences));
-  send_report(stop_requests, pending);
-
   pending.report.step = done_ + 1;
   pending.report.tokens = config_.batch.sequences * config_.model.context;
   pending.report.lr = config_.optimizer.lr * schedule_factor(config_.schedule, done_, steps_);
-  {
+  pending.report.loss_scale = loss_scale_.value();
+  update_->set_steps_done(done_);
+  update_->set_loss_scale(loss_scale_.value());
+  model_.clear_loss();
+  index_t position = done_ * config_.batch.sequences + share_.first;
+  for (std::size_t leaf = 0; leaf < share_.leaves.size(); ++leaf) run_leaf(leaf, position);
+  update_->aggregate();
+  send_report(stop_requests, pending);
+  pending.report.skipped = loss_scale_.dynamic() && !usable(pending);
+  if (!pending.report.skipped) {
     const PhaseClock::Scope scope(machine_.clock(), "optimizer");
     context_.ops.clip_factor(context_.queue, values_.view().col_range(kSquares, 1),
-                             config_.optimizer.clip_norm * loss_scale_, clip_factor_);
-    optimizer_->update(done_ + 1, pending.report.lr, 1 / loss_scale_, clip_factor_);
+                             config_.optimizer.clip_norm, clip_factor_);
+    update_->apply(pending.report.lr, clip_factor_);
+    model_.weights_changed();
   }
   model_.drop_gradients();
-  model_.weights_changed();
   pending_.push_back(std::move(pending));
   ++done_;
   ++started_here_;
+}
+
+bool Trainer::usable(const Pending& pending) {
+  pending.there->wait();
+  StepReport report;
+  read_summary(pending, report);
+  const bool finite = std::isfinite(pending.values[kSquares]);
+  const bool nothing = pending.summary != nullptr && pending.summary[adasum_summary::weights] == 0;
+  if (!loss_scale_.learn(finite && report.left_out.empty()))
+    throw AgreedError(ExitCode::internal,
+                      fmt::format("step {}: the gradient is not finite at any loss scale. Try a "
+                                  "smaller optimizer.lr or precision.compute = \"bf16\"",
+                                  pending.report.step));
+  return finite && !nothing;
+}
+
+void Trainer::read_summary(const Pending& pending, StepReport& report) const {
+  if (pending.summary == nullptr) return;
+  const double* summary = pending.summary;
+  report.gain = summary[adasum_summary::gain];
+  if (summary[adasum_summary::signal] > 0 && summary[adasum_summary::noise] > 0)
+    report.noise_sequences =
+        summary[adasum_summary::noise] / summary[adasum_summary::signal] * reference_batch(config_);
+  int leaf = 0;
+  for (index_t replica = 0; replica < config_.mesh.replicas; ++replica)
+    for (const LeafShare& share : replica_share(config_, replica).leaves) {
+      if (share.sequences > 0 && summary[adasum_summary::columns + leaf] == 0)
+        report.left_out.push_back(leaf);
+      ++leaf;
+    }
 }
 
 void Trainer::send_report(int stop_requests, Pending& pending) {
@@ -123,9 +161,7 @@ void Trainer::send_report(int stop_requests, Pending& pending) {
   own[kOwnSeconds] = own[kLongest] = last_own_seconds_;
   context_.device.copy(values.data, own, sizeof own, context_.queue);
   context_.ops.add(context_.queue, model_.loss_sum_on_device(), values.col_range(kLoss, 1));
-  // Replicas hold equal gradients after aggregation; only the first one's count.
-  if (context_.coord(Axis::d) == 0)
-    add_gradient_squares(context_, model_.buckets(), values.col_range(kSquares, 1));
+  update_->add_squares(values.col_range(kSquares, 1));
   Communicator& world = context_.mesh.world();
   if (world.size() > 1) {
     Work sum = world.all_reduce(values.col_range(0, kSums), ReduceOp::sum);
@@ -135,6 +171,11 @@ void Trainer::send_report(int stop_requests, Pending& pending) {
   }
   pending.values = host_values_.get() + started_here_ % index_t{kMostPending} * kValues;
   context_.device.copy(pending.values, values.data, values.bytes(), context_.queue);
+  const ConstTensorView summary = update_->aggregation().summary();
+  if (summary.data != nullptr) {
+    pending.summary = host_summary_.get() + started_here_ % index_t{kMostPending} * summary.cols;
+    context_.device.copy(pending.summary, summary.data, summary.bytes(), context_.queue);
+  }
   pending.there = context_.queue.mark();
 }
 
@@ -147,7 +188,8 @@ StepReport Trainer::finish_step() {
   const double* values = pending.values;
   StepReport report = pending.report;
   report.loss = values[kLoss] / static_cast<double>(report.tokens);
-  report.grad_norm = std::sqrt(values[kSquares]) / loss_scale_;
+  report.grad_norm = std::sqrt(values[kSquares]);
+  read_summary(pending, report);
   report.stop_requests = values[kStops] > 0 ? kStopSignal : kNoStop;
   report.mean_own_seconds =
       values[kOwnSeconds] / static_cast<double>(context_.mesh.shape().ranks());
@@ -160,7 +202,7 @@ StepReport Trainer::finish_step() {
   last_own_seconds_ = report.own_seconds;
   last_finish_ = now;
   last_waited_ = waited_now;
-  if (config_.debug.check_finite &&
+  if (config_.debug.check_finite && !report.skipped && report.left_out.empty() &&
       !(std::isfinite(report.loss) && std::isfinite(report.grad_norm)))
     throw AgreedError(
         ExitCode::internal,
@@ -206,11 +248,37 @@ double evaluate_model(const Context& context, Transformer& model, BatchSource& s
 
 std::vector<TensorPart> Trainer::parts() {
   std::vector<TensorPart> result = weight_parts(model_.buckets(), image_);
-  for (const Optimizer::State& state : optimizer_->state())
-    append_parts(model_.buckets(), image_.of(state.shards), "optimizer/" + state.kind + "/",
-                 result);
+  const auto append = [&](const std::vector<Optimizer::State>& states, const char* prefix) {
+    for (const Optimizer::State& state : states)
+      append_parts(model_.buckets(), image_.of(state.shards), prefix + state.kind + "/", result);
+  };
+  append(update_->state(), "optimizer/");
+  append(update_->state_of_leaves(), kPrivateState);
+  if (const TensorView noise = update_->aggregation().noise(); noise.data != nullptr) {
+    TensorPart part{kPrivateState + std::string("noise"),
+                    noise.dtype,
+                    noise.rows,
+                    noise.cols,
+                    false,
+                    image_.of({noise}).front().data,
+                    {{0, 0, noise.rows, noise.cols, 0}}};
+    result.push_back(std::move(part));
+  }
   image_.download();
   return result;
+}
+
+// Replicas hold the weights and the shared state alike: the first one writes them. The noise
+// estimate is the same on all ranks.
+std::vector<TensorPart> Trainer::parts_to_save() {
+  std::vector<TensorPart> all = parts(), own;
+  for (TensorPart& part : all) {
+    const bool is_private = part.name.starts_with(kPrivateState);
+    const bool is_noise = is_private && part.name.ends_with("/noise");
+    if (is_noise ? context_.mesh.world().rank() == 0 : is_private || context_.coord(Axis::d) == 0)
+      own.push_back(std::move(part));
+  }
+  return own;
 }
 
 void Trainer::state_loaded() {
@@ -220,8 +288,10 @@ void Trainer::state_loaded() {
 
 Ledger Trainer::predicted_step() const {
   Ledger ledger;
-  model_.predict_step(ledger, share_.micro, config_.model.context);
-  aggregation_->predict(ledger, model_.buckets());
+  const std::vector<index_t> micro = share_.micro();
+  model_.predict_step(ledger, micro, config_.model.context,
+                      static_cast<index_t>(share_.leaves.size()));
+  update_->predict(ledger);
   const int ranks = static_cast<int>(context_.mesh.shape().ranks());
   // The report: everybody's four sums and one maximum to everybody.
   const index_t report = (4 + 1) * size_of(DType::f64) * (ranks - 1);

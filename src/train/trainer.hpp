@@ -10,10 +10,10 @@
 #include "data/batch_source.hpp"
 #include "io/checkpoint.hpp"
 #include "layers/transformer.hpp"
-#include "train/aggregate.hpp"
 #include "train/host_image.hpp"
+#include "train/loss_scale.hpp"
 #include "train/machine.hpp"
-#include "train/optimizer.hpp"
+#include "train/update.hpp"
 
 namespace t3d {
 
@@ -52,10 +52,14 @@ class Trainer {
 
   [[nodiscard]] index_t steps_done() const { return done_; }
   void set_steps_done(index_t done) { done_ = done; }
+  [[nodiscard]] LossScale& loss_scale() { return loss_scale_; }
 
-  /// Weights and optimizer state as boxes of global tensors, in host memory: as they are now, valid
-  /// until the next step.
+  /// State as boxes of global tensors, in host memory: as it is now, valid until the next step.
+  /// Parts whose name starts with kPrivateState may be lacking in a checkpoint of other replicas.
   [[nodiscard]] std::vector<TensorPart> parts();
+  /// Of parts(), what this rank writes: over all ranks every element once.
+  [[nodiscard]] std::vector<TensorPart> parts_to_save();
+  static constexpr const char* kPrivateState = "aggregate/";
   /// After the last parts() were filled from a checkpoint.
   void state_loaded();
 
@@ -70,10 +74,16 @@ class Trainer {
   struct Pending {
     StepReport report;  // what the host knows already
     double* values = nullptr;
+    double* summary = nullptr;
     std::unique_ptr<Marker> there;
     double started = 0, waited_before = 0;
   };
-  void run_micro_batches();
+  void run_leaf(std::size_t leaf, index_t& position);
+  void run_micro_batches(std::size_t leaf, index_t& position, const GradientSink* sink);
+  /// Whether the pending step's gradient can be used; waits for it. Only with a dynamic loss scale.
+  [[nodiscard]] bool usable(const Pending& pending);
+  /// What the summary of aggregation says, into the report.
+  void read_summary(const Pending& pending, StepReport& report) const;
   /// Sums the report over all ranks and starts its way to the host.
   void send_report(int stop_requests, Pending& pending);
   [[nodiscard]] index_t evaluation_share(index_t sequences, index_t replica) const;
@@ -85,13 +95,13 @@ class Trainer {
   std::shared_ptr<BatchSource> source_;
   ReplicaShare share_;
   Transformer model_;
-  std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Aggregation> aggregation_;
+  std::unique_ptr<Update> update_;
   index_t done_ = 0;
-  double loss_scale_;
+  LossScale loss_scale_;
   Tensor values_, clip_factor_;
   HostImage image_;
-  std::unique_ptr<double[], HostRelease> host_values_;  // [kMostPending, kValues]
+  std::unique_ptr<double[], HostRelease> host_values_;   // [kMostPending, kValues]
+  std::unique_ptr<double[], HostRelease> host_summary_;  // [kMostPending, summary]
   std::deque<Pending> pending_;
   index_t started_here_ = 0;  // steps of this process
   double last_own_seconds_ = 0, last_finish_ = 0, last_waited_ = 0;

@@ -143,7 +143,7 @@ TEST_CASE("lines go to screen and run.log, every step to log.jsonl") {
     log.warn("slow disk");
     for (index_t step = 1; step <= 12; ++step) log.step(example(step, 12));
     log.write_resolved("version = 1\n");
-    EndTable table{"done", 12, 10, 1270, {{"matmul", 4, 5, 6}}, {{"i", 10, 10}, {"k", 3, 4}}};
+    EndTable table{"done", 12, 10, 1270, {}, {{"matmul", 4, 5, 6}}, {{"i", 10, 10}, {"k", 3, 4}}};
     log.finish(table);
   }
   for (const char* name : {"screen", "run/run.log"}) {

@@ -1,5 +1,5 @@
 // The step around the model: clipping by the global norm, weight decay masks, learning-rate
-// schedules, micro-batches, what a replica without samples is told.
+// schedules, micro-batches, a replica without samples.
 #include "train/trainer.hpp"
 
 #include <cmath>
@@ -20,12 +20,12 @@ std::shared_ptr<BatchSource> noise(const Config& config) {
   return std::make_shared<BatchSource>(make_memory_source(ids, 61), config.model.context, 1, true);
 }
 
-struct Update {
+struct SgdStep {
   double grad_norm = 0, length = 0;  // of the gradient, and of the change of all weights
 };
 
 // One step of plain SGD with learning rate 1: the change is the clipped gradient.
-Update sgd_step(Config config, const Grid& grid, index_t replicas = 1) {
+SgdStep sgd_step(Config config, const Grid& grid, index_t replicas = 1) {
   set_grid(config, grid, replicas);
   config.optimizer.kind = "sgd";
   config.optimizer.momentum = 0;
@@ -34,7 +34,7 @@ Update sgd_step(Config config, const Grid& grid, index_t replicas = 1) {
   config.schedule.kind = "constant";
   config.debug.threads = 1;
   GlobalTensors before, after;
-  Update update;
+  SgdStep update;
   run_local_ranks(grid.ranks() * static_cast<int>(replicas), [&](Communicator& world) {
     Machine machine(world, config, grid.shape(replicas));
     Trainer trainer(machine, config, 1, noise(config));
@@ -59,10 +59,10 @@ TEST_CASE("the update is clipped by the global norm, counted once") {
     Config config = tiny_gpt();
     INFO(grid.text());
     config.optimizer.clip_norm = 0;
-    const Update whole = sgd_step(config, grid);
+    const SgdStep whole = sgd_step(config, grid);
     CHECK(whole.length == Approx(whole.grad_norm).epsilon(1e-4));
     config.optimizer.clip_norm = 0.25 * whole.grad_norm;
-    const Update clipped = sgd_step(config, grid);
+    const SgdStep clipped = sgd_step(config, grid);
     CHECK(clipped.grad_norm == Approx(whole.grad_norm).epsilon(1e-6));
     CHECK(clipped.length == Approx(0.25 * whole.grad_norm).epsilon(1e-4));
   }
@@ -80,10 +80,18 @@ TEST_CASE("the gradient is the mean over the batch, however it is dealt") {
   }
 }
 
-TEST_CASE("a replica without samples is refused") {
+TEST_CASE("a replica without samples stays and changes nothing") {
   Config config = tiny_gpt();
-  config.batch.sequences = 2;
-  CHECK_THROWS_WITH(sgd_step(config, {}, 3), test::contains("without samples"));
+  config.batch.sequences = 6;
+  config.optimizer.clip_norm = 0;
+  config.batch.shares = {1, 1};
+  const double two = sgd_step(config, {}, 2).grad_norm;
+  config.batch.shares = {1, 0, 1};
+  for (const char* method : {"mean", "adasum"}) {
+    config.aggregate.method = method;
+    config.aggregate.placement = "pre";
+    CHECK(sgd_step(config, {1, 2, 1, {}, {}, {}}, 3).grad_norm == Approx(two).epsilon(1e-5));
+  }
 }
 
 TEST_CASE("a loss that is not finite stops the run and says what to do") {
