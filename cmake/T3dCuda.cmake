@@ -20,7 +20,8 @@ file(GLOB T3D_GPU_NCCL CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/comm/nccl/*.cpp
 # Random numbers and the coefficients of Adasum must be the CPU's to the last bit: no products fused
 # with sums there.
 set(T3D_GPU_EXACT ${CMAKE_SOURCE_DIR}/src/ops/cuda/random.cu
-  ${CMAKE_SOURCE_DIR}/src/ops/cuda/adasum.cu)
+  ${CMAKE_SOURCE_DIR}/src/ops/cuda/adasum.cu
+  ${CMAKE_SOURCE_DIR}/src/ops/cuda/flat_gains.cu)
 
 if(T3D_CUDA)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)

@@ -71,7 +71,7 @@ class GramAggregation final : public Aggregation {
   [[nodiscard]] std::string describe() const override { return "gram"; }
 
  private:
-  /// 256 bytes of fp32: chunks begin where vector loads like it.
+  /// 256 bytes of fp32: chunks and rows begin where vector loads like it.
   static constexpr index_t kUnit = 64;
 
   struct Share {
@@ -79,7 +79,10 @@ class GramAggregation final : public Aggregation {
     std::vector<Segment> segments;  // of the own chunk
     TensorView shard;
     Tensor sent;      // in the wire's number format, where it differs
-    Tensor received;  // [leaves, own chunk]
+    Tensor received;  // [leaves, own chunk], rows padded to kUnit
+    [[nodiscard]] TensorView rows(index_t own) const {
+      return received.view().col_range(0, chunks.size(own));
+    }
     Tensor whole;     // the result in the wire's number format
     Work messages, gathering;
   };
@@ -105,7 +108,7 @@ std::vector<Exchange> GramAggregation::messages_of(const Share& share, ConstTens
       const ConstTensorView send =
           own.row_range(leaf, 1).col_range(share.chunks.begin(peer), share.chunks.size(peer));
       const TensorView receive =
-          share.received.view().row_range(peer * leaves_.per_replica + leaf, 1);
+          share.rows(here).row_range(peer * leaves_.per_replica + leaf, 1);
       messages.push_back({static_cast<int>(peer), send, receive});
     }
   return messages;
@@ -122,11 +125,11 @@ void GramAggregation::start(std::size_t bucket, TensorView shard) {
     context_.ops.copy(context_.queue, own, share.sent);
     own = share.sent;
   }
-  share.received =
-      context_.make(wire_, leaves_.count(), share.chunks.size(here), MemoryKind::gradients);
+  const index_t padded = (share.chunks.size(here) + kUnit - 1) / kUnit * kUnit;
+  share.received = context_.make(wire_, leaves_.count(), padded, MemoryKind::gradients);
   context_.ops.copy(
       context_.queue, own.col_range(share.chunks.begin(here), share.chunks.size(here)),
-      share.received.view().row_range(here * leaves_.per_replica, leaves_.per_replica));
+      share.rows(here).row_range(here * leaves_.per_replica, leaves_.per_replica));
   if (replicas_.size() > 1) share.messages = replicas_.exchange(messages_of(share, own));
 }
 
@@ -138,7 +141,7 @@ void GramAggregation::combine(Share& share) {
     whole = share.whole;
   }
   const TensorView own = whole.col_range(share.chunks.begin(here), share.chunks.size(here));
-  context_.ops.combine(context_.queue, share.received, share.segments, coefficients_, own);
+  context_.ops.combine(context_.queue, share.rows(here), share.segments, coefficients_, own);
   share.received.reset();
   if (replicas_.size() > 1)
     share.gathering = replicas_.all_gather(own, whole, share.chunks.sizes());
@@ -150,7 +153,7 @@ void GramAggregation::finish(double unscale) {
   for (Share& share : shares_) {
     share.messages.wait(context_.queue);
     share.sent.reset();
-    context_.ops.gram(context_.queue, share.received, share.segments, gram_);
+    context_.ops.gram(context_.queue, share.rows(replicas_.rank()), share.segments, gram_);
   }
   store_.drop();
   Communicator& world = context_.mesh.world();
