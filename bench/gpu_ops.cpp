@@ -134,7 +134,7 @@ class Bench : test::Gpu {
       buffer.show_at(copies.back()->view().data);
     }
     const double time = median_microseconds([&] { op.call(ops, *queue, buffers); });
-    const bool arithmetic = op.flops > 0;
+    const bool arithmetic = op.flops > 0 && part != "memory";
     const double rate = (arithmetic ? op.flops : op.bytes) / time * 1e-6;
     add({part, op.name, engine, time, rate, 100 * rate / (arithmetic ? product_rate_ : copy_rate_),
          arithmetic ? "TFLOP/s" : "TB/s"});
@@ -152,6 +152,13 @@ class Bench : test::Gpu {
     time_case("memory", xent_stats_case(scaled(2048), vocab, 0, d), ops, "native");
     time_case("memory", xent_grad_case(scaled(2048), vocab, 0, d), ops, "native");
     time_case("memory", adamw_case(count, DType::f32), ops, "native");
+    for (const index_t n : {2, 8}) {
+      time_case("memory", gram_case(n, scaled(index_t{1} << 24), Cut::one, DType::f32), ops,
+                "native");
+      time_case("memory",
+                combine_case(n, scaled(index_t{1} << 24), Cut::one, DType::f32, DType::f32), ops,
+                "native");
+    }
     time_case("memory", activation_forward_case(Activation::gelu_tanh, rows, 2 * wide, d), ops,
               "native");
     time_case("memory", activation_backward_case(Activation::gelu_tanh, rows, 2 * wide, d), ops,
