@@ -5,18 +5,21 @@ gain on one shared optimizer. The learning rate is the same for all; replicas ar
 (aggregate.leaves), which is the same arithmetic as that many ranks.
 
     bench/adasum_language.py TRANSFORMER3D TRAIN.txt VALID.txt OUT [--replicas 8 32] [--seeds 1 2 3]
-                             [--lr 1e-3] [--modes mean post gain] [--target 2.1] [--threads 1]
+                             [--lr 2.5e-4] [--modes mean post gain] [--target 2.1] [--threads 1]
 
 OUT gets one log per run; a second call only runs what is missing. The table goes to the screen.
 """
 import argparse
 import json
 import os
+import shutil
+import signal
 import statistics
 import subprocess
+import time
 
 LENGTH = 64
-STEPS = {1: 2000, 8: 280, 32: 200}
+STEPS = {1: 2000, 8: 800, 32: 500}
 MODES = {
     "mean": {"aggregate.method": "mean"},
     "sum": {"aggregate.method": "sum", "aggregate.reference_batch": 1},
@@ -54,15 +57,27 @@ def run(args, mode, replicas, seed, lr):
         for table, fields in tables.items():
             file.write(f"[{table}]\n")
             file.writelines(f"{field} = {json.dumps(value)}\n" for field, value in fields.items())
-    subprocess.run([args.program, "-q", "-r", "never", path], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["rm", "-rf", os.path.join(folder, "ckpt")], check=True)
+    run_until(args, [args.program, "-q", "-r", "never", path], log)
+    shutil.rmtree(os.path.join(folder, "ckpt"), ignore_errors=True)
     open(os.path.join(folder, "done"), "w", encoding="utf-8").close()
     return read(log)
 
 
+def run_until(args, command, log):
+    """Asks the run to stop once the target is reached."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            time.sleep(2)
+            if os.path.exists(log) and steps_to(read(log), args.target) is not None:
+                process.send_signal(signal.SIGTERM)
+                process.wait()
+        if process.returncode not in (0, 75):
+            raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+
+
 def read(log):
     with open(log, encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+        return [json.loads(line) for line in file if line.endswith("\n")]
 
 
 def steps_to(records, target):
@@ -87,7 +102,7 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--replicas", type=int, nargs="+", default=[8, 32])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--lr", type=float, nargs="+", default=[1e-3])
+    parser.add_argument("--lr", type=float, nargs="+", default=[2.5e-4])
     parser.add_argument("--modes", nargs="+", default=["mean", "post", "gain"])
     parser.add_argument("--target", type=float, default=2.1)
     parser.add_argument("--threads", type=int, default=1)

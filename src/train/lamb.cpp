@@ -25,9 +25,7 @@ class Lamb final : public Optimizer {
         moments_(context, options, buckets),
         squares_(context.make(DType::f64, 2, tensors_.count(), MemoryKind::optimizer)),
         ratios_(context.make(DType::f64, 1, tensors_.count(), MemoryKind::optimizer)),
-        gains_(context.make(DType::f64, 1, tensors_.count(), MemoryKind::optimizer)),
-        ones_(context.make(DType::f64, 1, tensors_.count(), MemoryKind::optimizer)) {
-    context.ops.fill(context.queue, ones_, 1);
+        gains_(context.make(DType::f64, 1, tensors_.count(), MemoryKind::optimizer)) {
     for (std::size_t number = 0; number < buckets.size(); ++number) {
       std::vector<Segment>& segments = decaying_.emplace_back();
       const std::vector<ParamEntry>& entries = buckets[number]->entries();
@@ -87,19 +85,14 @@ class Lamb final : public Optimizer {
       cuboid.all_reduce(squares_.view().flat(), ReduceOp::sum).wait(context_.queue);
   }
 
-  // The gain of every tensor, out of those of the step's groups: 1 times the coefficient of the
-  // tensor's group.
+  // The gain of every tensor, out of those of the step's groups.
   ConstTensorView gains_by_tensor(const OptimizerStep& step) {
     if (step.gains.data == nullptr) return {};
-    std::vector<Segment> columns(static_cast<std::size_t>(tensors_.count()));
+    if (step.groups->count() == tensors_.count()) return step.gains;  // the same groups
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket)
-      for (std::size_t entry = 0; entry < buckets_[bucket]->entries().size(); ++entry) {
-        const index_t tensor = tensors_.of(bucket, entry);
-        columns[static_cast<std::size_t>(tensor)] = {tensor, tensor + 1,
-                                                     step.groups->of(bucket, entry)};
-      }
-    context_.ops.combine(context_.queue, ones_, columns,
-                         step.gains.reshaped(step.groups->count(), 1), gains_);
+      for (std::size_t entry = 0; entry < buckets_[bucket]->entries().size(); ++entry)
+        context_.ops.copy(context_.queue, step.gains.col_range(step.groups->of(bucket, entry), 1),
+                          gains_.view().col_range(tensors_.of(bucket, entry), 1));
     return gains_;
   }
 
@@ -109,7 +102,7 @@ class Lamb final : public Optimizer {
   AdamMoments moments_;
   std::vector<std::vector<Segment>> decaying_;  // by bucket
   Tensor squares_;                              // [2, tensors]
-  Tensor ratios_, gains_, ones_;                // [1, tensors]
+  Tensor ratios_, gains_;                       // [1, tensors]
 };
 
 }  // namespace
