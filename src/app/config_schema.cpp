@@ -127,6 +127,12 @@ void mesh_keys(std::vector<Key>& keys) {
       "must be the number of ranks. \"auto\" takes the shape with the fewest bytes "
       "sent per step.",
       {.range = at_least(1, kMany)});
+  rows.add(
+      "cuboids", &MeshConfig::cuboids,
+      "[p, q, r, p, q, r, ...]: a cuboid of its own for each replica, so that nodes of several "
+      "kinds work together; instead of cuboid. Gradients meet on the common refinement of the "
+      "cuts. Empty = every replica as cuboid.",
+      {.range = at_least(1, kMany)});
   rows.add("place", &MeshConfig::place,
            "World rank of each slot (r fastest, then q, p, replica). Empty = in order.",
            {.range = at_least(0)});

@@ -108,7 +108,8 @@ std::string resolved_text(const Config& config, const Origins& origins) {
     for (const Key* key : keys_of(table.name)) {
       out += fmt::format("{} = {}  # {}", key->name, value_text(*key, config),
                          whence(*key, config, origins));
-      if (key->full_name() == "mesh.cuboid" && config.mesh.cuboid_auto) {
+      if (key->full_name() == "mesh.cuboid" && config.mesh.cuboid_auto &&
+          config.mesh.cuboids.empty()) {
         const auto& [p, q, r] = config.mesh.cuboid;
         out += fmt::format(", here [{}, {}, {}]", p, q, r);
       }

@@ -32,12 +32,13 @@ void print_memory(const std::vector<RankPlan>& plans) {
 }
 
 void print_state(const std::vector<RankPlan>& plans, const Config& config, const MeshShape& mesh) {
-  index_t most = 0;
-  for (const RankPlan& plan : plans) most = std::max(most, plan.parameters);
-  const double ideal =
-      static_cast<double>(parameter_count(config.model)) / static_cast<double>(mesh.cuboid_ranks());
-  fmt::print("parameters per rank: {} at most, {:.2f} % above total / ranks of a cuboid\n", most,
-             100 * (static_cast<double>(most) / ideal - 1));
+  const auto most = std::max_element(
+      plans.begin(), plans.end(),
+      [](const RankPlan& a, const RankPlan& b) { return a.parameters < b.parameters; });
+  const double ideal = static_cast<double>(parameter_count(config.model)) /
+                       static_cast<double>(mesh.seen_from(most->coord.d).cuboid_ranks());
+  fmt::print("parameters per rank: {} at most, {:.2f} % above total / ranks of its cuboid\n",
+             most->parameters, 100 * (static_cast<double>(most->parameters) / ideal - 1));
 }
 
 // Bytes sent per step, summed over all ranks, by axis; formula and count.
@@ -69,7 +70,17 @@ bool print_bytes(const std::vector<RankPlan>& plans) {
   return equal;
 }
 
-void print_mesh(const Config& config, const MeshShape& mesh, const ModelShape& shape) {
+void print_widths(const Config& config, const MeshShape& mesh) {
+  const ModelShape shape(config.model, config.mesh, mesh, largest_micro(config));
+  fmt::print("widths {}\n       {}\n       {}\n       {}\n       {}\n",
+             shape.tokens(largest_micro(config), config.model.context).describe(),
+             shape.hidden.describe(), shape.groups.describe(), shape.ffn.describe(),
+             shape.vocab.describe());
+  fmt::print("attention over k: by {}\n",
+             shape.attention == AttentionCut::heads ? "heads (layout B)" : "sequences (layout A)");
+}
+
+void print_mesh(const Config& config, const MeshShape& mesh) {
   const ModelConfig& m = config.model;
   fmt::print("mesh {} on {} ranks\n", mesh.describe(), mesh.ranks());
   fmt::print("model {:.2f} M parameters, {:.3f} GFLOP per token (causal; {:.3f} full square)\n",
@@ -77,11 +88,10 @@ void print_mesh(const Config& config, const MeshShape& mesh, const ModelShape& s
              flops_per_token(m, true) / 1e9);
   fmt::print("batch {} sequences of {} tokens; micro-batch {}; steps {}\n", config.batch.sequences,
              m.context, largest_micro(config), planned_steps(config));
-  fmt::print("widths {}\n       {}\n       {}\n       {}\n       {}\n",
-             shape.tokens(largest_micro(config), m.context).describe(), shape.hidden.describe(),
-             shape.groups.describe(), shape.ffn.describe(), shape.vocab.describe());
-  fmt::print("attention over k: by {}\n",
-             shape.attention == AttentionCut::heads ? "heads (layout B)" : "sequences (layout A)");
+  for (index_t d = 0; d < (mesh.alike() ? 1 : mesh.extent(Axis::d)); ++d) {
+    if (!mesh.alike()) fmt::print("replica {}\n", d);
+    print_widths(config, mesh.seen_from(d));
+  }
 }
 
 }  // namespace
@@ -94,7 +104,7 @@ int run_dry(Communicator& world, const CommandLine& command) {
     if (world.rank() != 0) return;
     if (config.model.vocab == 0) (void)open_corpus(config.data.train, config, false);
     const MeshShape mesh = mesh_shape(config);
-    print_mesh(config, mesh, ModelShape(config.model, config.mesh, mesh, largest_micro(config)));
+    print_mesh(config, mesh);
     const std::vector<RankPlan> plans = simulate_ranks(config, mesh);
     print_state(plans, config, mesh);
     print_memory(plans);

@@ -28,14 +28,29 @@ Where place_of(const Origins& origins, const std::string& key) {
   return found == origins.end() ? Where{key, 0, 0} : found->second;
 }
 
-/// replicas * p * q * r, or one more than `limit` when it is larger (no overflow).
-index_t ranks_needed(const MeshConfig& mesh, index_t limit) {
-  index_t product = mesh.replicas;
-  for (const index_t extent : mesh.cuboid) {
-    if (product > limit / extent) return limit + 1;
+constexpr index_t kLimit = index_t{1} << 40;
+
+/// factor * p * q * r, or one more than kLimit when it is larger (no overflow).
+index_t product_of(index_t factor, const Shape& cuboid) {
+  index_t product = factor;
+  for (const index_t extent : cuboid) {
+    if (product > kLimit / extent) return kLimit + 1;
     product *= extent;
   }
   return product;
+}
+
+index_t ranks_needed(const MeshConfig& mesh) {
+  if (mesh.cuboids.empty()) return product_of(mesh.replicas, mesh.cuboid);
+  index_t sum = 0;
+  for (std::size_t at = 0; at + 3 <= mesh.cuboids.size(); at += 3)
+    sum = std::min(kLimit + 1, sum + product_of(1, {mesh.cuboids[at], mesh.cuboids[at + 1],
+                                                    mesh.cuboids[at + 2]}));
+  return sum;
+}
+
+std::string needed_text(index_t needed) {
+  return needed > kLimit ? "far too many" : std::to_string(needed);
 }
 
 /// A shape of the same kind that does fit, for the hint: keep the replicas if they divide.
@@ -47,6 +62,14 @@ std::string nearby_text(const Config& config, index_t ranks) {
 
 std::optional<Fault> shape_fault(const Config& config, index_t ranks, const Origins& origins) {
   const MeshConfig& mesh = config.mesh;
+  if (!mesh.cuboids.empty()) {
+    const index_t needed = ranks_needed(mesh);
+    if (needed == ranks) return std::nullopt;
+    return Fault{
+        place_of(origins, "mesh.cuboids"),
+        fmt::format("mesh.cuboids need {} ranks, and there are {}", needed_text(needed), ranks),
+        nearby_text(config, ranks) + ", all replicas alike"};
+  }
   if (mesh.cuboid_auto) {
     if (ranks % mesh.replicas == 0) return std::nullopt;
     return Fault{place_of(origins, "mesh.replicas"),
@@ -55,13 +78,12 @@ std::optional<Fault> shape_fault(const Config& config, index_t ranks, const Orig
                              std::max(ranks / mesh.replicas, index_t{1}) * mesh.replicas,
                              (ranks / mesh.replicas + 1) * mesh.replicas)};
   }
-  constexpr index_t kLimit = index_t{1} << 40;
-  const index_t needed = ranks_needed(mesh, kLimit);
+  const index_t needed = ranks_needed(mesh);
   if (needed == ranks) return std::nullopt;
   return Fault{place_of(origins, "mesh.cuboid"),
                fmt::format("mesh: {} replicas of {} x {} x {} need {} ranks, and there are {}",
                            mesh.replicas, mesh.cuboid[0], mesh.cuboid[1], mesh.cuboid[2],
-                           needed > kLimit ? "far too many" : std::to_string(needed), ranks),
+                           needed_text(needed), ranks),
                nearby_text(config, ranks) + ", or leave mesh.cuboid = \"auto\""};
 }
 
@@ -110,7 +132,7 @@ void check_against_ranks(Config& config, int ranks, const Origins& origins) {
   if (auto fault = shape_fault(config, ranks, origins)) faults.push_back(std::move(*fault));
   if (auto fault = place_fault(config.mesh, ranks, origins)) faults.push_back(std::move(*fault));
   if (!faults.empty()) throw ConfigErrors(std::move(faults));
-  if (config.mesh.cuboid_auto) {
+  if (config.mesh.cuboid_auto && config.mesh.cuboids.empty()) {
     config.mesh.cuboid = choose_cuboid(config, ranks / config.mesh.replicas);
   }
 }

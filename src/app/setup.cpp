@@ -48,8 +48,11 @@ std::shared_ptr<BatchSource> open_corpus(const std::vector<std::string>& files, 
 }
 
 MeshShape mesh_shape(const Config& config) {
-  return {config.mesh.replicas, config.mesh.cuboid[0], config.mesh.cuboid[1], config.mesh.cuboid[2],
-          config.mesh.place};
+  const MeshConfig& mesh = config.mesh;
+  std::vector<Cuboid> cuboids(static_cast<std::size_t>(mesh.replicas), mesh.cuboid);
+  for (std::size_t at = 0; at < mesh.cuboids.size(); ++at)
+    cuboids[at / 3][at % 3] = mesh.cuboids[at];
+  return MeshShape(std::move(cuboids), mesh.place);
 }
 
 std::string placement_warning(Communicator& world) {
@@ -154,9 +157,10 @@ LoadedModel load_model(Communicator& world, const std::string& path,
     if (!found) throw_error(ExitCode::no_input, "there is no checkpoint in {}", path);
     loaded.checkpoint = *found;
     // Any mesh can read: the run's own shape gives way to what this job has, unless asked for.
-    std::vector<std::string> all{"mesh.replicas=1",  "mesh.cuboid=auto",     "mesh.tokens=[]",
-                                 "mesh.outputs=[]",  "mesh.contractions=[]", "mesh.place=[]",
-                                 "mesh.device=auto", "mesh.transport=auto"};
+    std::vector<std::string> all{"mesh.replicas=1", "mesh.cuboid=auto",     "mesh.cuboids=[]",
+                                 "mesh.tokens=[]",  "mesh.outputs=[]",      "mesh.contractions=[]",
+                                 "mesh.place=[]",   "mesh.device=auto",     "mesh.transport=auto",
+                                 "batch.shares=[]", "aggregate.method=mean"};
     if (sequences > 0) {
       all.push_back(fmt::format("batch.sequences={}", sequences));
       all.emplace_back("batch.micro=0");

@@ -13,9 +13,17 @@ std::string_view name_of(Axis axis) {
 }
 
 MeshShape::MeshShape(index_t replicas, index_t p, index_t q, index_t r, std::vector<int> place)
-    : extents_{p, q, r, replicas}, place_(std::move(place)) {
-  T3D_CHECK(replicas >= 1 && p >= 1 && q >= 1 && r >= 1, "mesh {} x ({} x {} x {})", replicas, p, q,
-            r);
+    : MeshShape(std::vector<Cuboid>(static_cast<std::size_t>(std::max(replicas, index_t{0})),
+                                    Cuboid{p, q, r}),
+                std::move(place)) {}
+
+MeshShape::MeshShape(std::vector<Cuboid> cuboids, std::vector<int> place)
+    : cuboids_(std::move(cuboids)), starts_{0}, place_(std::move(place)) {
+  T3D_CHECK(!cuboids_.empty(), "a mesh without replicas");
+  for (const auto& [p, q, r] : cuboids_) {
+    T3D_CHECK(p >= 1 && q >= 1 && r >= 1, "cuboid {} x {} x {}", p, q, r);
+    starts_.push_back(starts_.back() + p * q * r);
+  }
   const auto n = static_cast<std::size_t>(ranks());
   if (place_.empty()) {
     place_.resize(n);
@@ -35,28 +43,48 @@ MeshShape::MeshShape(index_t replicas, index_t p, index_t q, index_t r, std::vec
   }
 }
 
+MeshShape MeshShape::seen_from(index_t d) const {
+  T3D_CHECK(d >= 0 && d < extent(Axis::d), "replica {} of {}", d, extent(Axis::d));
+  MeshShape result = *this;
+  result.seen_ = static_cast<std::size_t>(d);
+  return result;
+}
+
+bool MeshShape::alike() const {
+  return std::all_of(cuboids_.begin(), cuboids_.end(),
+                     [&](const Cuboid& cuboid) { return cuboid == cuboids_.front(); });
+}
+
 Coord MeshShape::coord_of(int rank) const {
-  index_t slot = slot_[static_cast<std::size_t>(rank)];
+  const index_t slot = slot_[static_cast<std::size_t>(rank)];
+  const auto replica = std::upper_bound(starts_.begin(), starts_.end(), slot) - 1;
   Coord coord;
-  coord.k = slot % extent(Axis::k);
-  slot /= extent(Axis::k);
-  coord.j = slot % extent(Axis::j);
-  slot /= extent(Axis::j);
-  coord.i = slot % extent(Axis::i);
-  coord.d = slot / extent(Axis::i);
+  coord.d = replica - starts_.begin();
+  const auto& [p, q, r] = cuboids_[static_cast<std::size_t>(coord.d)];
+  const index_t within = slot - *replica;
+  coord.k = within % r;
+  coord.j = within / r % q;
+  coord.i = within / r / q;
   return coord;
 }
 
 int MeshShape::rank_of(const Coord& c) const {
-  const index_t slot =
-      ((c.d * extent(Axis::i) + c.i) * extent(Axis::j) + c.j) * extent(Axis::k) + c.k;
-  return place_[static_cast<std::size_t>(slot)];
+  const auto d = static_cast<std::size_t>(c.d);
+  const auto& [p, q, r] = cuboids_[d];
+  return place_[static_cast<std::size_t>(starts_[d] + (c.i * q + c.j) * r + c.k)];
 }
 
 std::vector<int> MeshShape::group(int rank, std::vector<Axis> axes) const {
   const Coord own = coord_of(rank);
+  T3D_CHECK(alike() || std::find(axes.begin(), axes.end(), Axis::d) == axes.end(),
+            "no axis d in {}: its replicas have different cuboids", describe());
+  const auto extent_there = [&](Axis axis) {
+    return axis == Axis::d
+               ? extent(axis)
+               : cuboids_[static_cast<std::size_t>(own.d)][static_cast<std::size_t>(axis)];
+  };
   index_t n = 1;
-  for (const Axis axis : axes) n *= extent(axis);
+  for (const Axis axis : axes) n *= extent_there(axis);
   std::reverse(axes.begin(), axes.end());  // fastest first
   std::vector<int> members;
   for (index_t at = 0; at < n; ++at) {
@@ -67,8 +95,8 @@ std::vector<int> MeshShape::group(int rank, std::vector<Axis> axes) const {
                        : axis == Axis::j ? coord.j
                        : axis == Axis::k ? coord.k
                                          : coord.d;
-      place = rest % extent(axis);
-      rest /= extent(axis);
+      place = rest % extent_there(axis);
+      rest /= extent_there(axis);
     }
     members.push_back(rank_of(coord));
   }
@@ -76,28 +104,37 @@ std::vector<int> MeshShape::group(int rank, std::vector<Axis> axes) const {
 }
 
 std::string MeshShape::describe() const {
-  const std::string cuboid =
-      fmt::format("{} x {} x {}", extent(Axis::i), extent(Axis::j), extent(Axis::k));
-  return extent(Axis::d) == 1 ? cuboid : fmt::format("{} x ({})", extent(Axis::d), cuboid);
+  const auto text = [](const Cuboid& c) { return fmt::format("{} x {} x {}", c[0], c[1], c[2]); };
+  if (extent(Axis::d) == 1) return text(cuboids_.front());
+  if (alike()) return fmt::format("{} x ({})", extent(Axis::d), text(cuboids_.front()));
+  std::string all;
+  for (const Cuboid& cuboid : cuboids_) all += (all.empty() ? "" : " | ") + text(cuboid);
+  return all;
 }
 
 Mesh::Mesh(Communicator& world, MeshShape shape) : shape_(std::move(shape)), world_(&world) {
   T3D_CHECK(world.size() == shape_.ranks(), "{} ranks for a mesh of {}", world.size(),
             shape_.ranks());
   coord_ = shape_.coord_of(world.rank());
+  shape_ = shape_.seen_from(coord_.d);
   const auto make = [&](const std::vector<Axis>& axes, const char* label) {
     return world.subgroup(shape_.group(world.rank(), axes), label);
   };
   axes_[0] = make({Axis::i}, "i");
   axes_[1] = make({Axis::j}, "j");
   axes_[2] = make({Axis::k}, "k");
-  axes_[3] = make({Axis::d}, "d");
+  if (shape_.alike()) axes_[3] = make({Axis::d}, "d");
   plane_ij_ = make({Axis::i, Axis::j}, "ij");
   plane_ik_ = make({Axis::i, Axis::k}, "ik");
   plane_jk_ = make({Axis::j, Axis::k}, "jk");
   cuboid_ = make({Axis::i, Axis::j, Axis::k}, "cuboid");
 }
 
-Communicator& Mesh::along(Axis axis) const { return *axes_[static_cast<std::size_t>(axis)]; }
+Communicator& Mesh::along(Axis axis) const {
+  const auto& group = axes_[static_cast<std::size_t>(axis)];
+  T3D_CHECK(group != nullptr, "no group along {} in {}: its replicas have different cuboids",
+            name_of(axis), shape_.describe());
+  return *group;
+}
 
 }  // namespace t3d

@@ -35,6 +35,7 @@ struct MeshConfig {
   index_t replicas = 1;
   bool cuboid_auto = true;
   std::array<index_t, 3> cuboid{1, 1, 1};  // p, q, r
+  std::vector<int> cuboids;                // p, q, r of each replica; empty = all as cuboid
   std::vector<int> place;                  // slot -> world rank; empty = identity
   // Explicit widths as weights per part (empty = even): tokens over i; outputs (heads, ffn, vocab)
   // over j; contractions (hidden) over k.

@@ -53,8 +53,10 @@ struct AggregateSetup {
 /// Collective over the world.
 [[nodiscard]] std::unique_ptr<Aggregation> make_aggregation(const AggregateSetup& setup);
 
-/// Its parts: aggregate_all_reduce.cpp (mean, sum, flat), aggregate_gram.cpp, aggregate_rvh.cpp.
+/// Its parts: aggregate_all_reduce.cpp (mean, sum, flat), aggregate_refined.cpp (mean and sum of
+/// different cuboids), aggregate_gram.cpp, aggregate_rvh.cpp.
 [[nodiscard]] std::unique_ptr<Aggregation> make_all_reduce_aggregation(const AggregateSetup& setup);
+[[nodiscard]] std::unique_ptr<Aggregation> make_refined_aggregation(const AggregateSetup& setup);
 [[nodiscard]] std::unique_ptr<Aggregation> make_gram_aggregation(const AggregateSetup& setup);
 [[nodiscard]] std::unique_ptr<Aggregation> make_rvh_aggregation(const AggregateSetup& setup);
 

@@ -162,24 +162,25 @@ Machine::Machine(Communicator& world, const Config& config, const MeshShape& sha
   Communicator& data_world = device_world_ ? *device_world_ : world;
   queue_->set_poll([&data_world] { data_world.progress(); });
   mesh_ = std::make_unique<Mesh>(data_world, shape);
-  context_ =
-      std::make_unique<Context>(Context{*device_, *ops_, *queue_, *mesh_, world, clock_, activation,
-                                        reduce_in_fp32(config, shape, activation), true, true});
+  context_ = std::make_unique<Context>(
+      Context{*device_, *ops_, *queue_, *mesh_, world, clock_, activation,
+              reduce_in_fp32(config, mesh_->shape(), activation), true, true});
 
   // The same for all ranks: chunks are messages. A dry run goes by the input.
   if (choice_.gpus > 0 || (dry && (config.mesh.device == "cuda" || config.mesh.device == "mixed")))
     context_->logits_bytes = kGpuLogitsBytes;
 
-  const ModelShape model(config.model, config.mesh, shape, largest_micro(config));
+  const MeshShape& own = mesh_->shape();
+  const ModelShape model(config.model, config.mesh, own, largest_micro(config));
   const KeepCost cost = keep_cost(model, mesh_->coord(), activation, largest_micro(config),
                                   config.batch.recompute == "block");
   const double budget = config.mesh.gather_budget_mib * 1048576.0;
-  // Weights first: they are gathered again for every micro-batch. Every rank must choose alike, so
-  // by the largest part of each dimension.
+  // Weights first: they are gathered again for every micro-batch. Every rank of a cuboid must
+  // choose alike, so by the largest part of each dimension.
   KeepCost largest = cost;
-  for (index_t i = 0; i < shape.extent(Axis::i); ++i)
-    for (index_t j = 0; j < shape.extent(Axis::j); ++j)
-      for (index_t k = 0; k < shape.extent(Axis::k); ++k) {
+  for (index_t i = 0; i < own.extent(Axis::i); ++i)
+    for (index_t j = 0; j < own.extent(Axis::j); ++j)
+      for (index_t k = 0; k < own.extent(Axis::k); ++k) {
         const KeepCost other = keep_cost(model, {0, i, j, k}, activation, largest_micro(config),
                                          config.batch.recompute == "block");
         largest.weights_bytes = std::max(largest.weights_bytes, other.weights_bytes);

@@ -237,6 +237,28 @@ TEST_CASE("rules between keys") {
   CHECK(faults_with({cuboid, "mesh.tokens=[1]", "mesh.outputs=[0,1.5]"}).empty());
 }
 
+TEST_CASE("a cuboid for each replica") {
+  const std::string two = "mesh.replicas=2", cuboids = "mesh.cuboids=[2,1,1, 1,2,2]";
+  CHECK(faults_with({two, cuboids}).empty());
+  CHECK(small_with({two, cuboids}).mesh.cuboids == std::vector<int>{2, 1, 1, 1, 2, 2});
+  CHECK(contains(faults_with({two, "mesh.cuboids=[2,1,1]"}), "has 3 numbers"));
+  CHECK(contains(faults_with({cuboids}), "mesh.replicas = 1 needs p, q, r for each: 3 numbers"));
+  CHECK(contains(faults_with({two, "mesh.cuboids=[2,1,1, 1,0,2]"}), "mesh.cuboids cannot be 0"));
+  CHECK(contains(faults_with({two, cuboids, "mesh.cuboid=[2,1,1]"}), "are both given"));
+  CHECK(contains(faults_with({two, cuboids, "mesh.outputs=[1,2]"}),
+                 "mesh.outputs does not go with mesh.cuboids"));
+  const std::string adasum = "aggregate.method=adasum", post = "aggregate.placement=post";
+  CHECK(faults_with({two, cuboids, adasum}).empty());
+  for (const char* transport : {"rvh", "flat"}) {
+    const std::string choice = std::string("aggregate.transport=") + transport;
+    CHECK(contains(faults_with({two, cuboids, adasum, post, choice}), "needs equal cuboids"));
+    CHECK(faults_with({two, "mesh.cuboids=[2,1,1, 2,1,1]", adasum, post, choice}).empty());
+  }
+  // All at once.
+  const std::string many = faults_with({two, "mesh.cuboids=[1]", "mesh.cuboid=[1,1,1]"});
+  CHECK((contains(many, "both given") && contains(many, "6 numbers")));
+}
+
 TEST_CASE("tokens and steps end the run, whichever comes first") {
   // gpt-tiny has a context of 256: 2048 tokens a step.
   CHECK(planned_steps(small_with({"run.steps=0", "run.tokens=4097"})) == 3);

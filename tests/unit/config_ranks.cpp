@@ -96,6 +96,21 @@ TEST_CASE("a mesh that does not fit says what would") {
   CHECK(contains(fault_of(config, 6), "far too many"));
 }
 
+TEST_CASE("cuboids of several kinds must add up to the ranks") {
+  Config config = small();
+  config.mesh.replicas = 2;
+  config.mesh.cuboids = {2, 1, 1, 1, 2, 2};
+  CHECK(fault_of(config, 6).empty());
+  CHECK(contains(fault_of(config, 8), "mesh.cuboids need 6 ranks, and there are 8"));
+  CHECK(contains(fault_of(config, 8), "replicas = 2 with cuboid = ["));
+  config.mesh.place = {5, 4, 3, 2, 1, 0};
+  CHECK(fault_of(config, 6).empty());
+  config.mesh.place = {5, 4, 3, 2, 1, 1};
+  CHECK(contains(fault_of(config, 6), "write each of 0 to 5 exactly once"));
+  config.mesh.cuboids = {99999999, 99999999, 99999999, 99999999, 99999999, 99999999};
+  CHECK(contains(fault_of(config, 6), "far too many"));
+}
+
 TEST_CASE("place must be a permutation of the ranks") {
   Config config = small();
   config.mesh.place = {1, 0, 2};

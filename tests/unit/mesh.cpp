@@ -64,6 +64,59 @@ TEST_CASE("odd meshes work like round ones", "[mesh]") {
   CHECK(MeshShape(1, 2, 2, 1).describe() == "2 x 2 x 1");
 }
 
+TEST_CASE("replicas may have different cuboids", "[mesh]") {
+  const MeshShape shape({{5, 1, 7}, {1, 1, 1}, {2, 3, 4}}, shuffled(60, 9));
+  CHECK(shape.ranks() == 60);
+  CHECK_FALSE(shape.alike());
+  CHECK(shape.describe() == "5 x 1 x 7 | 1 x 1 x 1 | 2 x 3 x 4");
+  std::vector<index_t> ranks_of(3, 0);
+  for (int rank = 0; rank < 60; ++rank) {
+    const Coord coord = shape.coord_of(rank);
+    const MeshShape seen = shape.seen_from(coord.d);
+    ++ranks_of[static_cast<std::size_t>(coord.d)];
+    REQUIRE(shape.rank_of(coord) == rank);
+    REQUIRE(seen.coord_of(rank) == coord);
+    index_t size = 1;
+    for (const Axis axis : {Axis::i, Axis::j, Axis::k}) {
+      REQUIRE(coord.at(axis) < seen.extent(axis));
+      const auto line = shape.group(rank, {axis});
+      REQUIRE(std::ssize(line) == seen.extent(axis));
+      REQUIRE(line[static_cast<std::size_t>(coord.at(axis))] == rank);
+      size *= seen.extent(axis);
+    }
+    const auto cuboid = seen.group(rank, {Axis::i, Axis::j, Axis::k});
+    REQUIRE(std::ssize(cuboid) == size);
+    REQUIRE(seen.cuboid_ranks() == size);
+    for (const int member : cuboid) REQUIRE(shape.coord_of(member).d == coord.d);
+    REQUIRE_THROWS_WITH(seen.group(rank, {Axis::d}), test::contains("different cuboids"));
+  }
+  CHECK(ranks_of == std::vector<index_t>{35, 1, 24});
+  CHECK(shape.extent(Axis::d) == 3);
+  CHECK(MeshShape({{2, 1, 2}, {2, 1, 2}}).alike());
+  CHECK(MeshShape({{2, 1, 2}, {2, 1, 2}}).describe() == "2 x (2 x 1 x 2)");
+}
+
+TEST_CASE("ranks of different cuboids have the groups of their own") {
+  const MeshShape shape({{1, 2, 2}, {3, 1, 1}}, shuffled(7, 4));
+  run_local_ranks(7, [&](Communicator& world) {
+    const Mesh mesh(world, shape);
+    const bool first = mesh.coord().d == 0;
+    T3D_CHECK(mesh.extent(Axis::i) == (first ? 1 : 3), "p {}", mesh.extent(Axis::i));
+    T3D_CHECK(mesh.cuboid().size() == (first ? 4 : 3), "cuboid of {}", mesh.cuboid().size());
+    std::int32_t sum = world.rank();
+    mesh.cuboid().all_reduce({&sum, DType::i32, 1, 1}, ReduceOp::sum).wait_host();
+    const auto members = shape.group(world.rank(), {Axis::i, Axis::j, Axis::k});
+    T3D_CHECK(sum == std::accumulate(members.begin(), members.end(), 0), "sum {}", sum);
+    bool refused = false;
+    try {
+      (void)mesh.along(Axis::d);
+    } catch (const Error&) {
+      refused = true;
+    }
+    T3D_CHECK(refused, "a group along d");
+  });
+}
+
 TEST_CASE("k is the fastest axis of the identity", "[mesh]") {
   const MeshShape shape(2, 2, 3, 4);
   CHECK(shape.coord_of(1) == Coord{0, 0, 0, 1});
