@@ -27,6 +27,13 @@ Where place_of(const std::string& key, const Origins& origins, const std::string
   return found == origins.end() ? Where{file_name, 0, 0} : found->second;
 }
 
+/// Some replica's [p, q, r] is not that of the first.
+bool cuboids_differ(const std::vector<int>& cuboids) {
+  for (std::size_t at = 3; at < cuboids.size(); ++at)
+    if (cuboids[at] != cuboids[at % 3]) return true;
+  return false;
+}
+
 class CrossCheck {
  public:
   CrossCheck(const Config& config, const Origins& origins, const std::string& file_name,
@@ -123,13 +130,22 @@ class CrossCheck {
         a.method != "adasum")
       return;
     const std::string what = fmt::format("aggregate.transport = \"{}\"", a.transport);
-    if (a.transport == "rvh" && a.placement == "gain")
+    if ((a.transport == "rvh" || a.transport == "flat") && usable({"mesh.cuboids"}) &&
+        cuboids_differ(config_.mesh.cuboids))
+      fault("aggregate.transport", what + " needs equal cuboids, and mesh.cuboids differ",
+            "\"gram\" or \"auto\"");
+    else if (a.transport == "rvh" && a.placement == "gain")
       fault("aggregate.transport", what + " cannot tell gains (placement \"gain\")",
             "\"gram\" or \"flat\", or placement = \"post\"");
     else if (a.transport == "rvh" && a.placement == "pre" && config_.optimizer.clip_norm > 0)
       fault("aggregate.transport",
             what + " does not know the norm of the mean gradient, which clip_norm limits",
             "\"gram\", or optimizer.clip_norm = 0, or placement = \"post\"");
+    if (a.transport == "rvh" && usable({"precision.compute", "precision.loss_scale"}) &&
+        config_.precision.compute == "fp16" && config_.precision.loss_scale == 0)
+      fault("aggregate.transport",
+            what + " does not tell of overflows, by which fp16 finds its loss scale",
+            "\"gram\" or \"flat\", or set precision.loss_scale");
     if (a.transport != "gram" && a.transport != "auto" && a.wire != "fp32")
       fault("aggregate.wire", fmt::format("aggregate.wire = \"{}\" needs transport gram", a.wire),
             "\"fp32\"");
@@ -150,8 +166,11 @@ class CrossCheck {
   }
 
   void weights(const char* key, const std::vector<double>& list, const char* axis, std::size_t at) {
-    if (list.empty() || !usable({key, "mesh.cuboid"})) return;
-    if (config_.mesh.cuboid_auto) {
+    if (list.empty() || !usable({key, "mesh.cuboid", "mesh.cuboids"})) return;
+    if (!config_.mesh.cuboids.empty()) {
+      fault(key, fmt::format("{} does not go with mesh.cuboids, whose parts are even", key),
+            "equal cuboids may have widths: mesh.cuboid = [p, q, r]");
+    } else if (config_.mesh.cuboid_auto) {
       fault(key, fmt::format("{} needs an explicit mesh.cuboid", key),
             "write mesh.cuboid = [p, q, r]");
     } else if (static_cast<index_t>(list.size()) != config_.mesh.cuboid[at]) {
@@ -162,7 +181,19 @@ class CrossCheck {
     }
   }
 
+  void cuboids() {
+    const MeshConfig& m = config_.mesh;
+    if (m.cuboids.empty() || !usable({"mesh.cuboids"})) return;
+    if (usable({"mesh.replicas"}) && std::ssize(m.cuboids) != 3 * m.replicas)
+      fault("mesh.cuboids", fmt::format("mesh.cuboids has {} numbers", m.cuboids.size()),
+            fmt::format("mesh.replicas = {} needs p, q, r for each: {} numbers", m.replicas,
+                        3 * m.replicas));
+    if (usable({"mesh.cuboid"}) && !m.cuboid_auto)
+      fault("mesh.cuboids", "mesh.cuboid and mesh.cuboids are both given", "leave one of them out");
+  }
+
   void mesh() {
+    cuboids();
     weights("mesh.tokens", config_.mesh.tokens, "p", 0);
     weights("mesh.outputs", config_.mesh.outputs, "q", 1);
     weights("mesh.contractions", config_.mesh.contractions, "r", 2);

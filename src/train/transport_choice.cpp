@@ -82,8 +82,9 @@ std::string choose_transport(const AggregateSetup& setup, bool clips) {
   const AggregateConfig& options = setup.options;
   const bool rvh_can = options.method == "adasum" &&
                        (options.placement == "post" || (options.placement == "pre" && !clips)) &&
-                       options.wire == "fp32" && options.leaf == "linear";
-  if (!rvh_can || setup.leaves.replicas == 1) return "gram";
+                       options.wire == "fp32" && options.leaf == "linear" &&
+                       setup.context.activation != DType::f16;
+  if (!rvh_can || setup.leaves.replicas == 1 || !setup.context.mesh.shape().alike()) return "gram";
   AggregateLoad load{setup.leaves.replicas, 0, static_cast<double>(setup.buckets.size())};
   for (const ParamBucket* bucket : setup.buckets)
     load.bytes += static_cast<double>(bucket->shard_count()) *

@@ -168,7 +168,8 @@ void LocalUpdate::step_alone(index_t leaf, double lr) {
 
 void LocalUpdate::leaf_done(index_t leaf, double lr) {
   const bool finite = measure_gradient();
-  if (context_.mesh.cuboid().rank() == 0) {  // reported: the root of the mean square over leaves
+  // Reported: the root of the mean square over leaves. One that is left out is no reason to skip.
+  if (finite && context_.mesh.cuboid().rank() == 0) {
     context_.ops.copy(context_.queue, squares_, factor_);
     context_.ops.scale(context_.queue, factor_,
                        1 / (loss_scale_ * loss_scale_ * static_cast<double>(leaves_.count())));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "support/model_rig.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace t3d::test {
 
@@ -21,19 +22,20 @@ inline std::shared_ptr<BatchSource> corpus(const Config& config) {
 /// What all ranks saw of one training.
 struct Run {
   std::vector<double> losses;
+  std::vector<StepReport> reports;
   bool bytes_agree = true;
   std::string bytes;  // where they do not
   bool nccl = false;
 };
 
-inline Run train(Config config, const Grid& grid, index_t replicas, index_t steps = 20) {
-  set_grid(config, grid, replicas);
-  config.optimizer.lr = 3e-3;
+/// `config` must fit the mesh.
+inline Run train_on(const MeshShape& shape, Config config, index_t steps, double lr = 3e-3) {
+  config.optimizer.lr = lr;
   config.debug.threads = 1;
   Run result;
   std::mutex mutex;
-  run_local_ranks(grid.ranks() * static_cast<int>(replicas), [&](Communicator& world) {
-    Machine machine(world, config, grid.shape(replicas));
+  run_local_ranks(static_cast<int>(shape.ranks()), [&](Communicator& world) {
+    Machine machine(world, config, shape);
     if (world.rank() == 0) result.nccl = machine.choice().nccl;
     Trainer trainer(machine, config, steps, corpus(config));
     for (index_t step = 0; step < steps; ++step) {
@@ -41,17 +43,61 @@ inline Run train(Config config, const Grid& grid, index_t replicas, index_t step
       const StepReport report = trainer.step(kNoStop);
       const Ledger predicted = trainer.predicted_step();
       const std::lock_guard lock(mutex);
-      for (const char* axis : {"i", "j", "k", "ij", "ik", "jk", "d", "world"}) {
+      for (const char* axis : {"i", "j", "k", "ij", "ik", "jk", "d", "merge", "cuboid", "world"}) {
         const index_t counted = world.ledger().bytes_on(axis);
         if (counted == predicted.bytes_on(axis)) continue;
         result.bytes_agree = false;
         result.bytes = fmt::format("axis {} rank {} step {}: counted {}, predicted {}", axis,
                                    world.rank(), step, counted, predicted.bytes_on(axis));
       }
-      if (world.rank() == 0) result.losses.push_back(report.loss);
+      if (world.rank() != 0) continue;
+      result.losses.push_back(report.loss);
+      result.reports.push_back(report);
     }
   });
   return result;
+}
+
+inline Run train(Config config, const Grid& grid, index_t replicas, index_t steps = 20,
+                 double lr = 3e-3) {
+  set_grid(config, grid, replicas);
+  return train_on(grid.shape(replicas), std::move(config), steps, lr);
+}
+
+/// Steps [first, last) of a training with a constant learning rate. Where they do not begin at 0
+/// they continue what `folder` holds; what comes of them is saved there.
+inline Run train_part(Config config, const Grid& grid, index_t replicas, index_t first,
+                      index_t last, const ScratchFolder& folder, double lr = 3e-3) {
+  set_grid(config, grid, replicas);
+  config.optimizer.lr = lr;
+  config.schedule.kind = "constant";
+  config.debug.threads = 1;
+  Run run;
+  run_local_ranks(grid.ranks() * static_cast<int>(replicas), [&](Communicator& world) {
+    Machine machine(world, config, grid.shape(replicas));
+    Trainer trainer(machine, config, last, corpus(config));
+    if (first > 0) {
+      std::vector<TensorPart> parts = trainer.parts();
+      const auto info = load_newest(
+          world, folder.path(), parts, [](const std::string&) {}, Trainer::kPrivateState);
+      trainer.set_steps_done(info->state.step);
+      trainer.loss_scale().set(info->state.texts.at("loss_scale"));
+      trainer.state_loaded();
+    }
+    while (trainer.steps_done() < last) {
+      const StepReport report = trainer.step(kNoStop);
+      if (world.rank() != 0) continue;
+      run.losses.push_back(report.loss);
+      run.reports.push_back(report);
+    }
+    CheckpointOptions options;
+    options.dir = folder.path();
+    CheckpointState state;
+    state.step = last;
+    state.texts["loss_scale"] = trainer.loss_scale().text();
+    (void)save_checkpoint(world, options, state, trainer.parts_to_save(), true);
+  });
+  return run;
 }
 
 }  // namespace t3d::test

@@ -24,6 +24,26 @@ bad 78 "mesh.tokens" 2 input.toml --set "mesh.cuboid=[2,1,1]" --set "mesh.tokens
 bad 78 "mesh.outputs" 2 input.toml --set "mesh.cuboid=[1,2,1]" --set "mesh.outputs=[1,2,3]"
 bad 78 "place" 2 input.toml --set "mesh.cuboid=[1,2,1]" --set "mesh.place=[1,1]"
 bad 78 "heads" 1 input.toml --set model.heads=5
+# Aggregation: the key is named, also where two keys disagree.
+adasum=(input.toml --set aggregate.method=adasum)
+three=("${adasum[@]}" --set mesh.replicas=3 --set "mesh.cuboid=[1,1,1]")
+bad 78 "aggregate.reference_batch" 1 "${adasum[@]}" --set aggregate.reference_batch=0
+bad 78 "aggregate.transport" 1 "${adasum[@]}" --set aggregate.transport=rvh --set aggregate.placement=gain
+bad 78 "aggregate.transport" 1 "${adasum[@]}" --set aggregate.transport=rvh --set aggregate.placement=pre
+expect_text "clip_norm"
+bad 78 "aggregate.placement" 1 "${adasum[@]}" --set aggregate.placement=before
+expect_text "allowed: auto, pre"
+bad 78 "aggregate.method" 1 input.toml --set aggregate.method=adasun
+expect_text "adasum"
+bad 78 "batch.shares has 2 weights" 3 "${three[@]}" --set "batch.shares=[1,2]"
+expect_text "mesh.replicas = 3"
+bad 78 "batch.shares are all 0" 3 "${three[@]}" --set "batch.shares=[0,0,0]"
+bad 78 "batch.shares" 3 "${three[@]}" --set "batch.shares=[1,-1,1]"
+bad 78 "aggregate.leaves" 3 "${three[@]}" --set aggregate.leaves=22 --set batch.sequences=66
+expect_text "more than 64"
+bad 78 "aggregate.leaves" 3 "${three[@]}" --set aggregate.leaves=4
+bad 78 "aggregate.leaves" 1 "${adasum[@]}" --set aggregate.leaves=0
+bad 78 "aggregate.wire" 1 "${adasum[@]}" --set aggregate.transport=flat --set aggregate.wire=bf16
 bad 66 "absent" 2 input.toml --set "data.train='absent*.h5'"
 head -c 20 text.txt > short.txt
 bad 78 "the corpus has 20 tokens" 1 input.toml --set "data.train='short.txt'"
