@@ -119,7 +119,7 @@ void gram(const T* x, index_t ld, index_t n, index_t columns, double* packed, fl
 template <class T, class Out>
 void combine(const T* const* rows, const double* factors, index_t count, index_t begin, Out* out,
              index_t columns) {
-  constexpr index_t kColumns = 64;
+  constexpr index_t kColumns = 1024;
   for (index_t col = 0; col < columns; col += kColumns) {
     const index_t here = columns - col < kColumns ? columns - col : kColumns;
     double sum[kColumns] = {};
