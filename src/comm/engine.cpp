@@ -23,16 +23,19 @@ double seconds_since(Clock::time_point start) {
 class Engine::InFlight final : public Work::Impl {
  public:
   InFlight(std::shared_ptr<Engine> engine, std::unique_ptr<Operation> operation, Verb verb,
-           const std::string& axis, index_t number)
+           const std::string& axis, int context, index_t number)
       : engine_(std::move(engine)),
         operation_(std::move(operation)),
         verb_(verb),
         axis_(axis),
-        number_(number) {
+        context_(context),
+        number_(number),
+        large_(operation_->bytes_sent() > kLargeBytes) {
     engine_->in_flight_.push_back(this);
   }
   ~InFlight() override {
     if (finished_) return;
+    end_turn();
     engine_->leave(*this);
     if (engine_->failure_.empty())
       engine_->failure_ = fmt::format("{} on {} was abandoned by an error", name_of(verb_), axis_);
@@ -48,40 +51,59 @@ class Engine::InFlight final : public Work::Impl {
   }
 
   bool advance() {
+    if (!begun_ && !begin_turn()) return false;
     finished_ = operation_->advance();
     if (finished_) {
+      end_turn();
       engine_->trace_.finish(number_);
       operation_.reset();
     }
     return finished_;
   }
   [[nodiscard]] bool finished() const { return finished_; }
+  [[nodiscard]] bool begun() const { return begun_; }
+  [[nodiscard]] int context() const { return context_; }
   [[nodiscard]] Verb verb() const { return verb_; }
   [[nodiscard]] const std::string& axis() const { return axis_; }
   [[nodiscard]] index_t number() const { return number_; }
   [[nodiscard]] const Operation& operation() const { return *operation_; }
 
  private:
+  [[nodiscard]] int& large_under_way() const {
+    return engine_->large_under_way_[static_cast<std::size_t>(context_)];
+  }
+  bool begin_turn() {
+    begun_ = !large_ || large_under_way() < kTurns;
+    if (begun_ && large_) ++large_under_way();
+    return begun_;
+  }
+  void end_turn() {
+    if (begun_ && large_) --large_under_way();
+  }
+
   std::shared_ptr<Engine> engine_;
   std::unique_ptr<Operation> operation_;
   Verb verb_;
   std::string axis_;
+  int context_;
   index_t number_;
-  bool finished_ = false;
+  bool large_, begun_ = false, finished_ = false;
 };
 
 Work Engine::start(std::unique_ptr<Operation> operation, Verb verb, const std::string& axis,
-                   bool counted) {
+                   int context, bool counted) {
   check();
   const index_t bytes = operation->bytes_sent();
   if (counted) ledger_.count(verb, axis, bytes);
   const index_t number = trace_.add(verb, axis, bytes);
-  if (operation->advance()) {
+  if (bytes <= kLargeBytes && operation->advance()) {
     trace_.finish(number);
     return Work();
   }
-  return Work(
-      std::make_unique<InFlight>(shared_from_this(), std::move(operation), verb, axis, number));
+  auto work = std::make_unique<InFlight>(shared_from_this(), std::move(operation), verb, axis,
+                                         context, number);
+  if (work->advance()) in_flight_.pop_back();
+  return Work(std::move(work));
 }
 
 void Engine::progress() noexcept {
@@ -126,9 +148,16 @@ void Engine::leave(const InFlight& work) {
   in_flight_.erase(std::remove(in_flight_.begin(), in_flight_.end(), &work), in_flight_.end());
 }
 
+// What has not begun waits for those before it, and so for whom they miss.
+const Engine::InFlight& Engine::first_in_turn(const InFlight& work) const {
+  for (const InFlight* other : in_flight_)
+    if (!work.begun() && other->context() == work.context()) return *other;
+  return work;
+}
+
 void Engine::give_up(const InFlight& work, double seconds) {
   std::set<int> peers;
-  work.operation().missing(peers);
+  first_in_turn(work).operation().missing(peers);
   failure_ = fmt::format(
       "rank {} has waited {:.1f} s for {} on axis {} (operation #{}, {} bytes to send); missing: "
       "world "

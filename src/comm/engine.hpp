@@ -1,7 +1,12 @@
 // Engine: what all groups of one rank share. It advances the operations in flight, in the order in
 // which they were issued, whenever anybody waits, asks, or calls progress(); it keeps the books
 // (ledger, waiting times, trace) and turns a wait without end into an error that names the missing.
+//
+// Large operations of a group take turns, two at a time: what one works on stays in the cache, and
+// the first results are there early. That cannot lock up, as all ranks of a group issue the same
+// operations in the same order: everybody may work on the oldest that anybody still works on.
 #pragma once
+#include <array>
 #include <bitset>
 #include <map>
 #include <memory>
@@ -38,9 +43,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   [[nodiscard]] const std::map<std::string, double>& wait_seconds() const { return wait_seconds_; }
   void set_watchdog(double seconds) { watchdog_seconds_ = seconds; }
 
-  /// Starts an operation; `counted` ones appear in the ledger.
+  /// Starts an operation of group number `context`; `counted` ones appear in the ledger.
   [[nodiscard]] Work start(std::unique_ptr<Operation> operation, Verb verb, const std::string& axis,
-                           bool counted = true);
+                           int context, bool counted = true);
   /// Advances everything in flight. A failure is kept for the next wait or verb.
   void progress() noexcept;
   /// Throws when this rank's world has failed.
@@ -52,8 +57,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   [[nodiscard]] Contexts& contexts() { return contexts_; }
 
  private:
+  /// Under way at once, of those that send more than kLargeBytes.
+  static constexpr int kTurns = 2;
+  static constexpr index_t kLargeBytes = index_t{64} << 10;
+
   class InFlight;
   void advance();
+  [[nodiscard]] const InFlight& first_in_turn(const InFlight& work) const;
   void wait(InFlight& work);
   void leave(const InFlight& work);
   [[noreturn]] void give_up(const InFlight& work, double seconds);
@@ -66,6 +76,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   double watchdog_seconds_ = 0;
   Contexts contexts_;
   std::vector<InFlight*> in_flight_;
+  std::array<int, kContexts> large_under_way_{};
   std::string failure_;  // empty while all is well
   ExitCode failure_code_ = ExitCode::peer_lost;
 };

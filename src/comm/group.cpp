@@ -110,34 +110,37 @@ Work GroupCommunicator::all_gather(ConstTensorView part, TensorView whole,
                                    std::span<const index_t> counts) {
   check_all_gather(*this, part, whole, counts);
   return engine_->start(make_all_gather(party(next_tag()), part, whole, counts), Verb::all_gather,
-                        axis_);
+                        axis_, context_);
 }
 
 Work GroupCommunicator::reduce_scatter(ConstTensorView whole, TensorView part,
                                        std::span<const index_t> counts) {
   check_reduce_scatter(*this, whole, part, counts);
   return engine_->start(make_reduce_scatter(party(next_tag()), ReduceOp::sum, whole, part, counts),
-                        Verb::reduce_scatter, axis_);
+                        Verb::reduce_scatter, axis_, context_);
 }
 
 Work GroupCommunicator::all_reduce(TensorView x, ReduceOp op) {
   check_all_reduce(x, op);
   const int tag = next_tag();
-  return engine_->start(make_all_reduce(party(tag), next_tag(), x, op), Verb::all_reduce, axis_);
+  return engine_->start(make_all_reduce(party(tag), next_tag(), x, op), Verb::all_reduce, axis_,
+                        context_);
 }
 
 Work GroupCommunicator::broadcast(TensorView x, int root) {
   check_broadcast(*this, x, root);
-  return engine_->start(make_broadcast(party(next_tag()), x, root), Verb::broadcast, axis_);
+  return engine_->start(make_broadcast(party(next_tag()), x, root), Verb::broadcast, axis_,
+                        context_);
 }
 
 Work GroupCommunicator::exchange(std::vector<Exchange> messages) {
   check_exchange(*this, messages);
-  return engine_->start(make_exchange(party(next_tag()), messages), Verb::exchange, axis_);
+  return engine_->start(make_exchange(party(next_tag()), messages), Verb::exchange, axis_,
+                        context_);
 }
 
 void GroupCommunicator::barrier() {
-  engine_->start(make_barrier(party(next_tag())), Verb::barrier, axis_).wait_host();
+  engine_->start(make_barrier(party(next_tag())), Verb::barrier, axis_, context_).wait_host();
 }
 
 int GroupCommunicator::agree_on_context(const std::vector<int>& members) {
@@ -155,7 +158,7 @@ int GroupCommunicator::agree_on_context(const std::vector<int>& members) {
   const Party agreement{*engine_, world_ranks, position_in(*this, members), next_tag()};
   engine_
       ->start(make_all_reduce(agreement, 0, {used.data(), DType::i32, 1, kWords}, ReduceOp::bit_or),
-              Verb::all_reduce, "subgroup of " + axis_, false)
+              Verb::all_reduce, "subgroup of " + axis_, context_, false)
       .wait_host();
 
   for (std::size_t at = 0; at < Engine::kContexts; ++at)

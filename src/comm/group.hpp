@@ -46,6 +46,7 @@ class GroupCommunicator final : public Communicator {
   // For back ends that start operations of this group themselves (comm/staged).
   [[nodiscard]] Engine& engine() { return *engine_; }
   [[nodiscard]] const std::vector<int>& members() const { return members_; }
+  [[nodiscard]] int context() const { return context_; }
   /// Taken in the order of the calls, whenever the operation starts: that is what makes it meet its
   /// counterparts on the other ranks.
   int next_tag();

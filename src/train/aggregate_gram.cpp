@@ -53,6 +53,7 @@ class GramAggregation final : public Aggregation {
     const PhaseClock::Scope scope(context_.clock, "aggregate");
     shards_[bucket] = shard;
     exchange_->send(bucket, store_.all(bucket, shard));
+    started_.push_back(bucket);
   }
   void settle() override { exchange_->settle(); }
   void finish(double unscale) override;
@@ -74,14 +75,17 @@ class GramAggregation final : public Aggregation {
   Tensor gram_, noise_, coefficients_, gains_, summary_, weights_;
   AdasumArgs args_;
   std::vector<TensorView> shards_;
+  std::vector<std::size_t> started_;  // in that order
 };
 
 void GramAggregation::finish(double unscale) {
   const PhaseClock::Scope scope(context_.clock, "aggregate");
   context_.ops.fill(context_.queue, gram_, 0);
-  for (std::size_t bucket = 0; bucket < shards_.size(); ++bucket)
+  // As they arrive: what came last is still in the cache.
+  for (const std::size_t bucket : started_)
     context_.ops.gram(context_.queue, exchange_->arrive(bucket), exchange_->segments(bucket),
                       gram_);
+  started_.clear();
   store_.drop();
   Communicator& world = context_.mesh.world();
   if (world.size() > 1) world.all_reduce(gram_.view().flat(), ReduceOp::sum).wait(context_.queue);

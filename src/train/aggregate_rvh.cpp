@@ -151,8 +151,10 @@ RvhAggregation::Level RvhAggregation::make(const RvhMerge& merge) {
 void RvhAggregation::merge_leaves(double unscale) {
   const bool alone = leaves_.per_replica == 1;
   if (alone) {
+    const bool as_it_is = leaves_.weight_of(replicas_.rank()) == 1;
     for (Share& share : shares_)
-      context_.ops.axpby(context_.queue, {0, {}}, share.shard, {1, own_weight_}, share.shard);
+      if (!as_it_is)
+        context_.ops.axpby(context_.queue, {0, {}}, share.shard, {1, own_weight_}, share.shard);
     context_.ops.copy(context_.queue, own_weight_, local_.weight());
     return;
   }

@@ -155,7 +155,7 @@ class StagedCommunicator final : public Communicator {
   }
   [[nodiscard]] Work start(Operation operation, Verb verb) {
     return Work(std::make_unique<StagedWork>(
-        staging_, host_.engine().start(std::move(operation), verb, axis())));
+        staging_, host_.engine().start(std::move(operation), verb, axis(), host_.context())));
   }
   void copy_on_device(TensorView to, ConstTensorView from) {
     if (to.data != from.data)
