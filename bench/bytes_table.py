@@ -4,7 +4,7 @@
     bench/bytes_table.py [build/cpu/transformer3d]
 
 Our figures are counted: the dry run of a model with 4 blocks minus that with 2, halved, divided by the
-ranks (fp32). 2-D (SUMMA, not implemented here) is modelled: 3 (sqrt(P)-1)/P (7 M C + 12 C^2) elements
+ranks (fp32). 2-D (SUMMA, which this program does not offer) is modelled: 3 (sqrt(P)-1)/P (7 M C + 12 C^2) elements
 (tensor-parallel literature's count for stationary outputs without a broadcast factor).
 """
 import re

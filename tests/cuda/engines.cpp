@@ -71,7 +71,7 @@ struct Scene {
     lists.native_gemm.push_back(
         std::make_unique<Double>(gpu, "native one", Deed::right, native_calls));
     if (deed != Deed::refuses)
-      lists.library_gemm.push_back(
+      lists.gemm_library.push_back(
           std::make_unique<Double>(gpu, "library one", deed, library_calls));
   }
   Engines make() { return {*gpu.device, options, std::move(lists)}; }
@@ -205,7 +205,7 @@ TEST_CASE("engines may be restricted") {
 
 TEST_CASE("a library that cannot do a shape is told") {
   Scene scene(Deed::refuses);
-  scene.lists.library_gemm.push_back(
+  scene.lists.gemm_library.push_back(
       std::make_unique<Double>(scene.gpu, "choosy", Deed::refuses, scene.library_calls));
   scene.options.gemm = "library";
   Engines engines = scene.make();

@@ -27,8 +27,8 @@ Engines::Lists all_engines(Device& device, const EngineOptions& options) {
       lists.notes.emplace_back(error.what());
     }
   };
-  add(options.gemm, [&] { lists.library_gemm = make_library_gemm_engines(device, options); });
-  add(options.attention, [&] { lists.library_attention = make_library_attention_engines(device); });
+  add(options.gemm, [&] { lists.gemm_library = make_library_gemm_engines(device, options); });
+  add(options.attention, [&] { lists.attention_library = make_library_attention_engines(device); });
   return lists;
 }
 
@@ -129,8 +129,8 @@ Engines::Engines(Device& device, EngineOptions options, Lists lists)
       lists_(std::move(lists)),
       choices_(header_of(options_)),
       notes_(std::move(lists_.notes)) {
-  require_known(options_.gemm, !lists_.library_gemm.empty(), "matmul", "cuBLASLt");
-  require_known(options_.attention, !lists_.library_attention.empty(), "attention", "cuDNN");
+  require_known(options_.gemm, !lists_.gemm_library.empty(), "matmul", "cuBLASLt");
+  require_known(options_.attention, !lists_.attention_library.empty(), "attention", "cuDNN");
   if (options_.tune && !options_.cache_file.empty() && !choices_.load(options_.cache_file))
     notes_.push_back(
         fmt::format("the engine choices {} are damaged: what cannot be read is timed "
@@ -181,9 +181,9 @@ void Engines::gemm(Queue& queue, const GemmArgs& args) {
       if (engine->usable(args)) coarsest = std::max(coarsest, engine->rounding());
   };
   look(lists_.native_gemm);
-  look(lists_.library_gemm);
+  look(lists_.gemm_library);
   const auto able =
-      able_engines(options_.gemm, lists_.library_gemm, lists_.native_gemm,
+      able_engines(options_.gemm, lists_.gemm_library, lists_.native_gemm,
                    [&](const GemmEngine& e) { return e.rounding() == coarsest && e.usable(args); });
   require_eligible(able, key, "matmul");
   if (is_recording(queue)) {
@@ -211,7 +211,7 @@ void Engines::attention(
   if (const auto known = attentions_.find(key); known != attentions_.end())
     return call(*known->second, outputs);
   const auto able =
-      able_engines(options_.attention, lists_.library_attention, lists_.native_attention,
+      able_engines(options_.attention, lists_.attention_library, lists_.native_attention,
                    [&](const AttentionEngine& engine) { return engine.usable(args); });
   require_eligible(able, key, "attention");
   const auto first = static_cast<std::size_t>(

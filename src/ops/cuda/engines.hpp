@@ -65,8 +65,8 @@ using AttentionEngines = std::vector<std::unique_ptr<AttentionEngine>>;
 class Engines {
  public:
   struct Lists {
-    GemmEngines native_gemm, library_gemm;
-    AttentionEngines native_attention, library_attention;
+    GemmEngines native_gemm, gemm_library;
+    AttentionEngines native_attention, attention_library;
     std::vector<std::string> notes;  // libraries that do not start
   };
   /// Every engine that there is. Throws Error where the options ask for a library that is not.
