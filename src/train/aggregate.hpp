@@ -8,6 +8,7 @@
 //   finish()            waits, decides, combines; the shards hold the result
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,8 +48,9 @@ struct AggregateSetup {
   const std::vector<ParamBucket*>& buckets;
   const ParamGroups& groups;
   Leaves leaves;
-  AggregateConfig options;   // nothing in it is "auto" any more
-  double gain_exponent = 0;  // > 0: the shards become the weighted mean, gains() says the rest
+  AggregateConfig options;  // nothing in it is "auto" any more
+  /// Given: the shards become the weighted mean, and gains() = gain^this says the rest.
+  std::optional<double> gain_exponent;
 };
 /// Collective over the world.
 [[nodiscard]] std::unique_ptr<Aggregation> make_aggregation(const AggregateSetup& setup);

@@ -38,7 +38,7 @@ class AllReduceAggregation final : public Aggregation {
   }
   void finish(double unscale) override;
   [[nodiscard]] ConstTensorView gains() const override {
-    return flat_ && gain_exponent_ > 0 ? ConstTensorView(gains_) : ConstTensorView();
+    return flat_ && gain_exponent_ ? ConstTensorView(gains_) : ConstTensorView();
   }
   [[nodiscard]] ConstTensorView summary() const override {
     return flat_ ? ConstTensorView(summary_) : ConstTensorView();
@@ -61,7 +61,8 @@ class AllReduceAggregation final : public Aggregation {
   Leaves leaves_;
   Communicator& replicas_;
   bool flat_;
-  double gain_exponent_, factor_ = 1;
+  std::optional<double> gain_exponent_;
+  double factor_ = 1;
   std::vector<Share> shards_;
   std::vector<index_t> counts_;
   Tensor squares_, gains_, summary_, weights_;
@@ -98,11 +99,11 @@ void AllReduceAggregation::finish(double unscale) {
   args.mean_squares = squares_.view().row_range(kOfMean, 1);
   args.weights = weights_;
   args.unscale = unscale;
-  args.gain_exponent = gain_exponent_ > 0 ? gain_exponent_ : 1;
+  args.gain_exponent = gain_exponent_.value_or(1);
   args.gains = gains_;
   args.summary = summary_;
   context_.ops.flat_gains(context_.queue, args);
-  if (gain_exponent_ > 0) return;
+  if (gain_exponent_) return;
   for (std::size_t at = 0; at < shards_.size(); ++at)
     for (const Segment& segment : groups_.segments(at)) {
       const TensorView part =

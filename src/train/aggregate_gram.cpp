@@ -37,10 +37,10 @@ class GramAggregation final : public Aggregation {
         shards_(setup.buckets.size()) {
     args_.gram = gram_;
     args_.weights = weights_;
-    args_.rule = setup.gain_exponent > 0 ? AggregateRule::mean : AggregateRule::adasum;
+    args_.rule = setup.gain_exponent ? AggregateRule::mean : AggregateRule::adasum;
     args_.noise_leaf = setup.options.leaf == "noise";
     args_.noise = noise_;
-    args_.gain_exponent = setup.gain_exponent;
+    args_.gain_exponent = setup.gain_exponent.value_or(1);
     args_.coefficients = coefficients_;
     args_.gains = gains_;
     args_.summary = summary_;

@@ -25,7 +25,7 @@ class UpdateBase : public Update {
         buckets_(buckets),
         groups_(buckets, group_by(config.aggregate.per)),
         leaves_(leaves_of(config)) {
-    AggregateSetup setup{context, buckets_, groups_, leaves_, config.aggregate, 0};
+    AggregateSetup setup{context, buckets_, groups_, leaves_, config.aggregate, {}};
     if (config.aggregate.method == "adasum" && config.aggregate.placement == "gain")
       setup.gain_exponent = config.aggregate.gain_exponent;
     if (setup.options.transport == "auto")

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "cuda/gemm_rig.hpp"
-#include "ops/case_list.hpp"
+#include "ops/check_results.hpp"
 #include "ops/cuda/make.hpp"
 #include "support/catch.hpp"
 
@@ -92,14 +92,7 @@ void check_case(Bench& bench, const OpCase& op, const Placement& place) {
   auto expected = op.make_buffers(place.pad, place.unit);
   op.call(*bench.reference, host_queue, expected);
   const auto result = run_on_device(bench, op, place);
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    INFO("buffer " << i);
-    CHECK(result[i].gaps_intact());
-    if (result[i].spec().role == Role::in)
-      CHECK(result[i].same_bytes(expected[i]));
-    else
-      CHECK(worst_ratio(result[i], expected[i]) <= 1.0);
-  }
+  check_results(result, expected);
 }
 
 CaseFn check_all(Bench& bench) {

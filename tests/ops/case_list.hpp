@@ -25,6 +25,8 @@ void each_elementwise_case(DTypes dtypes, const CaseFn& fn);
 void each_random_case(DTypes dtypes, const CaseFn& fn);
 void each_sum_case(DTypes dtypes, const CaseFn& fn);
 void each_optimizer_case(DTypes dtypes, const CaseFn& fn);
+/// `dtypes`: of gradients; combinations are written in all of them.
+void each_aggregate_case(DTypes dtypes, const CaseFn& fn);
 
 /// The worst error of one buffer in units of what is allowed (1 and less passes).
 [[nodiscard]] double worst_ratio(const Buffer& result, const Buffer& expected);

@@ -1,7 +1,6 @@
 // Every verb of the cpu back end against the reference (case_list.cpp), with one and several
 // threads, contiguous and strided.
-#include "ops/case_list.hpp"
-#include "support/catch.hpp"
+#include "ops/check_results.hpp"
 
 namespace t3d::ops_test {
 namespace {
@@ -15,14 +14,7 @@ void check_case(const OpCase& op, index_t pad, int threads) {
   auto expected = op.make_buffers(pad), result = op.make_buffers(pad);
   op.call(*reference, queue, expected);
   op.call(*cpu, queue, result);
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    INFO("buffer " << i);
-    CHECK(result[i].gaps_intact());
-    if (result[i].spec().role == Role::in)
-      CHECK(result[i].same_bytes(expected[i]));
-    else
-      CHECK(worst_ratio(result[i], expected[i]) <= 1.0);
-  }
+  check_results(result, expected);
 }
 
 void check_all(const OpCase& op) {
@@ -45,6 +37,7 @@ TEST_CASE("element-by-element verbs equal the reference") {
 }
 TEST_CASE("random verbs equal the reference") { each_random_case(kDTypes, check_all); }
 TEST_CASE("sums equal the reference") { each_sum_case(kDTypes, check_all); }
+TEST_CASE("aggregation equals the reference") { each_aggregate_case(kDTypes, check_all); }
 TEST_CASE("optimizers equal the reference") { each_optimizer_case(kDTypes, check_all); }
 
 }  // namespace t3d::ops_test

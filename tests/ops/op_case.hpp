@@ -124,8 +124,5 @@ struct AdasumShape {
 };
 OpCase adasum_case(const AdasumShape& shape);
 OpCase flat_gains_case(index_t n, index_t groups, double gain_exponent);
-/// The list of these, for a back end with these input dtypes; combine writes them all.
-void each_aggregate_case(std::span<const DType> dtypes,
-                         const std::function<void(const OpCase&)>& fn);
 
 }  // namespace t3d::ops_test

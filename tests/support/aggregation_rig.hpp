@@ -25,7 +25,7 @@ struct Case {
   Grid grid;
   Leaves leaves;
   AggregateConfig options;
-  double gain_exponent = 0;
+  std::optional<double> gain_exponent = {};
   std::vector<index_t> broken = {};  // leaves with a NaN
   std::vector<Cuboid> cuboids = {};  // by replica; empty = all as the grid
   std::function<Config()> model = tiny_gpt;

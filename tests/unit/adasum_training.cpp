@@ -86,6 +86,14 @@ TEST_CASE("adasum of one gradient is that gradient") {
     }
 }
 
+TEST_CASE("a gain to the power of 0 is a mean") {
+  Config config = adasum("gain", "adamw");
+  config.aggregate.gain_exponent = 0;
+  const Run gain = train_leaves(config, {}, 2, 1);
+  config.aggregate.method = "mean";
+  CHECK(largest_difference(gain, train_leaves(config, {}, 2, 1)) <= 1e-6);
+}
+
 // Adasum is homogeneous: what plain SGD makes of gradients, it makes of changes.
 TEST_CASE("plain SGD steps alike before and after") {
   Config config = adasum("pre", "sgd");
