@@ -18,7 +18,7 @@
 #include <sstream>
 #include <string>
 
-#include "core/adasum_tree.hpp"
+#include "ops/adasum_tree.hpp"
 #include "digits_run.hpp"
 
 namespace t3d::bench {

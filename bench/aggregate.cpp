@@ -7,7 +7,7 @@
 // Every rank is a replica of its own with gradients in fp32, in buckets of tensors that halve from
 // 2 MiB down to 64 KiB. `MPI whole` sums one buffer in one call, `MPI buckets` bucket by bucket,
 // with the settings of comm/mpi (no single copy by the kernel, waiting ranks yield).
-#include "train/aggregate.hpp"
+#include "train/aggregate/aggregate.hpp"
 
 #include <fmt/core.h>
 #include <mpi.h>

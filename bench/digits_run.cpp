@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/adasum_tree.hpp"
+#include "ops/adasum_tree.hpp"
 
 namespace t3d::bench {
 namespace {

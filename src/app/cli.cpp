@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "app/defaults.hpp"
-#include "app/explain.hpp"
+#include "app/config/defaults.hpp"
+#include "app/config/explain.hpp"
 #include "core/error.hpp"
 #include "core/levenshtein.hpp"
 #include "t3d_version.hpp"

@@ -4,7 +4,7 @@
 #include <exception>
 
 #include "app/cli.hpp"
-#include "app/commands.hpp"
+#include "app/commands/commands.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/mpi/mpi_world.hpp"
 

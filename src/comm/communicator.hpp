@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/ledger.hpp"
+#include "core/ledger.hpp"
 #include "device/device.hpp"
 #include "device/tensor_view.hpp"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <string>
 
-#include "comm/ledger.hpp"
+#include "core/ledger.hpp"
 
 namespace t3d {
 

@@ -1,10 +1,11 @@
 // The resolved input: what input.toml says, with every default filled in. Plain data; the schema
-// (names, types, checks, help) is app/config_schema.cpp. Widths and counts are explained there.
+// (names, types, checks, help) is app/config/config_schema.cpp. Widths and counts are explained there.
 #pragma once
 #include <array>
 #include <string>
 #include <vector>
 
+#include "core/choices.hpp"
 #include "core/types.hpp"
 
 namespace t3d {
@@ -19,9 +20,9 @@ struct RunOptions {
 struct ModelConfig {
   std::string preset;
   index_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, context = 0;
-  std::string norm = "layernorm";    // layernorm | rmsnorm
-  std::string activation = "gelu";   // gelu | swiglu
-  std::string position = "learned";  // learned | rope
+  NormKind norm = NormKind::layer;
+  Activation activation = Activation::gelu_tanh;
+  Position position = Position::learned;
   double rope_base = 10000;
   double norm_eps = 1e-5;
   bool bias = true;  // biases of linears (and of layernorm)
@@ -40,11 +41,11 @@ struct MeshConfig {
   // Explicit widths as weights per part (empty = even): tokens over i; outputs (heads, ffn, vocab)
   // over j; contractions (hidden) over k.
   std::vector<double> tokens, outputs, contractions;
-  std::string keep = "auto";        // gathered operands kept to backward: auto | all | none
-  double gather_budget_mib = 1024;  // for keep = auto
-  std::string attention = "auto";   // over k: auto | sequences (layout A) | heads (layout B)
-  std::string device = "auto";      // auto | cpu | cuda | mixed
-  std::string transport = "auto";   // between GPUs: auto | nccl | staged
+  KeepRule keep = KeepRule::automatic;  // gathered operands kept to backward
+  double gather_budget_mib = 1024;      // for keep = automatic
+  AttentionRule attention = AttentionRule::automatic;  // over k
+  DeviceRule device = DeviceRule::automatic;
+  TransportRule transport = TransportRule::automatic;  // between GPUs
 };
 
 struct DataConfig {
@@ -57,50 +58,50 @@ struct DataConfig {
 struct BatchConfig {
   index_t sequences = 0;           // per step, all replicas
   index_t micro = 0;               // sequences per replica per pass; 0 = all at once
-  std::string recompute = "none";  // none | block
+  Recompute recompute = Recompute::none;
   std::vector<double> shares;      // of the replicas, as weights; empty = even
 };
 
 struct PrecisionConfig {
-  std::string compute = "fp32";    // fp64 | fp32 | tf32 | bf16 | fp16
-  std::string matmul = "compute";  // compute | fp8
-  std::string reduce = "auto";     // partial sums of activations: auto | fp32 | compute
-  std::string backend = "auto";    // auto | cpu | reference
-  std::string gemm_engine = "auto", attention_engine = "auto";  // on GPUs: auto | native | library
+  ComputeType compute = ComputeType::fp32;
+  MatmulType matmul = MatmulType::compute;
+  ReduceType reduce = ReduceType::automatic;  // partial sums of activations
+  BackendRule backend = BackendRule::automatic;
+  EngineRule gemm_engine = EngineRule::automatic, attention_engine = EngineRule::automatic;
   bool tune = true;       // on GPUs: time the engines of each shape
   double loss_scale = 0;  // gradients travel multiplied by it; 0 = 1, with fp16 4096
 };
 
 struct OptimizerConfig {
-  std::string kind = "adamw";  // adamw | sgd | lamb | muon
+  OptimizerKind kind = OptimizerKind::adamw;
   double lr = 3e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
   double momentum = -1;  // negative = by kind
   bool nesterov = false;
   double adamw_lr = 0;             // muon: of what is no hidden matrix; 0 = lr
-  std::string muon_scale = "rms";  // rms | shape
+  MuonScale muon_scale = MuonScale::rms;
   index_t newton_schulz_steps = 5;
   double clip_norm = 1.0;  // 0 = off
   [[nodiscard]] double momentum_or_default() const {
-    return momentum >= 0 ? momentum : kind == "muon" ? 0.95 : 0.9;
+    return momentum >= 0 ? momentum : kind == OptimizerKind::muon ? 0.95 : 0.9;
   }
 };
 
 struct ScheduleConfig {
-  std::string kind = "cosine";  // constant | linear | cosine | wsd
+  ScheduleKind kind = ScheduleKind::cosine;
   index_t warmup_steps = 0;
   double final_fraction = 0.1;
   double decay_fraction = 0.2;  // wsd: last part of the run
 };
 
 struct AggregateConfig {
-  std::string method = "mean";     // mean | sum | adasum
-  std::string placement = "auto";  // adasum: auto | pre | post | gain
-  std::string transport = "auto";  // adasum: auto | gram | rvh | flat
-  std::string per = "tensor";      // tensor | block | model
+  AggregateMethod method = AggregateMethod::mean;
+  AggregatePlacement placement = AggregatePlacement::automatic;  // of adasum
+  AggregateAlgorithm algorithm = AggregateAlgorithm::automatic;  // of adasum
+  GroupBy per = GroupBy::tensor;
   double reference_batch = 0;      // sequences; 0 = not given
   index_t leaves = 1;              // per replica
-  std::string leaf = "noise";      // noise | linear
-  std::string wire = "fp32";       // fp32 | bf16
+  LeafRule leaf = LeafRule::noise;
+  WireType wire = WireType::fp32;
   double gain_exponent = -1;       // below 0: by the optimizer
 };
 

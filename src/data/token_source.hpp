@@ -1,6 +1,6 @@
 // TokenSource: a corpus seen as one long array of token ids, whatever files it lies in.
 //
-//   hdf5   token files of ours (io/token_file.hpp)
+//   hdf5   token files of ours (io/hdf5/token_file.hpp)
 //   llmc   llm.c shards: 256 int32 header (magic 20240520 v1 uint16, 20240801 v7 uint32)
 //   u16, u32   headerless little-endian ids (nanoGPT)
 //   bytes  any file: one token per byte, vocabulary 256

@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 #include "io/posix_file.hpp"
-#include "io/token_file.hpp"
+#include "io/hdf5/token_file.hpp"
 
 namespace t3d {
 namespace {

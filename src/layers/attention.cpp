@@ -40,7 +40,7 @@ AttentionArgs Attention::arguments(const DistTensor& qkv, const PassInfo& pass) 
 }
 
 void Attention::rotate(DistTensor& qkv, const PassInfo& pass, bool inverse) const {
-  if (shape_.model.position != "rope") return;
+  if (shape_.model.position != Position::rope) return;
   const AttentionArgs args = arguments(qkv, pass);
   const TensorView q_and_k =
       qkv.local.view().col_range(0, (args.heads + args.kv_heads) * args.head_size);

@@ -11,10 +11,10 @@ std::unique_ptr<ParamBucket> weight_bucket(const Context& context, const std::st
 }
 
 NormKind norm_kind(const ModelConfig& model) {
-  return model.norm == "rmsnorm" ? NormKind::rms : NormKind::layer;
+  return model.norm == NormKind::rms ? NormKind::rms : NormKind::layer;
 }
 
-bool norm_has_bias(const ModelConfig& model) { return model.norm == "layernorm" && model.bias; }
+bool norm_has_bias(const ModelConfig& model) { return model.norm == NormKind::layer && model.bias; }
 
 ParamBucket* if_bias(const ModelConfig& model, ParamBucket& vectors) {
   return model.bias ? &vectors : nullptr;

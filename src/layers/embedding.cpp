@@ -26,7 +26,7 @@ Embedding::Embedding(const Context& context, const ModelShape& shape, ParamBucke
                      ParamBucket& vectors)
     : context_(context), shape_(shape), table_(table), vectors_(vectors) {
   table_entry_ = table_.add(vocabulary_entry(context, shape, "wte.weight"));
-  if (shape.model.position != "learned") return;
+  if (shape.model.position != Position::learned) return;
   const index_t k = context.coord(Axis::k);
   const Box own{0, shape.hidden.begin(k), shape.model.context, shape.hidden.size(k)};
   position_entry_ = vectors_.add({"wpe.weight",

@@ -15,8 +15,8 @@ Partition feature_partition(const char* name, index_t length, index_t parts,
 
 // Largest number of (sequence, group) pairs that one rank of a slab holds under each layout.
 AttentionCut choose_cut(const MeshConfig& mesh, const ModelShape& shape, index_t sequences) {
-  if (mesh.attention == "sequences") return AttentionCut::sequences;
-  if (mesh.attention == "heads") return AttentionCut::heads;
+  if (mesh.attention == AttentionRule::sequences) return AttentionCut::sequences;
+  if (mesh.attention == AttentionRule::heads) return AttentionCut::heads;
   const auto ceil_div = [](index_t a, index_t b) { return (a + b - 1) / b; };
   const index_t rows = shape.tokens(sequences, 1).largest();
   const index_t by_sequences = ceil_div(rows, shape.r) * shape.groups.largest();
@@ -78,7 +78,7 @@ Features ModelShape::head_features(index_t length) const {
 }
 
 Features ModelShape::up_features() const {
-  if (model.activation == "swiglu") return {ffn, {1, 1}, false, 1};
+  if (model.activation == Activation::swiglu) return {ffn, {1, 1}, false, 1};
   return {ffn, {1}, false, 1};
 }
 
@@ -91,12 +91,12 @@ Layout ModelShape::residual(const Partition& tokens) const {
 index_t parameter_count(const ModelConfig& m) {
   const index_t size = m.head_size();
   const index_t qkv = (m.heads + 2 * m.kv_heads) * size;
-  const index_t up = m.activation == "swiglu" ? 2 * m.ffn : m.ffn;
-  const index_t norm = m.norm == "layernorm" && m.bias ? 2 * m.hidden : m.hidden;
+  const index_t up = m.activation == Activation::swiglu ? 2 * m.ffn : m.ffn;
+  const index_t norm = m.norm == NormKind::layer && m.bias ? 2 * m.hidden : m.hidden;
   index_t block = m.hidden * (qkv + m.heads * size + up + m.ffn) + 2 * norm;
   if (m.bias) block += qkv + up + 2 * m.hidden;
   index_t total = m.layers * block + norm + m.vocab * m.hidden;
-  if (m.position == "learned") total += m.context * m.hidden;
+  if (m.position == Position::learned) total += m.context * m.hidden;
   if (!m.tied_embeddings) total += m.vocab * m.hidden;
   return total;
 }

@@ -8,10 +8,6 @@
 
 namespace t3d {
 
-/// Attention over the contraction axis: by whole sequences (layout A) or by heads (layout B);
-/// tensor3d reference, section 4.3.
-enum class AttentionCut { sequences, heads };
-
 struct ModelShape {
   ModelConfig model;
   Partition hidden;                   // over k

@@ -19,8 +19,8 @@ Transformer::Transformer(const Context& context, const ModelShape& shape, bool r
     blocks_.push_back(std::make_unique<Block>(context, number, shape_, inner_vectors_,
                                               hidden_vectors_, recompute_));
   final_norm_ = std::make_unique<Norm>(
-      context, "final_norm", shape_.model.norm == "rmsnorm" ? NormKind::rms : NormKind::layer,
-      shape_.hidden, shape_.model.norm == "layernorm" && shape_.model.bias, shape_.model.norm_eps,
+      context, "final_norm", shape_.model.norm == NormKind::rms ? NormKind::rms : NormKind::layer,
+      shape_.hidden, shape_.model.norm == NormKind::layer && shape_.model.bias, shape_.model.norm_eps,
       hidden_vectors_);
   const bool tied = shape_.model.tied_embeddings;
   const int head_entry = tied ? embedding_->table_entry()

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/adasum_group.hpp"
+#include "ops/adasum_group.hpp"
 
 namespace t3d {
 namespace {

@@ -1,6 +1,6 @@
 // The verbs `adasum` and `flat_gains` for back ends whose tensors lie in host memory: groups one
 // after another, a few thousand numbers each. The arithmetic of `adasum` is
-// core/adasum_group.hpp's.
+// ops/adasum_group.hpp's.
 #pragma once
 #include <cmath>
 

@@ -14,7 +14,7 @@ struct Segment {
 enum class AggregateRule {
   mean,    // sum of w_i g_i / sum of w_i
   sum,     // sum of w_i g_i
-  adasum,  // the tree of core/adasum_tree.hpp
+  adasum,  // the tree of ops/adasum_tree.hpp
 };
 
 /// From Gram matrices to coefficients, by group. A vector is live when its weight is above 0 and

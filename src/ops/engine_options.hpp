@@ -3,12 +3,13 @@
 #pragma once
 #include <string>
 
+#include "core/choices.hpp"
+
 namespace t3d {
 
 struct EngineOptions {
-  std::string gemm = "auto";       // auto | native | library
-  std::string attention = "auto";  // auto | native | library
-  bool tf32 = false;               // fp32 matmuls with operands rounded to tf32
+  EngineRule gemm = EngineRule::automatic, attention = EngineRule::automatic;
+  bool tf32 = false;       // fp32 matmuls with operands rounded to tf32
   bool fp8 = false;                // bf16/fp16 matmuls with operands in fp8, per-tensor scales
   bool tune = true;                // time the engines per shape; else always the first usable one
   std::string cache_file;          // engine choices are read from it; empty = none

@@ -1,7 +1,7 @@
 // The verb `flat_gains` for back ends whose tensors lie in host memory.
 #include <algorithm>
 
-#include "core/flat_gain.hpp"
+#include "ops/flat_gain.hpp"
 #include "ops/adasum.hpp"
 
 namespace t3d {

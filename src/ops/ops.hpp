@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/choices.hpp"
 #include "core/random.hpp"
 #include "device/device.hpp"
 #include "device/tensor_view.hpp"
@@ -49,7 +50,6 @@ struct RopeArgs {
   bool inverse = false;  // rotate back (the backward pass)
 };
 
-enum class NormKind { layer, rms };
 
 /// A norm whose hidden dimension is not cut, with the residual addition before it:
 ///   sum = x + branch (rounded to its dtype);  moments, y = norm(sum)
@@ -63,7 +63,6 @@ struct NormArgs {
   TensorView stats;       // [rows, 3] scratch
   TensorView moments, y;  // [rows, 2]; [rows, H]
 };
-enum class Activation { gelu_tanh, swiglu };
 
 /// Mask and scale by 1/(1-p): element (r, c) is kept iff random_uniform(key, (row0+r)*global_cols +
 /// col0 + c) >= p. In place; the backward pass is the same call on the gradient.

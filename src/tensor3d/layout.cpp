@@ -1,19 +1,8 @@
 #include "tensor3d/layout.hpp"
 
-#include <algorithm>
-
 #include "core/error.hpp"
 
 namespace t3d {
-
-Box Box::intersect(const Box& other) const {
-  Box result;
-  result.row0 = std::max(row0, other.row0);
-  result.col0 = std::max(col0, other.col0);
-  result.rows = std::max<index_t>(0, std::min(row0 + rows, other.row0 + other.rows) - result.row0);
-  result.cols = std::max<index_t>(0, std::min(col0 + cols, other.col0 + other.cols) - result.col0);
-  return result;
-}
 
 Partition DimCut::sub_split(index_t part, index_t n) const {
   return Partition::even(partition.name(), partition.size(part), n, sub_unit);

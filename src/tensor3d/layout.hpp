@@ -10,17 +10,10 @@
 #include <string>
 
 #include "comm/mesh.hpp"
+#include "core/box.hpp"
 #include "core/partition.hpp"
 
 namespace t3d {
-
-/// Rows [row0, row0+rows) x columns [col0, col0+cols) of a global matrix.
-struct Box {
-  index_t row0 = 0, col0 = 0, rows = 0, cols = 0;
-  [[nodiscard]] index_t count() const { return rows * cols; }
-  [[nodiscard]] Box intersect(const Box& other) const;
-  friend bool operator==(const Box&, const Box&) = default;
-};
 
 /// How one dimension is cut.
 struct DimCut {

@@ -30,7 +30,7 @@ std::vector<Transfer> plan_transfers(const MeshShape& shape, const Layout& from,
   const Coord own = shape.coord_of(rank);
   const auto consider = [&](int sender, const Coord& s, int receiver, const Coord& r) {
     if (!sends_to(from, s, r)) return;
-    const Box box = from.box(shape, s).intersect(to.box(shape, r));
+    const Box box = intersect(from.box(shape, s), to.box(shape, r));
     if (box.count() > 0) result.push_back({sender, receiver, box});
   };
   for (const int other : ranks) {

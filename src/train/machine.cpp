@@ -7,7 +7,7 @@
 #include "comm/registry.hpp"
 #include "comm/staged/staged.hpp"
 #include "core/error.hpp"
-#include "io/agree.hpp"
+#include "comm/agree.hpp"
 #include "ops/registry.hpp"
 
 namespace t3d {
@@ -15,18 +15,19 @@ namespace {
 
 /// `threads`: where the input leaves it open.
 std::unique_ptr<Ops> host_ops(const Config& config, DType activation, int threads) {
-  const std::string& backend = config.precision.backend;
-  if (backend == "reference" || (backend == "auto" && activation == DType::f64))
+  const BackendRule backend = config.precision.backend;
+  if (backend == BackendRule::reference ||
+      (backend == BackendRule::automatic && activation == DType::f64))
     return make_reference_ops();
   if (config.debug.threads != 0) threads = config.debug.threads;
-  if (config.precision.matmul == "fp8")
+  if (config.precision.matmul == MatmulType::fp8)
     throw_error(ExitCode::config, "precision.matmul = \"fp8\" needs a GPU");
   auto ops = make_cpu_ops(threads);
   if (!ops->supports(activation))
     throw_error(ExitCode::config,
                 "precision.compute = \"{}\" needs a GPU (mesh.device = \"cuda\") or "
                 "precision.backend = \"reference\"",
-                config.precision.compute);
+                word_of(config.precision.compute));
   return ops;
 }
 
@@ -42,16 +43,16 @@ Backend gpu_backend(const Config& config, int gpu, int rank) {
   EngineOptions options;
   options.gemm = config.precision.gemm_engine;
   options.attention = config.precision.attention_engine;
-  options.tf32 = config.precision.compute == "tf32";
-  options.fp8 = config.precision.matmul == "fp8";
+  options.tf32 = config.precision.compute == ComputeType::tf32;
+  options.fp8 = config.precision.matmul == MatmulType::fp8;
   options.tune = config.precision.tune;
   options.cache_file = choices_file(config, rank);
   return make_cuda_backend(gpu, options);
 }
 
 bool reduce_in_fp32(const Config& config, const MeshShape& shape, DType activation) {
-  if (config.precision.reduce == "fp32") return true;
-  if (config.precision.reduce == "compute" || !is_half(activation)) return false;
+  if (config.precision.reduce == ReduceType::fp32) return true;
+  if (config.precision.reduce == ReduceType::compute || !is_half(activation)) return false;
   // Each low-precision addend is rounded once more: harmless for few ranks (tensor3d, section 5).
   return std::max(shape.extent(Axis::j), shape.extent(Axis::k)) > 4;
 }
@@ -71,9 +72,9 @@ std::string choices_file(const Config& config, int rank) {
 }
 
 DType compute_dtype(const PrecisionConfig& precision) {
-  return precision.compute == "bf16"   ? DType::bf16
-         : precision.compute == "fp16" ? DType::f16
-         : precision.compute == "fp64" ? DType::f64
+  return precision.compute == ComputeType::bf16   ? DType::bf16
+         : precision.compute == ComputeType::fp16 ? DType::f16
+         : precision.compute == ComputeType::fp64 ? DType::f64
                                        : DType::f32;
 }
 
@@ -84,7 +85,7 @@ std::vector<index_t> ReplicaShare::micro() const {
 }
 
 index_t leaves_per_replica(const Config& config) {
-  return config.aggregate.method == "adasum" ? config.aggregate.leaves : 1;
+  return config.aggregate.method == AggregateMethod::adasum ? config.aggregate.leaves : 1;
 }
 
 double reference_batch(const Config& config) {
@@ -126,7 +127,7 @@ KeepCost keep_cost(const ModelShape& shape, const Coord& coord, DType activation
   const index_t heads = shape.groups.size(coord.j) * shape.query_heads_per_group() * m.head_size();
   const index_t kv = shape.groups.size(coord.j) * 2 * m.head_size();
   const index_t ffn = shape.ffn.size(coord.j);
-  const index_t up = m.activation == "swiglu" ? 2 * ffn : ffn;
+  const index_t up = m.activation == Activation::swiglu ? 2 * ffn : ffn;
   KeepCost cost;
   if (shape.slabs > 1 || activation != accumulator_of(activation))
     cost.weights_bytes = (m.layers * hidden * (2 * heads + kv + up + ffn) +
@@ -167,13 +168,13 @@ Machine::Machine(Communicator& world, const Config& config, const MeshShape& sha
               reduce_in_fp32(config, mesh_->shape(), activation), true, true});
 
   // The same for all ranks: chunks are messages. A dry run goes by the input.
-  if (choice_.gpus > 0 || (dry && (config.mesh.device == "cuda" || config.mesh.device == "mixed")))
+  if (choice_.gpus > 0 || (dry && (config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed)))
     context_->logits_bytes = kGpuLogitsBytes;
 
   const MeshShape& own = mesh_->shape();
   const ModelShape model(config.model, config.mesh, own, largest_micro(config));
   const KeepCost cost = keep_cost(model, mesh_->coord(), activation, largest_micro(config),
-                                  config.batch.recompute == "block");
+                                  config.batch.recompute == Recompute::block);
   const double budget = config.mesh.gather_budget_mib * 1048576.0;
   // Weights first: they are gathered again for every micro-batch. Every rank of a cuboid must
   // choose alike, so by the largest part of each dimension.
@@ -182,14 +183,14 @@ Machine::Machine(Communicator& world, const Config& config, const MeshShape& sha
     for (index_t j = 0; j < own.extent(Axis::j); ++j)
       for (index_t k = 0; k < own.extent(Axis::k); ++k) {
         const KeepCost other = keep_cost(model, {0, i, j, k}, activation, largest_micro(config),
-                                         config.batch.recompute == "block");
+                                         config.batch.recompute == Recompute::block);
         largest.weights_bytes = std::max(largest.weights_bytes, other.weights_bytes);
         largest.inputs_bytes = std::max(largest.inputs_bytes, other.inputs_bytes);
       }
   const auto weights = static_cast<double>(largest.weights_bytes);
   const auto inputs = static_cast<double>(largest.inputs_bytes);
-  const bool all = config.mesh.keep == "all";
-  const bool by_budget = config.mesh.keep == "auto";
+  const bool all = config.mesh.keep == KeepRule::all;
+  const bool by_budget = config.mesh.keep == KeepRule::automatic;
   context_->keep_weights = all || (by_budget && weights <= budget);
   context_->keep_inputs =
       all || (by_budget && inputs <= budget - (context_->keep_weights ? weights : 0.0));

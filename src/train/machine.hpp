@@ -50,7 +50,7 @@ class Machine {
 [[nodiscard]] DType compute_dtype(const PrecisionConfig& precision);
 
 /// What one replica does in a step: where its share begins among the step's sequences, and its
-/// micro-batches in sequences, by leaf (train/leaves.hpp). A leaf may have none.
+/// micro-batches in sequences, by leaf (train/aggregate/leaves.hpp). A leaf may have none.
 struct LeafShare {
   index_t sequences = 0;
   std::vector<index_t> micro;

@@ -23,15 +23,15 @@ Config adasum(const std::string& placement, const std::string& optimizer,
   config.batch.micro = 1;
   config.model.dropout = 0.1;
   config.optimizer.kind = optimizer;
-  config.aggregate.method = "adasum";
+  config.aggregate.method = AggregateMethod::adasum;
   config.aggregate.placement = placement;
-  config.aggregate.transport = transport;
+  config.aggregate.algorithm = transport;
   config.aggregate.gain_exponent = optimizer == "sgd" ? 1 : 0.5;
   return config;
 }
 
 Run on_gpus(Config config, const Grid& grid, index_t replicas) {
-  config.mesh.device = "cuda";
+  config.mesh.device = DeviceRule::cuda;
   const Run run = train(config, grid, replicas, kSteps);
   INFO(replicas << " x " << grid.text() << "; " << run.bytes);
   CHECK(run.bytes_agree);
@@ -76,13 +76,13 @@ TEST_CASE("adasum of GPUs through NCCL and graphs is adasum of CPUs") {
 TEST_CASE("other optimizers, transports, leaves and shares on GPUs") {
   const auto check = [](const Config& config, const Grid& grid, index_t replicas) {
     INFO(config.aggregate.placement << ' ' << config.optimizer.kind << ' '
-                                    << config.aggregate.transport);
+                                    << config.aggregate.algorithm);
     show_gpus(static_cast<int>(replicas) * grid.ranks());
     check_near(on_gpus(config, grid, replicas), train(config, grid, replicas, kSteps));
   };
   check(adasum("gain", "lamb"), {}, 2);
   Config model = adasum("gain", "lamb");
-  model.aggregate.per = "model";
+  model.aggregate.per = GroupBy::model;
   check(model, {}, 2);
   check(adasum("gain", "muon"), {1, 1, 2, {}, {}, {}}, 2);
   check(adasum("gain", "adamw", "flat"), {}, 3);
@@ -107,7 +107,7 @@ TEST_CASE("adasum's state on GPUs continues to the bit, and on CPUs") {
     config.aggregate.reference_batch = 1;
     const ScratchFolder whole("whole"), half("half"), moved("moved");
     Config gpus = config;
-    gpus.mesh.device = "cuda";
+    gpus.mesh.device = DeviceRule::cuda;
     const Run one = train_part(gpus, {}, 2, 0, 6, whole);
     for (const ScratchFolder* folder : {&half, &moved})
       (void)train_part(gpus, {}, 2, 0, 3, *folder);
@@ -123,7 +123,7 @@ TEST_CASE("fp16 on GPUs finds its loss scale") {
   for (const char* placement : {"gain", "post"}) {
     INFO(placement);
     Config config = adasum(placement, "adamw");
-    config.precision.compute = "fp16";
+    config.precision.compute = ComputeType::fp16;
     const Run cpus = train(config, {}, 2, kSteps);
     show_gpus(2);
     const Run gpus = on_gpus(config, {}, 2);

@@ -179,26 +179,26 @@ TEST_CASE("nothing is timed in a recording") {
 TEST_CASE("engines may be restricted") {
   {
     Scene scene(Deed::right);
-    scene.options.gemm = "native";
+    scene.options.gemm = EngineRule::native;
     Engines engines = scene.make();
     check_exact(scene, engines, kShape);
     CHECK(scene.library_calls == 0);
   }
   {
     Scene scene(Deed::right);
-    scene.options.gemm = "library";
+    scene.options.gemm = EngineRule::library;
     Engines engines = scene.make();
     check_exact(scene, engines, kShape);
     CHECK(scene.native_calls == 0);
   }
   {
     Scene scene(Deed::refuses);
-    scene.options.gemm = "library";
+    scene.options.gemm = EngineRule::library;
     CHECK_THROWS_WITH(scene.make(), contains("cuBLASLt is not there"));
   }
   {
     Scene scene(Deed::right);
-    scene.options.attention = "library";
+    scene.options.attention = EngineRule::library;
     CHECK_THROWS_WITH(scene.make(), contains("cuDNN is not there"));
   }
 }
@@ -207,7 +207,7 @@ TEST_CASE("a library that cannot do a shape is told") {
   Scene scene(Deed::refuses);
   scene.lists.gemm_library.push_back(
       std::make_unique<Double>(scene.gpu, "choosy", Deed::refuses, scene.library_calls));
-  scene.options.gemm = "library";
+  scene.options.gemm = EngineRule::library;
   Engines engines = scene.make();
   const OpCase op = ops_test::gemm_case(kShape, DType::bf16, DType::f32);
   GemmOnDevice call(op, kShape, 0, 0);

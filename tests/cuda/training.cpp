@@ -25,7 +25,7 @@ Config small(bool llama) {
 }
 
 Run train_on_gpus(Config config, const Grid& grid, index_t replicas, const Run& one) {
-  config.mesh.device = "cuda";
+  config.mesh.device = DeviceRule::cuda;
   const Run run = train(config, grid, replicas, static_cast<index_t>(one.losses.size()));
   INFO(replicas << " x " << grid.text() << (run.nccl ? " by NCCL" : " staged") << "; "
                 << run.bytes);
@@ -54,7 +54,7 @@ TEST_CASE("trainings on GPUs of their own, through NCCL and graphs") {
 
 TEST_CASE("the same training on a shared GPU, and without graphs, to the bit") {
   Config config = small(false);
-  config.mesh.device = "cuda";
+  config.mesh.device = DeviceRule::cuda;
   const Grid grid{2, 2, 1, {3, 1}, {}, {}};
   show_gpus(4);
   const Run apart = train(config, grid, 1, 4);
@@ -71,7 +71,7 @@ TEST_CASE("gathering weights again for every use changes nothing") {
   show_gpus(4);
   Config config = small(false);
   const Run one = train(config, {}, 1, 4);
-  config.mesh.keep = "none";
-  config.batch.recompute = "block";
+  config.mesh.keep = KeepRule::none;
+  config.batch.recompute = Recompute::block;
   train_on_gpus(config, {2, 2, 1, {}, {}, {}}, 1, one);
 }

@@ -1,6 +1,6 @@
 // Checkpoints between processes: file groups of every size, another layout and fewer ranks to load,
 // and one fault that every rank learns of.
-#include "io/checkpoint.hpp"
+#include "io/checkpoint/checkpoint.hpp"
 
 #include <unistd.h>
 

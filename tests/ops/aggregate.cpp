@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/adasum_tree.hpp"
+#include "ops/adasum_tree.hpp"
 #include "ops/case_list.hpp"
 #include "support/catch.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/adasum_tree.hpp"
+#include "ops/adasum_tree.hpp"
 #include "ops/op_case.hpp"
 
 namespace t3d::ops_test {

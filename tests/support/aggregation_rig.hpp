@@ -14,7 +14,7 @@
 
 #include "support/catch.hpp"
 #include "support/model_rig.hpp"
-#include "train/aggregate.hpp"
+#include "train/aggregate/aggregate.hpp"
 #include "train/device_numbers.hpp"
 
 namespace t3d::test {
@@ -46,8 +46,8 @@ struct Case {
 inline Case adasum_case(const Grid& grid, index_t replicas, index_t per_replica = 1,
                         const std::string& transport = "gram") {
   Case c{grid, {replicas, per_replica, {}}, {}};
-  c.options.method = "adasum";
-  c.options.transport = transport;
+  c.options.method = AggregateMethod::adasum;
+  c.options.algorithm = transport;
   c.leaves.weights.assign(static_cast<std::size_t>(c.leaves.count()), 1.0);
   return c;
 }
@@ -114,7 +114,7 @@ inline Node tree_of(const std::vector<Node>& nodes) {
 inline std::vector<Node> nodes_of(const Case& c, const std::string& name, std::size_t size,
                                   bool linear) {
   std::vector<Node> nodes;
-  const bool fixed = c.options.transport == "rvh";
+  const bool fixed = c.options.algorithm == AggregateAlgorithm::rvh;
   for (index_t leaf = 0; leaf < c.leaves.count(); ++leaf) {
     const double weight = c.leaves.weights[static_cast<std::size_t>(leaf)];
     const bool left_out = weight == 0 || std::count(c.broken.begin(), c.broken.end(), leaf) > 0;
@@ -226,7 +226,7 @@ inline double distance(const Vector& got, const Vector& expected, const std::vec
 }
 
 inline void check_adasum(const Case& c, double tolerance = 1e-6) {
-  INFO(c.shape().describe() << ", leaves " << c.leaves.per_replica << ", " << c.options.transport);
+  INFO(c.shape().describe() << ", leaves " << c.leaves.per_replica << ", " << c.options.algorithm);
   const Outcome outcome = aggregate(c);
   CHECK(outcome.replicas_agree);
   for (const auto& [name, values] : outcome.values) {
@@ -248,7 +248,7 @@ inline void check_weighted_sum(const Case& c) {
     Vector expected(values.size());
     for (const Node& node : nodes)
       for (std::size_t i = 0; i < expected.size(); ++i)
-        expected[i] += node.vector[i] / (c.options.method == "mean" ? c.leaves.total() : 1);
+        expected[i] += node.vector[i] / (c.options.method == AggregateMethod::mean ? c.leaves.total() : 1);
     CHECK(distance(values, expected, nodes) <= 1e-6);
   }
 }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "io/box.hpp"
-#include "io/checkpoint.hpp"
+#include "core/box.hpp"
+#include "io/checkpoint/checkpoint.hpp"
 
 namespace t3d::test {
 

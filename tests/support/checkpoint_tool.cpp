@@ -11,7 +11,7 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "io/checkpoint.hpp"
+#include "io/checkpoint/checkpoint.hpp"
 #include "support/checkpoint_data.hpp"
 
 using namespace t3d;

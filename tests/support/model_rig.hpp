@@ -11,7 +11,7 @@
 #include "layers/transformer.hpp"
 #include "support/rank_context.hpp"
 #include "train/machine.hpp"
-#include "train/trainer.hpp"
+#include "train/step/trainer.hpp"
 
 namespace t3d::test {
 
@@ -83,8 +83,8 @@ inline Config tiny_gpt() {
   config.model.vocab = 61;
   config.model.context = 16;
   config.batch.sequences = 3;
-  config.precision.compute = "fp32";
-  config.precision.backend = "reference";
+  config.precision.compute = ComputeType::fp32;
+  config.precision.backend = BackendRule::reference;
   return config;
 }
 
@@ -94,9 +94,9 @@ inline Config tiny_llama() {
   config.model.heads = 6;
   config.model.kv_heads = 2;
   config.model.ffn = 80;
-  config.model.norm = "rmsnorm";
-  config.model.activation = "swiglu";
-  config.model.position = "rope";
+  config.model.norm = NormKind::rms;
+  config.model.activation = Activation::swiglu;
+  config.model.position = Position::rope;
   config.model.bias = false;
   config.model.tied_embeddings = false;
   return config;

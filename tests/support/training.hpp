@@ -70,7 +70,7 @@ inline Run train_part(Config config, const Grid& grid, index_t replicas, index_t
                       index_t last, const ScratchFolder& folder, double lr = 3e-3) {
   set_grid(config, grid, replicas);
   config.optimizer.lr = lr;
-  config.schedule.kind = "constant";
+  config.schedule.kind = ScheduleKind::constant;
   config.debug.threads = 1;
   Run run;
   run_local_ranks(grid.ranks() * static_cast<int>(replicas), [&](Communicator& world) {

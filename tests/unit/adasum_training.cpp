@@ -18,13 +18,13 @@ double rate_of(const std::string& optimizer) { return optimizer == "sgd" ? 0.1 :
 
 Config adasum(const std::string& placement, const std::string& optimizer) {
   Config config = tiny_gpt();
-  config.precision.backend = "cpu";
+  config.precision.backend = BackendRule::cpu;
   config.batch.sequences = 8;
   config.optimizer.kind = optimizer;
-  config.schedule.kind = "constant";
-  config.aggregate.method = "adasum";
+  config.schedule.kind = ScheduleKind::constant;
+  config.aggregate.method = AggregateMethod::adasum;
   config.aggregate.placement = placement;
-  config.aggregate.transport = "gram";
+  config.aggregate.algorithm = AggregateAlgorithm::gram;
   config.aggregate.gain_exponent = optimizer == "sgd" ? 1 : 0.5;
   return config;
 }
@@ -80,7 +80,7 @@ TEST_CASE("adasum of one gradient is that gradient") {
     for (const char* placement : {"pre", "gain", "post"}) {
       Config config = adasum(placement, optimizer);
       const Run alone = train_leaves(config, {}, 1, 1);
-      config.aggregate.method = "mean";
+      config.aggregate.method = AggregateMethod::mean;
       INFO(placement << ", " << optimizer);
       CHECK(largest_difference(alone, train_leaves(config, {}, 1, 1)) <= 1e-6);
     }
@@ -90,7 +90,7 @@ TEST_CASE("a gain to the power of 0 is a mean") {
   Config config = adasum("gain", "adamw");
   config.aggregate.gain_exponent = 0;
   const Run gain = train_leaves(config, {}, 2, 1);
-  config.aggregate.method = "mean";
+  config.aggregate.method = AggregateMethod::mean;
   CHECK(largest_difference(gain, train_leaves(config, {}, 2, 1)) <= 1e-6);
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("plain SGD steps alike before and after") {
   config.optimizer.weight_decay = 0;
   config.optimizer.clip_norm = 0;
   const Run pre = train_leaves(config, {1, 2, 1, {}, {}, {}}, 3, 1);
-  config.aggregate.placement = "post";
+  config.aggregate.placement = AggregatePlacement::post;
   CHECK(largest_difference(train_leaves(config, {1, 2, 1, {}, {}, {}}, 3, 1), pre) <= 1e-5);
 }
 
@@ -276,8 +276,8 @@ TEST_CASE("a gradient left out of fp16 halves the loss scale, the others step") 
   for (const char* placement : {"pre", "gain", "post"}) {
     INFO(placement);
     Config config = adasum(placement, "adamw");
-    config.precision.backend = "reference";
-    config.precision.compute = "fp16";
+    config.precision.backend = BackendRule::reference;
+    config.precision.compute = ComputeType::fp16;
     const Run run = train_poisoned(config, {}, 4, 21);
     CHECK(run.reports[2].left_out == std::vector<int>{2});
     for (const StepReport& report : run.reports) {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/adasum_group.hpp"
+#include "ops/adasum_group.hpp"
 #include "core/random.hpp"
 #include "support/catch.hpp"
 

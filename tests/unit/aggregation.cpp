@@ -11,7 +11,7 @@ TEST_CASE("adasum by gram equals the oracle on every cuboid") {
     Case c = adasum_case(grid, 2);
     check_adasum(c);
     c = adasum_case(grid, 1, 3);
-    c.options.leaf = "linear";
+    c.options.leaf = LeafRule::linear;
     make_uneven(c);
     check_adasum(c);
   }
@@ -33,7 +33,7 @@ TEST_CASE("adasum of 1 to 64 gradients, dealt to replicas and leaves") {
                                               {8, 8}}) {
     Case c = adasum_case({}, replicas, per_replica);
     check_adasum(c);
-    c.options.leaf = "linear";
+    c.options.leaf = LeafRule::linear;
     make_uneven(c);
     check_adasum(c);
   }
@@ -72,7 +72,7 @@ TEST_CASE("a gradient that is not finite is left out of the whole step") {
 TEST_CASE("a replica without samples changes nothing but the count") {
   for (const char* transport : {"gram", "rvh"}) {
     Case with = adasum_case({}, 3, 1, transport);
-    with.options.leaf = "linear";
+    with.options.leaf = LeafRule::linear;
     with.leaves.weights = {1, 0, 2};
     check_adasum(with);
   }
@@ -80,7 +80,7 @@ TEST_CASE("a replica without samples changes nothing but the count") {
 
 TEST_CASE("adasum on a 16-bit wire rounds each number twice at most") {
   Case c = adasum_case({1, 1, 2, {}, {}, {}}, 4);
-  c.options.wire = "bf16";
+  c.options.wire = WireType::bf16;
   check_adasum(c, 2 * 0x1p-8);
 }
 

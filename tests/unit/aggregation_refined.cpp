@@ -1,9 +1,9 @@
 // Replicas of different cuboids: the arithmetic of the common refinement, aggregation against the
 // dense oracle, and training that does not notice.
-#include "app/rank_plan.hpp"
+#include "app/commands/rank_plan.hpp"
 #include "support/aggregation_rig.hpp"
 #include "support/training.hpp"
-#include "train/refinement.hpp"
+#include "train/aggregate/refinement.hpp"
 
 using namespace t3d;
 using namespace t3d::test;
@@ -120,7 +120,7 @@ TEST_CASE("adasum of replicas of different cuboids equals the oracle") {
       check_adasum(c);
       c = different(cuboids, 3);
       c.model = model;
-      c.options.leaf = "linear";
+      c.options.leaf = LeafRule::linear;
       make_uneven(c);
       check_adasum(c);
     }
@@ -132,10 +132,10 @@ TEST_CASE("different cuboids: a NaN, a replica without samples, a 16-bit wire") 
     c.broken = {1};
     check_adasum(c);
     c = different(cuboids);
-    c.options.wire = "bf16";
+    c.options.wire = WireType::bf16;
     check_adasum(c, 2 * 0x1p-8);
     c = different(cuboids);
-    c.options.leaf = "linear";
+    c.options.leaf = LeafRule::linear;
     c.leaves.weights[0] = 0;
     check_adasum(c);
   }
@@ -155,13 +155,13 @@ TEST_CASE("training with different cuboids is training with equal ones") {
   Config config = tiny_gpt();
   config.batch.sequences = 7;
   config.batch.micro = 2;
-  config.precision.backend = "cpu";
+  config.precision.backend = BackendRule::cpu;
   const auto check = [&](const char* method, const char* placement, const char* optimizer) {
     config.aggregate.method = method;
     config.aggregate.placement = placement;
     config.optimizer.kind = optimizer;
-    config.aggregate.gain_exponent = config.optimizer.kind == "sgd" ? 1 : 0.5;
-    const double lr = config.optimizer.kind == "sgd" ? 0.1 : 3e-3;
+    config.aggregate.gain_exponent = config.optimizer.kind == OptimizerKind::sgd ? 1 : 0.5;
+    const double lr = config.optimizer.kind == OptimizerKind::sgd ? 0.1 : 3e-3;
     const Run equal = train(config, {}, 2, 10, lr);
     Config other = config;
     other.mesh.replicas = 2;

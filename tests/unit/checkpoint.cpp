@@ -1,5 +1,5 @@
 // Round trips: whatever layout saved it, any other layout loads the same bits.
-#include "io/checkpoint.hpp"
+#include "io/checkpoint/checkpoint.hpp"
 
 #include <atomic>
 #include <filesystem>

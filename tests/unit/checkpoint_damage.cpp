@@ -8,7 +8,7 @@
 #include <random>
 
 #include "core/error.hpp"
-#include "io/checkpoint.hpp"
+#include "io/checkpoint/checkpoint.hpp"
 #include "support/catch.hpp"
 #include "support/checkpoint_data.hpp"
 #include "support/scratch_folder.hpp"

@@ -4,11 +4,11 @@
 #include <set>
 #include <sstream>
 
-#include "app/config_load.hpp"
-#include "app/config_schema.hpp"
-#include "app/defaults.hpp"
-#include "app/explain.hpp"
-#include "app/presets.hpp"
+#include "app/config/config_load.hpp"
+#include "app/config/config_schema.hpp"
+#include "app/config/defaults.hpp"
+#include "app/config/explain.hpp"
+#include "app/config/presets.hpp"
 #include "core/levenshtein.hpp"
 #include "support/catch.hpp"
 
@@ -180,7 +180,7 @@ TEST_CASE("--set wins, takes bare words, and is named in faults") {
   CHECK(config.mesh.cuboid == std::array<index_t, 3>{1, 2, 3});
   CHECK_FALSE(config.mesh.cuboid_auto);
   CHECK_FALSE(config.log.json);
-  CHECK(config.optimizer.kind == "sgd");
+  CHECK(config.optimizer.kind == OptimizerKind::sgd);
   CHECK(small_with({"mesh.cuboid=[1,1,1]", "mesh.cuboid=auto"}).mesh.cuboid_auto);
 
   CHECK(contains(faults_with({"model.layers"}), "--set model.layers: there is no '='"));
@@ -203,10 +203,10 @@ TEST_CASE("presets fill the model, keys win over them") {
   const Config llama = small_with({"model.preset=llama3-8b", "model.layers=2"});
   CHECK(llama.model.layers == 2);
   CHECK(llama.model.kv_heads == 8);
-  CHECK(llama.model.norm == "rmsnorm");
+  CHECK(llama.model.norm == NormKind::rms);
   CHECK_FALSE(llama.model.tied_embeddings);
   // An explicit value equal to the general default also wins over the preset.
-  CHECK(small_with({"model.preset=llama2-7b", "model.norm=layernorm"}).model.norm == "layernorm");
+  CHECK(small_with({"model.preset=llama2-7b", "model.norm=layernorm"}).model.norm == NormKind::layer);
   // swiglu: 8/3 of 256 = 682.67, up to 704.
   CHECK(small_with({"model.activation=swiglu"}).model.ffn == 704);
   CHECK(small_with({"model.activation=swiglu", "model.hidden=96"}).model.ffn == 256);
@@ -250,7 +250,7 @@ TEST_CASE("a cuboid for each replica") {
   const std::string adasum = "aggregate.method=adasum", post = "aggregate.placement=post";
   CHECK(faults_with({two, cuboids, adasum}).empty());
   for (const char* transport : {"rvh", "flat"}) {
-    const std::string choice = std::string("aggregate.transport=") + transport;
+    const std::string choice = std::string("aggregate.algorithm=") + transport;
     CHECK(contains(faults_with({two, cuboids, adasum, post, choice}), "needs equal cuboids"));
     CHECK(faults_with({two, "mesh.cuboids=[2,1,1, 2,1,1]", adasum, post, choice}).empty());
   }

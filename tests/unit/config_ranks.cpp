@@ -1,5 +1,5 @@
 // The input meets the ranks: which cuboid "auto" takes, and what does not fit.
-#include "app/config_load.hpp"
+#include "app/config/config_load.hpp"
 #include "support/catch.hpp"
 
 namespace t3d {

@@ -6,7 +6,7 @@
 #include "data/batch_source.hpp"
 #include "data/corpus.hpp"
 #include "data/token_source.hpp"
-#include "io/token_file.hpp"
+#include "io/hdf5/token_file.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 

@@ -17,14 +17,14 @@ struct Derivative {
 Derivative derivative(Config config, const Grid& grid, const std::string& attention,
                       double dropout) {
   set_grid(config, grid);
-  config.precision.compute = "fp64";
+  config.precision.compute = ComputeType::fp64;
   config.model.dropout = dropout;
   config.mesh.attention = attention;
   Derivative result;
   run_local_ranks(grid.ranks(), [&](Communicator& world) {
     Machine machine(world, config, grid.shape());
     const ModelShape shape(config.model, config.mesh, grid.shape(), 3);
-    Transformer model(machine.context(), shape, config.batch.recompute == "block");
+    Transformer model(machine.context(), shape, config.batch.recompute == Recompute::block);
     const auto weight = [](const std::string& name, index_t index) {
       const RandomKey key{11, stream_of(name)};
       return (name.find("norm") != std::string::npos ? 1.0 : 0.0) + 0.2 * random_normal(key, index);
@@ -92,10 +92,10 @@ TEST_CASE("whole-loss gradient in fp64", "[gradients]") {
 
 TEST_CASE("whole-loss gradient with recomputed blocks", "[gradients]") {
   for (Config config : {tiny_gpt(), tiny_llama()}) {
-    config.batch.recompute = "block";
+    config.batch.recompute = Recompute::block;
     check(config, {}, "auto", 0.2);
     check(config, {2, 2, 2, {}, {}, {}}, "heads");
-    config.mesh.keep = "none";
+    config.mesh.keep = KeepRule::none;
     check(config, {2, 2, 2, {}, {}, {}}, "auto", 0.2);
   }
 }

@@ -1,7 +1,7 @@
 // fp16 with a loss scale found by trial: steps whose gradient overflows leave the weights as they
 // are, to the bit, and halve the scale; the first one that fits is a step. Where no scale helps the
 // run ends with a word.
-#include "train/loss_scale.hpp"
+#include "train/step/loss_scale.hpp"
 
 #include <cmath>
 
@@ -22,14 +22,14 @@ struct Scaled {
 
 Config half(const std::string& method, const std::string& placement) {
   Config config = tiny_llama();
-  config.precision.compute = "fp16";
+  config.precision.compute = ComputeType::fp16;
   config.batch.sequences = 4;
   config.optimizer.lr = 3e-3;
   config.optimizer.weight_decay = 0.1;
-  config.schedule.kind = "constant";
+  config.schedule.kind = ScheduleKind::constant;
   config.aggregate.method = method;
   config.aggregate.placement = placement;
-  config.aggregate.transport = "gram";
+  config.aggregate.algorithm = AggregateAlgorithm::gram;
   config.aggregate.gain_exponent = 0.5;
   config.debug.threads = 1;
   return config;
@@ -100,7 +100,7 @@ TEST_CASE("steps do not depend on the loss scale") {
   for (const auto& [method, placement] :
        {std::pair{"mean", "pre"}, {"adasum", "pre"}, {"adasum", "gain"}, {"adasum", "post"}}) {
     Config config = half(method, placement);
-    config.optimizer.kind = "sgd";  // the length of a gradient counts
+    config.optimizer.kind = OptimizerKind::sgd;  // the length of a gradient counts
     const Scaled found = train_half(config, 2, 2, 1);
     config.precision.loss_scale = 1024;
     const Scaled given = train_half(config, 2, 2, 1);

@@ -4,8 +4,8 @@
 #include "support/catch.hpp"
 #include "support/dense_optimizers.hpp"
 #include "support/rank_context.hpp"
-#include "train/home_plan.hpp"
-#include "train/newton_schulz.hpp"
+#include "train/optimizer/home_plan.hpp"
+#include "train/optimizer/newton_schulz.hpp"
 
 using namespace t3d;
 using namespace t3d::test;

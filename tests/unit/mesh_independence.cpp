@@ -27,7 +27,7 @@ void check_all_meshes(Config config) {
   config.batch.sequences = 7;
   config.batch.micro = 3;
   config.model.dropout = 0.1;
-  config.precision.backend = "cpu";
+  config.precision.backend = BackendRule::cpu;
   const Run one = train(config, {}, 1);
   CHECK(one.losses.back() < 0.97 * one.losses.front());
   for (const Grid& grid : all_grids()) check(config, grid, 1, one);
@@ -45,7 +45,7 @@ TEST_CASE("memory policies do not change the training", "[mesh]") {
   Config config = tiny_gpt();
   config.batch.sequences = 6;
   config.batch.micro = 2;
-  config.precision.backend = "cpu";
+  config.precision.backend = BackendRule::cpu;
   const Run one = train(config, {}, 1);
   for (const char* keep : {"all", "none"})
     for (const char* recompute : {"none", "block"}) {
@@ -58,7 +58,7 @@ TEST_CASE("memory policies do not change the training", "[mesh]") {
 
 TEST_CASE("the same mesh twice gives the same bits", "[mesh]") {
   Config config = tiny_gpt();
-  config.precision.backend = "cpu";
+  config.precision.backend = BackendRule::cpu;
   for (const char* compute : {"fp32", "bf16"}) {
     config.precision.compute = compute;
     const Grid grid{2, 2, 2, {3, 1}, {}, {}};

@@ -1,11 +1,11 @@
 // Every optimizer against itself written densely (support/dense_optimizers.hpp): ten steps on one
 // rank and on uneven cuboids, with gains by group. Then what it sends and what it keeps.
-#include "app/rank_plan.hpp"
+#include "app/commands/rank_plan.hpp"
 #include "support/catch.hpp"
 #include "support/dense_optimizers.hpp"
 #include "support/training.hpp"
-#include "train/optimizer.hpp"
-#include "train/state_parts.hpp"
+#include "train/optimizer/optimizer.hpp"
+#include "train/step/state_parts.hpp"
 
 using namespace t3d;
 using namespace t3d::test;
@@ -346,7 +346,7 @@ TEST_CASE("trainings with every optimizer are the same on any mesh", "[optimizer
   for (const Case& test : cases()) {
     INFO(test.name);
     Config config = tiny_llama();
-    config.precision.backend = "cpu";
+    config.precision.backend = BackendRule::cpu;
     config.optimizer = test.options;
     const Run alone = train(config, {}, 1, 12);
     const Run uneven = train(config, kUneven, 1, 12);

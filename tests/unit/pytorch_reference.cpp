@@ -7,7 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/model_rig.hpp"
-#include "train/optimizer.hpp"
+#include "train/optimizer/optimizer.hpp"
 
 using namespace t3d;
 using namespace t3d::test;

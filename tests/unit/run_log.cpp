@@ -1,5 +1,5 @@
 // The run's files and screen: fixed forms, restarts, disks that fail.
-#include "io/run_log.hpp"
+#include "io/log/run_log.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
-#include "io/progress_bar.hpp"
+#include "io/log/progress_bar.hpp"
 #include "support/catch.hpp"
 
 namespace t3d {

@@ -1,4 +1,4 @@
-#include "io/token_file.hpp"
+#include "io/hdf5/token_file.hpp"
 
 #include <filesystem>
 #include <fstream>

@@ -1,12 +1,12 @@
 // The step around the model: clipping by the global norm, weight decay masks, learning-rate
 // schedules, micro-batches, a replica without samples.
-#include "train/trainer.hpp"
+#include "train/step/trainer.hpp"
 
 #include <cmath>
 
 #include "support/catch.hpp"
 #include "support/model_rig.hpp"
-#include "train/schedule.hpp"
+#include "train/step/schedule.hpp"
 
 using namespace t3d;
 using namespace t3d::test;
@@ -27,11 +27,11 @@ struct SgdStep {
 // One step of plain SGD with learning rate 1: the change is the clipped gradient.
 SgdStep sgd_step(Config config, const Grid& grid, index_t replicas = 1) {
   set_grid(config, grid, replicas);
-  config.optimizer.kind = "sgd";
+  config.optimizer.kind = OptimizerKind::sgd;
   config.optimizer.momentum = 0;
   config.optimizer.weight_decay = 0;
   config.optimizer.lr = 1;
-  config.schedule.kind = "constant";
+  config.schedule.kind = ScheduleKind::constant;
   config.debug.threads = 1;
   GlobalTensors before, after;
   SgdStep update;
@@ -89,7 +89,7 @@ TEST_CASE("a replica without samples stays and changes nothing") {
   config.batch.shares = {1, 0, 1};
   for (const char* method : {"mean", "adasum"}) {
     config.aggregate.method = method;
-    config.aggregate.placement = "pre";
+    config.aggregate.placement = AggregatePlacement::pre;
     CHECK(sgd_step(config, {1, 2, 1, {}, {}, {}}, 3).grad_norm == Approx(two).epsilon(1e-5));
   }
 }
@@ -111,16 +111,16 @@ TEST_CASE("learning-rate schedules") {
     CHECK(schedule_factor(schedule, 9, 110) == Approx(1.0));
     CHECK(schedule_factor(schedule, 10, 110) == Approx(1.0));
     const double last = schedule_factor(schedule, 110, 110);
-    CHECK(last == Approx(schedule.kind == "constant" ? 1.0 : 0.1));
+    CHECK(last == Approx(schedule.kind == ScheduleKind::constant ? 1.0 : 0.1));
     for (index_t step = 11; step <= 110; ++step)
       CHECK(schedule_factor(schedule, step, 110) <=
             schedule_factor(schedule, step - 1, 110) + 1e-12);
   }
-  schedule.kind = "linear";
+  schedule.kind = ScheduleKind::linear;
   CHECK(schedule_factor(schedule, 60, 110) == Approx(0.55));
-  schedule.kind = "cosine";
+  schedule.kind = ScheduleKind::cosine;
   CHECK(schedule_factor(schedule, 60, 110) == Approx(0.55));
-  schedule.kind = "wsd";
+  schedule.kind = ScheduleKind::wsd;
   CHECK(schedule_factor(schedule, 89, 110) == Approx(1.0));
   CHECK(schedule_factor(schedule, 100, 110) == Approx(0.55));
 }

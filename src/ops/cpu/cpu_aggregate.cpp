@@ -3,7 +3,7 @@
 // in their order, whatever the number of threads.
 #include <cmath>
 
-#include "core/adasum_tree.hpp"
+#include "ops/adasum_tree.hpp"
 #include "ops/cpu/cpu_ops.hpp"
 
 namespace t3d {

@@ -1,11 +1,11 @@
 // From Gram matrices to coefficients and gains, by group. Three kernels: one block finds who takes
 // part; a warp per group brings its matrix into shared memory, where one lane does what
-// core/adasum_group.hpp says (a chain of some hundred fp64 operations for eight vectors: groups run
+// ops/adasum_group.hpp says (a chain of some hundred fp64 operations for eight vectors: groups run
 // side by side, lanes would not help); one block adds the groups' shares of the summary in their
 // order. Compiled with -fmad=false: coefficients have the bits of the other back ends, so that CPU
 // and GPU ranks agree on them. Bytes: those of the matrices, and a sector for each number on their
 // diagonals; the time is that of the launches and of one group's chain. Speed not measured.
-#include "core/adasum_group.hpp"
+#include "ops/adasum_group.hpp"
 #include "ops/adasum.hpp"
 #include "ops/cuda/cuda_ops.hpp"
 #include "ops/cuda/elements.cuh"

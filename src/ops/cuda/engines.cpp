@@ -18,12 +18,12 @@ Engines::Lists all_engines(Device& device, const EngineOptions& options) {
   lists.native_gemm = make_native_gemm_engines(device, options);
   lists.native_attention = make_native_attention_engines(device);
   // A library that does not start is an error only where it is demanded.
-  const auto add = [&](const std::string& wanted, const auto& make) {
-    if (wanted == "native") return;
+  const auto add = [&](EngineRule wanted, const auto& make) {
+    if (wanted == EngineRule::native) return;
     try {
       make();
     } catch (const Error& error) {
-      if (wanted == "library" || error.code() != ExitCode::unavailable) throw;
+      if (wanted == EngineRule::library || error.code() != ExitCode::unavailable) throw;
       lists.notes.emplace_back(error.what());
     }
   };
@@ -41,7 +41,8 @@ std::string header_of(const EngineOptions& options) {
       "{}, capability {}, driver {}, CUDA {}, cuBLASLt {}, cuDNN {}, gemm {}, attention {}, "
       "tf32 {}, fp8 {}",
       info.name, info.capability, info.driver, info.runtime, gemm_library_version(),
-      attention_library_version(), options.gemm, options.attention, options.tf32, options.fp8);
+      attention_library_version(), word_of(options.gemm), word_of(options.attention),
+      options.tf32, options.fp8);
 }
 
 std::string_view alignment(const ConstTensorView& x) { return can_load_16_bytes(x) ? "" : "'"; }
@@ -80,7 +81,7 @@ struct Able {
 };
 
 template <class Engine, class Usable>
-Able<Engine> able_engines(const std::string& wanted,
+Able<Engine> able_engines(EngineRule wanted,
                           const std::vector<std::unique_ptr<Engine>>& library,
                           const std::vector<std::unique_ptr<Engine>>& native,
                           const Usable& usable) {
@@ -92,9 +93,9 @@ Able<Engine> able_engines(const std::string& wanted,
       able.eligible.push_back(eligible);
     }
   };
-  if (wanted != "native") add(library, true);
+  if (wanted != EngineRule::native) add(library, true);
   able.judge = able.engines.size();
-  add(native, wanted != "library");
+  add(native, wanted != EngineRule::library);
   return able;
 }
 
@@ -106,12 +107,9 @@ void require_eligible(const Able<Engine>& able, const std::string& key, const ch
               key, what);
 }
 
-void require_known(const std::string& wanted, bool library_there, const char* what,
+void require_there(EngineRule wanted, bool library_there, const char* what,
                    const char* library) {
-  if (wanted != "auto" && wanted != "native" && wanted != "library")
-    throw_error(ExitCode::config, "unknown {} engine \"{}\": auto, native or library", what,
-                wanted);
-  if (wanted == "library" && !library_there)
+  if (wanted == EngineRule::library && !library_there)
     throw_error(ExitCode::unavailable,
                 "the {} engine is set to \"library\", but {} is not there: set it to \"auto\" or "
                 "\"native\", or build on a machine that has it",
@@ -129,8 +127,8 @@ Engines::Engines(Device& device, EngineOptions options, Lists lists)
       lists_(std::move(lists)),
       choices_(header_of(options_)),
       notes_(std::move(lists_.notes)) {
-  require_known(options_.gemm, !lists_.gemm_library.empty(), "matmul", "cuBLASLt");
-  require_known(options_.attention, !lists_.attention_library.empty(), "attention", "cuDNN");
+  require_there(options_.gemm, !lists_.gemm_library.empty(), "matmul", "cuBLASLt");
+  require_there(options_.attention, !lists_.attention_library.empty(), "attention", "cuDNN");
   if (options_.tune && !options_.cache_file.empty() && !choices_.load(options_.cache_file))
     notes_.push_back(
         fmt::format("the engine choices {} are damaged: what cannot be read is timed "

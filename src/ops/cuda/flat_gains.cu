@@ -1,6 +1,6 @@
 // Gains of weighted means from sums of squares: a thread per group, and one for the summary, whose
 // sums have a fixed order. A few hundred numbers.
-#include "core/flat_gain.hpp"
+#include "ops/flat_gain.hpp"
 #include "ops/adasum.hpp"
 #include "ops/cuda/cuda_ops.hpp"
 #include "ops/cuda/launch.cuh"

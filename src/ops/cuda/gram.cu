@@ -8,7 +8,7 @@
 // - n > 8: a block brings 64 columns of all rows into shared memory as fp64; a thread has a tile of
 //   4 x 4 products, and the threads that are left over share the columns out.
 // Bytes per column: n times the size of a number. Speed not measured.
-#include "core/adasum_tree.hpp"
+#include "ops/adasum_tree.hpp"
 #include "ops/cuda/cuda_ops.hpp"
 #include "ops/cuda/ptx.cuh"
 #include "ops/cuda/segments.cuh"

@@ -1,7 +1,7 @@
 // Gram matrices, coefficients, linear combinations and steps along directions.
 #include <cmath>
 
-#include "core/adasum_tree.hpp"
+#include "ops/adasum_tree.hpp"
 #include "ops/reference/matrix.hpp"
 #include "ops/reference/reference_ops.hpp"
 

@@ -1,0 +1,150 @@
+// generate: text from a prompt. Every token runs the whole context again (no cache of keys and
+// values): right on any cuboid, and fast enough for samples.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/setup.hpp"
+#include "data/tokenizer.hpp"
+
+namespace t3d {
+namespace {
+
+// Beside the checkpoints lies the tokenizer that the run was trained with.
+std::unique_ptr<Tokenizer> find_tokenizer(const LoadedModel& loaded) {
+  const Config& config = loaded.config;
+  const std::filesystem::path step(loaded.checkpoint.path);
+  const auto beside = step.parent_path().parent_path() / "tokenizer.model";
+  if (!config.data.tokenizer.empty()) return load_tokenizer(config.data.tokenizer);
+  if (std::filesystem::exists(beside)) return load_tokenizer(beside.string());
+  if (config.model.vocab == 256) return make_byte_tokenizer();
+  for (const std::string& file : config.data.train)
+    if (std::filesystem::exists(file)) return load_tokenizer(file);
+  throw_error(ExitCode::no_input,
+              "no tokenizer: there is no {} and data.train is not there; give "
+              "--set data.tokenizer=FILE",
+              beside.string());
+}
+
+struct Candidate {
+  std::int32_t id;
+  double weight;
+};
+
+// The candidates that top-k and top-p leave, likeliest first, with their weights.
+std::vector<Candidate> candidates(const std::vector<float>& logits, const GenerateCommand& wish) {
+  const float highest = *std::max_element(logits.begin(), logits.end());
+  std::vector<Candidate> all;
+  double total = 0;
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    const double weight = std::exp(static_cast<double>(logits[id] - highest) / wish.temperature);
+    all.push_back({static_cast<std::int32_t>(id), weight});
+    total += weight;
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.weight > b.weight; });
+  if (wish.top_k > 0 && wish.top_k < std::ssize(all))
+    all.resize(static_cast<std::size_t>(wish.top_k));
+  if (wish.top_p < 1) {
+    double sum = 0;
+    std::size_t kept = 0;
+    while (kept < all.size() && sum < wish.top_p * total) sum += all[kept++].weight;
+    all.resize(std::max<std::size_t>(1, kept));
+  }
+  return all;
+}
+
+std::int32_t choose(const std::vector<float>& logits, const GenerateCommand& wish, index_t number) {
+  if (wish.greedy || wish.temperature <= 0)
+    return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) -
+                                     logits.begin());
+  const std::vector<Candidate> left = candidates(logits, wish);
+  double total = 0;
+  for (const Candidate& candidate : left) total += candidate.weight;
+  const RandomKey key{static_cast<std::uint64_t>(wish.seed), stream_of("generate")};
+  double at = static_cast<double>(random_uniform(key, number)) * total;
+  for (const Candidate& candidate : left) {
+    at -= candidate.weight;
+    if (at < 0) return candidate.id;
+  }
+  return left.back().id;
+}
+
+class Generator {
+ public:
+  Generator(LoadedModel& loaded, const GenerateCommand& wish)
+      : loaded_(loaded), wish_(wish), length_(loaded.config.model.context) {}
+
+  std::int32_t next(const std::vector<std::int32_t>& ids, index_t number) {
+    // The last `length` tokens, padded behind: a causal model does not see the padding.
+    const index_t n = std::min<index_t>(std::ssize(ids), length_);
+    std::vector<std::int32_t> window(ids.end() - n, ids.end());
+    window.resize(static_cast<std::size_t>(length_), 0);
+    const Mesh& mesh = loaded_.machine->mesh();
+    const Partition slabs = loaded_.model->shape().tokens(1, length_);
+    const auto first = static_cast<std::size_t>(slabs.begin(mesh.coord().i));
+    const auto count = static_cast<std::size_t>(slabs.size(mesh.coord().i));
+    MicroBatch batch;
+    batch.sequences = 1;
+    batch.ids = std::span<const std::int32_t>(window).subspan(first, count);
+    batch.targets = batch.ids;
+    PassInfo pass;
+    pass.length = length_;
+    return choose(loaded_.model->next_logits(batch, pass, n - 1), wish_, number);
+  }
+
+ private:
+  LoadedModel& loaded_;
+  const GenerateCommand& wish_;
+  index_t length_;
+};
+
+// Prints what `text` has beyond what was printed, keeping back an unfinished UTF-8 character.
+void print_new(const std::string& text, std::size_t& printed, bool last) {
+  std::size_t end = text.size();
+  if (!last) {
+    std::size_t start = end;
+    while (start > printed && (static_cast<unsigned char>(text[start - 1]) & 0xC0U) == 0x80U)
+      --start;
+    if (start > printed && (static_cast<unsigned char>(text[start - 1]) & 0x80U) != 0)
+      end = start - 1;
+  }
+  if (end <= printed) return;
+  std::fwrite(text.data() + printed, 1, end - printed, stdout);
+  std::fflush(stdout);
+  printed = end;
+}
+
+}  // namespace
+
+int run_generation(Communicator& world, const CommandLine& command) {
+  const GenerateCommand& wish = command.generate;
+  LoadedModel loaded = load_model(world, wish.checkpoint, command.overrides, 1);
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::vector<std::int32_t> ids;
+  all_or_none(world, [&] {
+    tokenizer = find_tokenizer(loaded);
+    if (tokenizer->vocab() > loaded.config.model.vocab)
+      throw_error(ExitCode::config, "the tokenizer has {} ids, the model {}", tokenizer->vocab(),
+                  loaded.config.model.vocab);
+    ids = tokenizer->encode(wish.prompt.empty() ? "\n" : wish.prompt);
+  });
+  Generator generator(loaded, wish);
+  std::size_t printed = 0;
+  for (index_t number = 0; number < wish.tokens; ++number) {
+    ids.push_back(generator.next(ids, number));
+    // Ids that only the model has (a vocabulary padded upwards) mean nothing to the tokenizer.
+    if (ids.back() >= tokenizer->vocab()) ids.pop_back();
+    if (world.rank() == 0) print_new(tokenizer->decode(ids), printed, false);
+  }
+  if (world.rank() == 0) {
+    print_new(tokenizer->decode(ids), printed, true);
+    std::fputs("\n", stdout);
+  }
+  return 0;
+}
+
+}  // namespace t3d

@@ -1,0 +1,232 @@
+#include "app/commands/job_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+
+#include "app/commands/setup.hpp"
+#include "comm/agree.hpp"
+#include "t3d_version.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr std::array<const char*, 10> kAxes{"i",  "j", "k",     "ij",     "ik",
+                                            "jk", "d", "merge", "cuboid", "world"};
+constexpr index_t kWarmUpSteps = 2;  // not in the averages
+
+// Largest resident set of this process so far, in bytes; 0 where the system does not say.
+double resident_peak() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return 1024.0 * std::stod(line.substr(6));
+  return 0;
+}
+
+RunLog open_log(Communicator& world, const Config& config, index_t start_step, bool quiet) {
+  if (world.rank() != 0) return {};
+  RunLogOptions options;
+  options.dir = config.run.dir;
+  options.start_step = start_step;
+  options.every_steps = config.log.every_steps;
+  options.json = config.log.json;
+  options.progress = config.log.progress;
+  options.quiet = quiet;
+  return RunLog(options);
+}
+
+}  // namespace
+
+JobReport::JobReport(Communicator& world, Machine& machine, const Config& config, index_t steps,
+                     index_t start_step, bool quiet)
+    : world_(world),
+      machine_(machine),
+      config_(config),
+      steps_(steps),
+      first_step_(start_step),
+      log_(open_log(world, config, start_step, quiet)) {}
+
+void JobReport::open(Trainer& trainer) {
+  gemm_rate_ = measure_gemm_rate(machine_);
+  const Context& context = machine_.context();
+  const ModelShape& shape = trainer.model().shape();
+  const ModelConfig& model = shape.model;
+  note(fmt::format("transformer3d {} ({}), {} ranks, mesh {}, {} in {}", kVersion, kGit,
+                   world_.size(), context.mesh.shape().describe(), context.ops.name(),
+                   name_of(context.activation)));
+  note(fmt::format(
+      "model {:.2f} M parameters: {} layers, hidden {}, heads {}, ffn {}, vocab {}, context {}",
+      static_cast<double>(parameter_count(model)) / 1e6, model.layers, model.hidden, model.heads,
+      model.ffn, model.vocab, model.context));
+  note(fmt::format("widths {}; {}; {}; {}; attention by {} over k", shape.hidden.describe(),
+                   shape.groups.describe(), shape.ffn.describe(), shape.vocab.describe(),
+                   shape.attention == AttentionCut::heads ? "heads" : "sequences"));
+  if (const DeviceChoice& choice = machine_.choice(); choice.gpu >= 0)
+    note(fmt::format("rank 0 on {}; GPU ranks talk {}", machine_.device().name(),
+                     choice.alone  ? "to nobody"
+                     : choice.nccl ? "by NCCL"
+                                   : "through host memory and MPI"));
+  if (!machine_.choice().note.empty()) note(machine_.choice().note);
+  if (gemm_rate_ > 0)
+    note(fmt::format("matmul rate {:.1f} GFLOP/s over all ranks (mfu 100 %)", gemm_rate_ / 1e9));
+  note(fmt::format("steps {} to {}, {} sequences of {} tokens each", first_step_, steps_,
+                   config_.batch.sequences, model.context));
+  machine_.clock().clear();
+  phases_before_.clear();
+  start_seconds_ = PhaseClock::now();
+}
+
+void JobReport::add_bytes(const Ledger& predicted) {
+  step_bytes_.clear();
+  for (const char* axis : kAxes) {
+    const index_t bytes = world_.ledger().bytes_on(axis);
+    counted_[axis] += bytes;
+    predicted_[axis] += predicted.bytes_on(axis);
+    if (bytes > 0) step_bytes_[axis] = bytes;
+  }
+}
+
+void JobReport::counted_step(const std::function<void()>& work, const Ledger& predicted) {
+  world_.ledger().clear();
+  work();
+  add_bytes(predicted);
+}
+
+double JobReport::counted(const std::function<double()>& work, const Ledger& predicted) {
+  const auto bytes = step_bytes_;
+  world_.ledger().clear();
+  const double result = work();
+  add_bytes(predicted);
+  step_bytes_ = bytes;  // the step's own, for its record
+  return result;
+}
+
+void JobReport::step(const StepReport& step, std::optional<double> valid_loss) {
+  ++steps_done_;
+  if (steps_done_ > kWarmUpSteps) {
+    step_seconds_ += step.seconds;
+    step_tokens_ += static_cast<double>(step.tokens);
+  }
+  StepRecord record;
+  record.step = step.step;
+  record.steps = steps_;
+  record.loss = step.loss;
+  record.grad_norm = step.grad_norm;
+  record.lr = step.lr;
+  record.seconds = step.seconds;
+  record.tokens = static_cast<double>(step.tokens);
+  record.tokens_per_second = record.tokens / step.seconds;
+  if (gemm_rate_ > 0)
+    record.mfu = flops_per_token(config_.model, false) * record.tokens_per_second / gemm_rate_;
+  if (step.mean_own_seconds > 0)
+    record.imbalance = step.max_own_seconds / step.mean_own_seconds - 1;
+  record.comm_fraction = 1 - step.own_seconds / step.seconds;
+  for (const auto& [phase, seconds] : machine_.clock().seconds())
+    record.phase_seconds[phase] = seconds - phases_before_[phase];
+  phases_before_ = machine_.clock().seconds();
+  record.bytes_by_axis = step_bytes_;
+  record.memory_bytes = machine_.device().memory().reserved_peak;
+  record.valid_loss = valid_loss;
+  record.gain = step.gain;
+  record.noise_sequences = step.noise_sequences;
+  record.left_out = step.left_out;
+  if (config_.precision.compute == ComputeType::fp16) record.loss_scale = step.loss_scale;
+  if (std::isfinite(step.noise_sequences)) noise_sequences_ = step.noise_sequences;
+  log_.step(record);
+  for (const int leaf : step.left_out)
+    warn(fmt::format("step {}: gradient {} is not finite and was left out", step.step, leaf));
+  if (step.skipped)
+    warn(fmt::format("step {}: no finite gradient at loss scale {}; the weights stay", step.step,
+                     step.loss_scale));
+}
+
+// Rank 0's phases, over all ranks.
+std::vector<PhaseRow> JobReport::phase_rows() {
+  std::string names;
+  for (const auto& [phase, seconds] : machine_.clock().seconds()) names += phase + "\n";
+  names = broadcast_text(world_, names);
+  std::vector<PhaseRow> rows;
+  for (std::size_t at = 0; at < names.size();) {
+    const std::size_t end = names.find('\n', at);
+    rows.push_back({names.substr(at, end - at), 0, 0, 0});
+    at = end + 1;
+  }
+  std::vector<double> sums, extremes;
+  for (const PhaseRow& row : rows) {
+    const auto found = machine_.clock().seconds().find(row.name);
+    const double seconds = found == machine_.clock().seconds().end() ? 0 : found->second;
+    sums.push_back(seconds);
+    extremes.push_back(seconds);
+    extremes.push_back(-seconds);
+  }
+  const auto view = [](std::vector<double>& values) {
+    return TensorView(values.data(), DType::f64, 1, static_cast<index_t>(values.size()));
+  };
+  world_.all_reduce(view(sums), ReduceOp::sum).wait_host();
+  world_.all_reduce(view(extremes), ReduceOp::max).wait_host();
+  for (std::size_t at = 0; at < rows.size(); ++at)
+    rows[at] = {rows[at].name, -extremes[2 * at + 1], sums[at] / world_.size(), extremes[2 * at]};
+  std::sort(rows.begin(), rows.end(), [](const PhaseRow& a, const PhaseRow& b) {
+    return a.average_seconds > b.average_seconds;
+  });
+  return rows;
+}
+
+std::vector<AxisRow> JobReport::axis_rows() {
+  std::vector<AxisRow> rows;
+  for (const char* axis : kAxes) {
+    // fp64 holds byte counts exactly up to 2^53.
+    std::array<double, 2> bytes{static_cast<double>(counted_[axis]),
+                                static_cast<double>(predicted_[axis])};
+    world_.all_reduce({bytes.data(), DType::f64, 1, 2}, ReduceOp::sum).wait_host();
+    if (bytes[0] > 0 || bytes[1] > 0)
+      rows.push_back({axis, static_cast<index_t>(bytes[0]), static_cast<index_t>(bytes[1])});
+  }
+  return rows;
+}
+
+void JobReport::finish(const std::string& reason) {
+  EndTable table;
+  table.reason = reason;
+  table.steps = steps_done_;
+  table.seconds = PhaseClock::now() - start_seconds_;
+  table.tokens_per_second = step_seconds_ > 0 ? step_tokens_ / step_seconds_ : 0;
+  if (noise_sequences_ > 0) table.remarks.push_back(batch_remark());
+  table.phases = phase_rows();
+  table.axes = axis_rows();
+  log_.finish(table);
+  note(memory_line());
+}
+
+// McCandlish et al. 2018: at this batch a step takes twice as many samples and half as many steps
+// as the least possible.
+std::string JobReport::batch_remark() const {
+  return fmt::format(
+      "noise scale {} sequences ({} tokens): batches far below it waste steps, far above it "
+      "samples; this run's is {}",
+      short_count(noise_sequences_),
+      short_count(noise_sequences_ * static_cast<double>(config_.model.context)),
+      config_.batch.sequences);
+}
+
+// The largest rank's, part by part.
+std::string JobReport::memory_line() {
+  const MemoryAccount& account = machine_.device().memory();
+  std::vector<double> memory{static_cast<double>(account.reserved_peak), resident_peak()};
+  for (const index_t bytes : account.at_peak) memory.push_back(static_cast<double>(bytes));
+  world_
+      .all_reduce({memory.data(), DType::f64, 1, static_cast<index_t>(memory.size())},
+                  ReduceOp::max)
+      .wait_host();
+  std::string kinds;
+  for (std::size_t kind = 0; kind < kMemoryKinds; ++kind)
+    kinds += fmt::format("{}{} {}", kind == 0 ? "" : ", ", name_of(static_cast<MemoryKind>(kind)),
+                         short_bytes(memory[2 + kind]));
+  return fmt::format(
+      "memory of the largest rank: {} for tensors (at its peak {}), {} resident with program and "
+      "libraries",
+      short_bytes(memory[0]), kinds, short_bytes(memory[1]));
+}
+
+}  // namespace t3d

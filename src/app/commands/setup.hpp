@@ -1,0 +1,50 @@
+// The first minutes of a job: input, ranks, data and model made to agree with each other, on all
+// ranks, with one clear answer when they do not.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "app/config/config_load.hpp"
+#include "comm/communicator.hpp"
+#include "data/batch_source.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "layers/transformer.hpp"
+#include "train/machine.hpp"
+
+namespace t3d {
+
+/// Local `work` on every rank; what fails on one is thrown on all, as AgreedError.
+void all_or_none(Communicator& world, const std::function<void()>& work);
+
+/// Reads and checks the input for `ranks` ranks.
+[[nodiscard]] Config load_input(Communicator& world, const std::string& path,
+                                const std::vector<std::string>& overrides, int ranks,
+                                Origins& origins);
+
+/// Opens a corpus; fills model.vocab from it when that is 0, and checks that it is not larger.
+[[nodiscard]] std::shared_ptr<BatchSource> open_corpus(const std::vector<std::string>& files,
+                                                       Config& config, bool shuffle);
+
+[[nodiscard]] MeshShape mesh_shape(const Config& config);
+
+/// Says what slows a job down needlessly (ranks that share cores without yielding).
+[[nodiscard]] std::string placement_warning(Communicator& world);
+
+/// Matmul flops per second that all ranks reach at the same time, for MFU; 0 on the reference
+/// back end.
+[[nodiscard]] double measure_gemm_rate(Machine& machine);
+
+/// A model for reading only (evaluation, generation): the input that a checkpoint carries, on any
+/// mesh, with its weights loaded.
+struct LoadedModel {
+  Config config;
+  CheckpointInfo checkpoint;
+  std::unique_ptr<Machine> machine;
+  std::unique_ptr<Transformer> model;
+};
+/// `path`: a checkpoint, a folder of checkpoints, or a run folder.
+[[nodiscard]] LoadedModel load_model(Communicator& world, const std::string& path,
+                                     const std::vector<std::string>& overrides, index_t sequences);
+
+}  // namespace t3d

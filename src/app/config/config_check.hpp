@@ -1,0 +1,38 @@
+// What one key alone cannot tell: rules between keys, and between the input and the ranks.
+#pragma once
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/config/config_errors.hpp"
+#include "core/config.hpp"
+
+namespace t3d {
+
+/// Whence each key's value came: "table.key" -> place. Absent = default or computed.
+using Origins = std::map<std::string, Where>;
+
+/// Fills what other keys determine: kv_heads, ffn, run.name, run.dir, checkpoint.dir.
+void fill_computed_defaults(Config& config, const std::string& file_name);
+
+/// Rules between keys. Those that involve a key of `faulty` are passed over: one slip, one fault.
+[[nodiscard]] std::vector<Fault> cross_faults(const Config& config, const Origins& origins,
+                                              const std::string& file_name,
+                                              const std::set<std::string>& faulty);
+
+/// Steps of the whole run by run.steps and run.tokens, whichever is reached first.
+[[nodiscard]] index_t planned_steps(const Config& config);
+
+/// Throws ConfigErrors unless replicas*p*q*r (or the sum over mesh.cuboids) == ranks and mesh.place
+/// is a permutation; with cuboid = "auto", fills mesh.cuboid first (cuboid_auto stays true).
+void check_against_ranks(Config& config, int ranks, const Origins& origins = {});
+
+/// The shape [p, q, r] of `ranks` ranks that sends the fewest elements per block,
+/// V = 12 h^2 (p-1) + 4 T h (q-1) + 12 T h (r-1) with T tokens per micro-batch; of equals, smaller
+/// r, then smaller q. Shapes with p > sequences of a micro-batch or q > kv_heads leave ranks empty
+/// and are taken only when nothing else is left. Nothing has to divide.
+[[nodiscard]] std::array<index_t, 3> choose_cuboid(const Config& config, index_t ranks);
+
+}  // namespace t3d

@@ -1,0 +1,44 @@
+#include "app/config/config_errors.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace t3d {
+namespace {
+
+/// The file from top to bottom, then what is missing in it, then the command line.
+std::tuple<bool, bool, index_t, index_t> position(const Where& where) {
+  return {where.source.starts_with("--set"), where.line == 0, where.line, where.column};
+}
+
+std::vector<Fault> in_order(std::vector<Fault> faults) {
+  std::stable_sort(faults.begin(), faults.end(), [](const Fault& a, const Fault& b) {
+    return position(a.where) < position(b.where);
+  });
+  return faults;
+}
+
+std::string lines_of(const std::vector<Fault>& faults) {
+  std::string lines;
+  for (const Fault& fault : faults) {
+    if (!lines.empty()) lines += "\n";
+    lines += fault.text();
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string Where::text() const {
+  return line == 0 ? source : fmt::format("{}:{}:{}", source, line, column);
+}
+
+std::string Fault::text() const {
+  return where.text() + ": " + what + (hint.empty() ? "" : "; " + hint);
+}
+
+ConfigErrors::ConfigErrors(std::vector<Fault> faults)
+    : Error(ExitCode::config, lines_of(in_order(faults))), faults_(in_order(std::move(faults))) {}
+
+}  // namespace t3d

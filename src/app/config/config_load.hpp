@@ -1,0 +1,23 @@
+// From an input file and --set values to a resolved Config, or to all faults at once.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/config/config_check.hpp"
+#include "core/config.hpp"
+
+namespace t3d {
+
+/// Reads `path`; `overrides` are "table.key=value" and win over the file. Throws ConfigErrors with
+/// every fault, or Error(no_input) when the file cannot be read.
+[[nodiscard]] Config load_config(const std::string& path,
+                                 const std::vector<std::string>& overrides = {},
+                                 Origins* origins = nullptr);
+
+/// The same from a text, e.g. the input kept in a checkpoint; `file_name` is for messages and for
+/// the default of run.name.
+[[nodiscard]] Config parse_config(const std::string& text, const std::string& file_name,
+                                  const std::vector<std::string>& overrides = {},
+                                  Origins* origins = nullptr);
+
+}  // namespace t3d

@@ -1,0 +1,407 @@
+// One line per key, in the order in which --defaults and the documentation show them.
+#include "app/config/config_schema.hpp"
+
+#include "app/config/presets.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr double kMany = 1e8;  // widths and counts: far above any use, far below overflow
+constexpr double kLong = 1e12;
+
+Range at_least(double low, double high = std::numeric_limits<double>::infinity()) {
+  return {low, high, false, false};
+}
+Range above(double low) { return {low, std::numeric_limits<double>::infinity(), true, false}; }
+Range share(bool low_open, bool high_open) { return {0, 1, low_open, high_open}; }
+
+/// What a key may have beyond its name and help.
+struct Extra {
+  Range range = {};
+  std::vector<std::string> words = {};
+  std::string unit = "";
+  std::string fallback = "";
+  bool required = false;
+  std::string old_name = "";
+  std::vector<std::pair<std::string, std::string>> old_words = {};
+};
+
+template <class Table>
+class Rows {
+ public:
+  Rows(std::vector<Key>& keys, std::string table, Table Config::*member)
+      : keys_(keys), table_(std::move(table)), member_(member) {}
+
+  template <class Field>
+  void add(const char* name, Field Table::*field, const char* help, Extra extra = {}) {
+    const auto member = member_;
+    if constexpr (Worded<Field>) {
+      extra.words.assign(Words<Field>::all.begin(), Words<Field>::all.end());
+      put(name, help, std::move(extra), [=](Config& c) -> Slot {
+        Field& value = c.*member.*field;
+        return WordSlot{[&value](std::string_view word) { value = *choice_of<Field>(word); },
+                        [&value] { return word_of(value); }};
+      });
+    } else {
+      put(name, help, std::move(extra), [=](Config& c) -> Slot { return &(c.*member.*field); });
+    }
+  }
+  void add_whole_table(const char* name, const char* help, Extra extra) {
+    const auto member = member_;
+    put(name, help, std::move(extra), [=](Config& c) -> Slot { return &(c.*member); });
+  }
+
+ private:
+  void put(const char* name, const char* help, Extra extra, std::function<Slot(Config&)> slot) {
+    keys_.push_back({table_, name, help, std::move(slot), extra.range, std::move(extra.words),
+                     std::move(extra.unit), std::move(extra.fallback), extra.required,
+                     std::move(extra.old_name), std::move(extra.old_words)});
+  }
+  std::vector<Key>& keys_;
+  std::string table_;
+  Table Config::*member_;
+};
+
+void run_keys(std::vector<Key>& keys) {
+  Rows rows(keys, "run", &Config::run);
+  rows.add("name", &RunOptions::name, "Label of the run in logs.",
+           {.fallback = "the input file's name without .toml"});
+  rows.add("dir", &RunOptions::dir,
+           "Folder of the run: logs, resolved input, checkpoints. Created.",
+           {.fallback = "runs/<run.name>"});
+  rows.add("seed", &RunOptions::seed,
+           "All randomness (initial weights, data order, dropout) derives from it.",
+           {.range = at_least(0)});
+  rows.add("steps", &RunOptions::steps,
+           "Stop after this many steps; 0 = by run.tokens. With both, the first reached counts.",
+           {.range = at_least(0, kLong), .unit = "steps"});
+  rows.add("tokens", &RunOptions::tokens, "Stop after this many tokens; 0 = by run.steps.",
+           {.range = at_least(0, 1e18), .unit = "tokens"});
+}
+
+void model_shape_keys(Rows<ModelConfig>& rows) {
+  const Range count = at_least(1, kMany);
+  std::vector<std::string> known = preset_names();
+  known.insert(known.begin(), "");  // none
+  rows.add("preset", &ModelConfig::preset,
+           "A known model that fills the keys of this table; keys written here win over it.",
+           {.words = std::move(known)});
+  rows.add("layers", &ModelConfig::layers, "Transformer blocks.",
+           {.range = count, .required = true});
+  rows.add("hidden", &ModelConfig::hidden, "Width of the residual stream; a multiple of heads.",
+           {.range = count, .required = true});
+  rows.add("heads", &ModelConfig::heads, "Attention heads (of the queries).",
+           {.range = count, .required = true});
+  rows.add("kv_heads", &ModelConfig::kv_heads,
+           "Heads of keys and values (grouped queries); divides heads. 0 = heads.",
+           {.range = at_least(0, kMany), .fallback = "model.heads"});
+  rows.add("ffn", &ModelConfig::ffn, "Width inside the feed-forward part. 0 = the default.",
+           {.range = at_least(0, kMany),
+            .fallback = "4 hidden; with swiglu 8/3 hidden, rounded up to a multiple of 64"});
+  rows.add("vocab", &ModelConfig::vocab,
+           "Number of tokens. 0 = taken from the token file at start.",
+           {.range = at_least(0, kMany)});
+  rows.add("context", &ModelConfig::context, "Tokens of a sequence.",
+           {.range = count, .unit = "tokens", .required = true});
+}
+
+void model_keys(std::vector<Key>& keys) {
+  Rows rows(keys, "model", &Config::model);
+  model_shape_keys(rows);
+  rows.add("norm", &ModelConfig::norm, "Normalisation before attention and feed-forward.");
+  rows.add("activation", &ModelConfig::activation, "Non-linearity of the feed-forward part.");
+  rows.add("position", &ModelConfig::position,
+           "How positions enter: a learned table, or rotation of queries and keys.");
+  rows.add("rope_base", &ModelConfig::rope_base, "Base of the rotation frequencies (rope).",
+           {.range = above(0)});
+  rows.add("norm_eps", &ModelConfig::norm_eps, "Added to the variance before its root.",
+           {.range = above(0)});
+  rows.add("bias", &ModelConfig::bias, "Biases in the linear layers and in layernorm.");
+  rows.add("tied_embeddings", &ModelConfig::tied_embeddings,
+           "The head uses the token embedding's weights.");
+  rows.add("dropout", &ModelConfig::dropout, "Share of activations dropped in training.",
+           {.range = share(false, true)});
+  rows.add("init_std", &ModelConfig::init_std, "Standard deviation of the initial weights.",
+           {.range = above(0)});
+}
+
+void mesh_keys(std::vector<Key>& keys) {
+  Rows rows(keys, "mesh", &Config::mesh);
+  rows.add("replicas", &MeshConfig::replicas,
+           "Copies of the whole cuboid, each with its share of the batch.",
+           {.range = at_least(1, kMany)});
+  rows.add_whole_table(
+      "cuboid",
+      "[p, q, r]: ranks along tokens, outputs and contractions. replicas*p*q*r "
+      "must be the number of ranks. \"auto\" takes the shape with the fewest bytes "
+      "sent per step.",
+      {.range = at_least(1, kMany)});
+  rows.add(
+      "cuboids", &MeshConfig::cuboids,
+      "[p, q, r, p, q, r, ...]: a cuboid of its own for each replica, so that nodes of several "
+      "kinds work together; instead of cuboid. Gradients meet on the common refinement of the "
+      "cuts. Empty = every replica as cuboid.",
+      {.range = at_least(1, kMany)});
+  rows.add("place", &MeshConfig::place,
+           "World rank of each slot (r fastest, then q, p, replica). Empty = in order.",
+           {.range = at_least(0)});
+  rows.add("tokens", &MeshConfig::tokens,
+           "Relative widths of the p parts of the tokens. Empty = even. 0 = an empty part.",
+           {.range = at_least(0)});
+  rows.add("outputs", &MeshConfig::outputs,
+           "Relative widths of the q parts of heads, feed-forward and vocabulary. Empty = even.",
+           {.range = at_least(0)});
+  rows.add("contractions", &MeshConfig::contractions,
+           "Relative widths of the r parts of hidden. Empty = even.", {.range = at_least(0)});
+  rows.add("keep", &MeshConfig::keep,
+           "Which gathered operands stay in memory until the backward pass; the others are "
+           "gathered again. auto = as many as gather_budget_mib allows.");
+  rows.add("gather_budget_mib", &MeshConfig::gather_budget_mib,
+           "Memory for kept operands per rank, for keep = \"auto\".",
+           {.range = at_least(0), .unit = "MiB"});
+  rows.add("attention", &MeshConfig::attention, "What axis k shares out inside attention.");
+  rows.add(
+      "device", &MeshConfig::device,
+      "Where ranks compute. auto = on GPUs if every rank has one of its own, else on CPUs; cuda "
+      "= GPUs, shared if there are fewer than ranks; mixed = each GPU has one rank, the other "
+      "ranks use CPUs.");
+  rows.add(
+      "transport", &MeshConfig::transport,
+      "How GPU ranks talk: NCCL, or staged through host memory and MPI. auto = nccl where every "
+      "rank has a GPU of its own.");
+}
+
+void data_keys(std::vector<Key>& keys) {
+  Rows rows(keys, "data", &Config::data);
+  rows.add("train", &DataConfig::train, "Token files: one name or pattern, or a list of them.",
+           {.required = true});
+  rows.add("valid", &DataConfig::valid, "Token files for validation, like train.");
+  rows.add("tokenizer", &DataConfig::tokenizer,
+           "SentencePiece model. \"\" = the one of the token file, or bytes.");
+  rows.add("shuffle", &DataConfig::shuffle,
+           "Shuffle the sequences by run.seed, the same for every mesh.");
+  rows.add("format", &DataConfig::format, "Format of the token files.",
+           {.words = {"auto", "hdf5", "llmc", "u16", "u32", "bytes"}});
+}
+
+void batch_and_precision_keys(std::vector<Key>& keys) {
+  Rows batch(keys, "batch", &Config::batch);
+  batch.add("sequences", &BatchConfig::sequences, "Sequences per step, over all replicas.",
+            {.range = at_least(1, kMany), .unit = "sequences", .required = true});
+  batch.add("micro", &BatchConfig::micro,
+            "Sequences per replica and pass (gradients accumulate). 0 = all at once.",
+            {.range = at_least(0, kMany), .unit = "sequences"});
+  batch.add("recompute", &BatchConfig::recompute,
+            "block = keep only the input of each block and compute the rest again in backward.");
+  batch.add("shares", &BatchConfig::shares,
+            "Shares of the replicas in a step's sequences, as weights; a replica with 0 computes "
+            "nothing and counts nothing. Empty = even.",
+            {.range = at_least(0)});
+  Rows precision(keys, "precision", &Config::precision);
+  precision.add("compute", &PrecisionConfig::compute,
+                "Type of activations and matrix products; master weights stay fp32 (fp64). tf32 = "
+                "fp32 with operands of products rounded to 11 bits (GPU); fp16 needs a GPU or the "
+                "reference operators.");
+  precision.add("matmul", &PrecisionConfig::matmul,
+                "fp8 = operands of matrix products in 8 bits with one scale per tensor (GPU; bf16 "
+                "and fp16 activations).");
+  precision.add("reduce", &PrecisionConfig::reduce,
+                "Type of partial sums of activations on the wire.");
+  precision.add("backend", &PrecisionConfig::backend,
+                "Operators: cpu is fast, reference is plain loops (and the only one for fp64).");
+  precision.add("gemm_engine", &PrecisionConfig::gemm_engine,
+                "Matrix products on GPUs: our kernels, cuBLASLt, or the faster one of each shape.");
+  precision.add("attention_engine", &PrecisionConfig::attention_engine,
+                "Attention on GPUs: our kernels, cuDNN, or the faster one.");
+  precision.add(
+      "tune", &PrecisionConfig::tune,
+      "On GPUs: time the engines of each shape when it is first met, and keep the choices in "
+      "the run's folder, so that a continued run does the same arithmetic. false = no "
+      "timing, always the library where there is one.");
+  precision.add(
+      "loss_scale", &PrecisionConfig::loss_scale,
+      "Gradients of activations are multiplied by this so that small ones survive fp16. 0 "
+      "= 4096 with fp16, else 1.",
+      {.range = at_least(0)});
+}
+
+void optimizer_keys(std::vector<Key>& keys) {
+  Rows rows(keys, "optimizer", &Config::optimizer);
+  rows.add("kind", &OptimizerConfig::kind,
+           "The update rule. lamb = adamw whose step of a matrix is as long as the matrix, times "
+           "lr; muon = orthogonalised momentum for the matrices of blocks, adamw for all else.");
+  rows.add("lr", &OptimizerConfig::lr, "Peak learning rate.", {.range = at_least(0)});
+  rows.add("beta1", &OptimizerConfig::beta1, "Decay of the first moment (adamw, lamb, muon).",
+           {.range = share(false, true)});
+  rows.add("beta2", &OptimizerConfig::beta2, "Decay of the second moment (adamw, lamb, muon).",
+           {.range = share(false, true)});
+  rows.add("eps", &OptimizerConfig::eps,
+           "Added to the root of the second moment (adamw, lamb, muon).", {.range = above(0)});
+  rows.add("weight_decay", &OptimizerConfig::weight_decay, "Decay of matrices; vectors have none.",
+           {.range = at_least(0)});
+  rows.add("momentum", &OptimizerConfig::momentum, "Momentum (sgd, muon). Negative = the default.",
+           {.range = {-1, 1, false, true}, .fallback = "0.9 for sgd, 0.95 for muon"});
+  rows.add("nesterov", &OptimizerConfig::nesterov, "Nesterov's form of momentum (sgd, muon).");
+  rows.add("adamw_lr", &OptimizerConfig::adamw_lr,
+           "muon: peak learning rate of all but the matrices of blocks. 0 = optimizer.lr.",
+           {.range = at_least(0), .fallback = "optimizer.lr"});
+  rows.add("muon_scale", &OptimizerConfig::muon_scale,
+           "muon: length of an orthogonalised step. rms = 0.2 sqrt(longer side), elements about as "
+           "large as adamw's, so that its learning rates fit; shape = sqrt(max(1, outputs / "
+           "inputs)), for learning rates near 0.02.");
+  rows.add("newton_schulz_steps", &OptimizerConfig::newton_schulz_steps,
+           "muon: iterations of the orthogonalisation.", {.range = at_least(1, 100)});
+  rows.add("clip_norm", &OptimizerConfig::clip_norm, "Largest norm of the gradient; 0 = off.",
+           {.range = at_least(0)});
+}
+
+void schedule_keys(std::vector<Key>& keys) {
+  Rows schedule(keys, "schedule", &Config::schedule);
+  schedule.add("kind", &ScheduleConfig::kind, "Course of the learning rate after warm-up.");
+  schedule.add("warmup_steps", &ScheduleConfig::warmup_steps,
+               "Linear rise from 0; below run.steps.",
+               {.range = at_least(0, kLong), .unit = "steps"});
+  schedule.add("final_fraction", &ScheduleConfig::final_fraction,
+               "Learning rate at the end, as a share of the peak.", {.range = share(false, false)});
+  schedule.add("decay_fraction", &ScheduleConfig::decay_fraction,
+               "Last part of the run in which wsd falls.", {.range = share(true, false)});
+}
+
+void aggregate_keys(std::vector<Key>& keys) {
+  Rows rows(keys, "aggregate", &Config::aggregate);
+  rows.add("method", &AggregateConfig::method,
+           "How gradients of the replicas become one. mean = by samples; sum = each counts by its "
+           "samples / reference_batch; adasum = parallel gradients are averaged, orthogonal ones "
+           "added, so that optimizer.lr need not change with the number of replicas.");
+  rows.add("placement", &AggregateConfig::placement,
+           "adasum: pre = the gradient, before the optimizer (sgd). post = the change that each "
+           "replica's own optimizer makes (as Horovod does; state of its own on every replica, one "
+           "more copy of the weights). gain = one shared optimizer steps along the mean gradient "
+           "and each group's step is made longer as adasum would. auto = pre for sgd, else gain.");
+  rows.add("algorithm", &AggregateConfig::algorithm,
+           "adasum: gram = one exchange and one small sum, any placement; flat = an all-reduce, "
+           "adasum's step length by its average law. auto = gram.",
+           {.old_name = "aggregate.transport", .old_words = {{"rvh", "gram"}}});
+  rows.add("per", &AggregateConfig::per,
+           "adasum: what is one vector, with coefficients of its own.");
+  rows.add("reference_batch", &AggregateConfig::reference_batch,
+           "Sequences for which optimizer.lr was chosen. Gradients weigh by samples / "
+           "reference_batch; keep it when the number of replicas or their shares change.",
+           {.range = above(0),
+            .unit = "sequences",
+            .fallback = "batch.sequences / (mesh.replicas x leaves)"});
+  rows.add("leaves", &AggregateConfig::leaves,
+           "adasum: cut each replica's samples into so many parts, each of which counts as a "
+           "replica of its own. Costs that many gradients of memory.",
+           {.range = at_least(1, 64)});
+  rows.add(
+      "leaf", &AggregateConfig::leaf,
+      "adasum: how a gradient of unusual weight w enters. noise = as w reference batches would "
+      "(by the measured noise), linear = times w.");
+  rows.add("wire", &AggregateConfig::wire,
+           "adasum by gram: number format of messages. Sums are in fp32 all the same.");
+  rows.add("gain_exponent", &AggregateConfig::gain_exponent,
+           "placement gain: steps are multiplied with gain^this. Below 0 = 1 for sgd, else 0.5.",
+           {.range = at_least(-1, 1)});
+}
+
+void checkpoint_keys(std::vector<Key>& keys) {
+  Rows rows(keys, "checkpoint", &Config::checkpoint);
+  rows.add("dir", &CheckpointConfig::dir, "Folder of the checkpoints.",
+           {.fallback = "<run.dir>/ckpt"});
+  rows.add("every_steps", &CheckpointConfig::every_steps,
+           "Write one every so many steps; 0 = only by minutes and at the end.",
+           {.range = at_least(0, kLong), .unit = "steps"});
+  rows.add("every_minutes", &CheckpointConfig::every_minutes,
+           "Write one after so many minutes; 0 = off. Whichever comes first.",
+           {.range = at_least(0), .unit = "minutes"});
+  rows.add("keep", &CheckpointConfig::keep, "How many of the newest stay.",
+           {.range = at_least(1, kMany)});
+  rows.add("major_every", &CheckpointConfig::major_every,
+           "Checkpoints at multiples of it are never deleted; 0 = none.",
+           {.range = at_least(0, kLong), .unit = "steps"});
+  rows.add("restart", &CheckpointConfig::restart,
+           "auto = go on from the newest valid checkpoint, never = start anew, or the path of a "
+           "checkpoint. Option -r wins.");
+  rows.add("verify", &CheckpointConfig::verify, "Read back and compare checksums after writing.");
+  rows.add("ranks_per_file", &CheckpointConfig::ranks_per_file,
+           "Ranks that share a file; 0 = the ranks of a node.", {.range = at_least(0, kMany)});
+}
+
+void eval_log_and_debug_keys(std::vector<Key>& keys) {
+  Rows eval(keys, "eval", &Config::eval);
+  eval.add("every_steps", &EvalConfig::every_steps, "Validate every so many steps; 0 = never.",
+           {.range = at_least(0, kLong), .unit = "steps"});
+  eval.add("batches", &EvalConfig::batches, "Batches of a validation.",
+           {.range = at_least(1, kMany)});
+  Rows log(keys, "log", &Config::log);
+  log.add("every_steps", &LogConfig::every_steps, "A line on screen and in run.log every so many.",
+          {.range = at_least(1, kLong), .unit = "steps"});
+  log.add("json", &LogConfig::json, "Write log.jsonl, one object per step.");
+  log.add("progress", &LogConfig::progress, "A progress bar when the screen is a terminal.");
+  Rows debug(keys, "debug", &Config::debug);
+  debug.add("check_finite", &DebugConfig::check_finite,
+            "Stop when the loss or the gradient's norm is not finite.");
+  debug.add("watchdog_seconds", &DebugConfig::watchdog_seconds,
+            "A wait longer than this ends the run and says for what and for whom.",
+            {.range = above(0), .unit = "seconds"});
+  debug.add("threads", &DebugConfig::threads, "Threads per rank; 0 = cores / ranks of the node.",
+            {.range = at_least(0, 4096)});
+  debug.add("graphs", &DebugConfig::graphs,
+            "GPU: submit each micro-batch as one graph where nothing in it needs the host.");
+}
+
+}  // namespace
+
+const std::vector<TableHelp>& config_tables() {
+  static const std::vector<TableHelp> tables{
+      {"run", "What this run is called, where it writes and when it ends."},
+      {"model", "The transformer. A preset, or layers, hidden, heads and context, are required."},
+      {"mesh", "How ranks form replicas of a p x q x r cuboid."},
+      {"data", "What is read."},
+      {"batch", "How much of it per step."},
+      {"precision", "Number types and operators."},
+      {"optimizer", "The update of the weights."},
+      {"schedule", "The learning rate over the run."},
+      {"aggregate", "Gradients across replicas."},
+      {"checkpoint", "When state is written and from where a run goes on."},
+      {"eval", "Validation during training."},
+      {"log", "What is shown and kept."},
+      {"debug", "Checks and limits."}};
+  return tables;
+}
+
+const std::vector<Key>& config_keys() {
+  static const std::vector<Key> all = [] {
+    std::vector<Key> keys;
+    run_keys(keys);
+    model_keys(keys);
+    mesh_keys(keys);
+    data_keys(keys);
+    batch_and_precision_keys(keys);
+    optimizer_keys(keys);
+    schedule_keys(keys);
+    aggregate_keys(keys);
+    checkpoint_keys(keys);
+    eval_log_and_debug_keys(keys);
+    return keys;
+  }();
+  return all;
+}
+
+const Key* find_key(const std::string& full_name) {
+  for (const Key& key : config_keys()) {
+    if (key.full_name() == full_name || key.old_name == full_name) return &key;
+  }
+  return nullptr;
+}
+
+std::vector<const Key*> keys_of(const std::string& table) {
+  std::vector<const Key*> keys;
+  for (const Key& key : config_keys()) {
+    if (key.table == table) keys.push_back(&key);
+  }
+  return keys;
+}
+
+}  // namespace t3d

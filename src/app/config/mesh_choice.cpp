@@ -1,0 +1,140 @@
+// The input meets the ranks: does the mesh fit, and which shape when the input leaves it open.
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "app/config/config_check.hpp"
+
+namespace t3d {
+namespace {
+
+using Shape = std::array<index_t, 3>;
+
+std::string text_of(const Shape& shape) {
+  return fmt::format("[{}, {}, {}]", shape[0], shape[1], shape[2]);
+}
+
+std::string divisors_text(index_t number) {
+  std::string out;
+  for (index_t d = 1; d <= number; ++d) {
+    if (number % d == 0) out += fmt::format("{}{}", out.empty() ? "" : ", ", d);
+  }
+  return out;
+}
+
+Where place_of(const Origins& origins, const std::string& key) {
+  const auto found = origins.find(key);
+  return found == origins.end() ? Where{key, 0, 0} : found->second;
+}
+
+constexpr index_t kLimit = index_t{1} << 40;
+
+/// factor * p * q * r, or one more than kLimit when it is larger (no overflow).
+index_t product_of(index_t factor, const Shape& cuboid) {
+  index_t product = factor;
+  for (const index_t extent : cuboid) {
+    if (product > kLimit / extent) return kLimit + 1;
+    product *= extent;
+  }
+  return product;
+}
+
+index_t ranks_needed(const MeshConfig& mesh) {
+  if (mesh.cuboids.empty()) return product_of(mesh.replicas, mesh.cuboid);
+  index_t sum = 0;
+  for (std::size_t at = 0; at + 3 <= mesh.cuboids.size(); at += 3)
+    sum = std::min(kLimit + 1, sum + product_of(1, {mesh.cuboids[at], mesh.cuboids[at + 1],
+                                                    mesh.cuboids[at + 2]}));
+  return sum;
+}
+
+std::string needed_text(index_t needed) {
+  return needed > kLimit ? "far too many" : std::to_string(needed);
+}
+
+/// A shape of the same kind that does fit, for the hint: keep the replicas if they divide.
+std::string nearby_text(const Config& config, index_t ranks) {
+  const index_t replicas = ranks % config.mesh.replicas == 0 ? config.mesh.replicas : 1;
+  return fmt::format("replicas = {} with cuboid = {} fits {} ranks", replicas,
+                     text_of(choose_cuboid(config, ranks / replicas)), ranks);
+}
+
+std::optional<Fault> shape_fault(const Config& config, index_t ranks, const Origins& origins) {
+  const MeshConfig& mesh = config.mesh;
+  if (!mesh.cuboids.empty()) {
+    const index_t needed = ranks_needed(mesh);
+    if (needed == ranks) return std::nullopt;
+    return Fault{
+        place_of(origins, "mesh.cuboids"),
+        fmt::format("mesh.cuboids need {} ranks, and there are {}", needed_text(needed), ranks),
+        nearby_text(config, ranks) + ", all replicas alike"};
+  }
+  if (mesh.cuboid_auto) {
+    if (ranks % mesh.replicas == 0) return std::nullopt;
+    return Fault{place_of(origins, "mesh.replicas"),
+                 fmt::format("mesh.replicas = {} does not divide {} ranks", mesh.replicas, ranks),
+                 fmt::format("possible: {}; or start {} or {} ranks", divisors_text(ranks),
+                             std::max(ranks / mesh.replicas, index_t{1}) * mesh.replicas,
+                             (ranks / mesh.replicas + 1) * mesh.replicas)};
+  }
+  const index_t needed = ranks_needed(mesh);
+  if (needed == ranks) return std::nullopt;
+  return Fault{place_of(origins, "mesh.cuboid"),
+               fmt::format("mesh: {} replicas of {} x {} x {} need {} ranks, and there are {}",
+                           mesh.replicas, mesh.cuboid[0], mesh.cuboid[1], mesh.cuboid[2],
+                           needed_text(needed), ranks),
+               nearby_text(config, ranks) + ", or leave mesh.cuboid = \"auto\""};
+}
+
+std::optional<Fault> place_fault(const MeshConfig& mesh, index_t ranks, const Origins& origins) {
+  if (mesh.place.empty()) return std::nullopt;
+  std::vector<int> sorted = mesh.place;
+  std::sort(sorted.begin(), sorted.end());
+  bool permutation = static_cast<index_t>(sorted.size()) == ranks;
+  for (std::size_t i = 0; permutation && i < sorted.size(); ++i) {
+    permutation = sorted[i] == static_cast<int>(i);
+  }
+  if (permutation) return std::nullopt;
+  return Fault{place_of(origins, "mesh.place"), "mesh.place does not name every rank once",
+               fmt::format("write each of 0 to {} exactly once", ranks - 1)};
+}
+
+}  // namespace
+
+Shape choose_cuboid(const Config& config, index_t ranks) {
+  const index_t share = (config.batch.sequences + config.mesh.replicas - 1) / config.mesh.replicas;
+  const index_t sequences = config.batch.micro > 0 ? config.batch.micro : share;
+  const auto hidden = static_cast<double>(config.model.hidden);
+  const double tokens = static_cast<double>(sequences) * static_cast<double>(config.model.context);
+
+  using Rank = std::tuple<bool, double, index_t, index_t>;  // leaves parts empty, V, r, q
+  std::optional<std::pair<Rank, Shape>> best;
+  for (index_t p = 1; p <= ranks; ++p) {
+    if (ranks % p != 0) continue;
+    for (index_t q = 1; q <= ranks / p; ++q) {
+      if (ranks / p % q != 0) continue;
+      const index_t r = ranks / p / q;
+      const double volume = 12 * hidden * hidden * static_cast<double>(p - 1) +
+                            4 * tokens * hidden * static_cast<double>(q - 1) +
+                            12 * tokens * hidden * static_cast<double>(r - 1);
+      const bool empty_parts = p > sequences || q > config.model.kv_heads;
+      const std::pair<Rank, Shape> candidate{{empty_parts, volume, r, q}, {p, q, r}};
+      if (!best || candidate.first < best->first) best = candidate;
+    }
+  }
+  T3D_CHECK(best.has_value(), "no shape for {} ranks", ranks);
+  return best->second;
+}
+
+void check_against_ranks(Config& config, int ranks, const Origins& origins) {
+  std::vector<Fault> faults;
+  if (auto fault = shape_fault(config, ranks, origins)) faults.push_back(std::move(*fault));
+  if (auto fault = place_fault(config.mesh, ranks, origins)) faults.push_back(std::move(*fault));
+  if (!faults.empty()) throw ConfigErrors(std::move(faults));
+  if (config.mesh.cuboid_auto && config.mesh.cuboids.empty()) {
+    config.mesh.cuboid = choose_cuboid(config, ranks / config.mesh.replicas);
+  }
+}
+
+}  // namespace t3d

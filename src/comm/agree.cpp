@@ -1,0 +1,99 @@
+#include "comm/agree.hpp"
+
+#include <cstring>
+#include <numeric>
+
+namespace t3d {
+namespace {
+
+/// Texts travel as 32-bit words, padded at the end.
+struct Words {
+  std::vector<std::int32_t> words;
+  Words() = default;
+  explicit Words(index_t bytes) : words(static_cast<std::size_t>((bytes + 3) / 4)) {}
+  explicit Words(const std::string& text) : Words(std::ssize(text)) {
+    if (!text.empty()) std::memcpy(words.data(), text.data(), text.size());
+  }
+  [[nodiscard]] index_t size() const { return std::ssize(words); }
+  [[nodiscard]] TensorView view() { return {words.data(), DType::i32, 1, size()}; }
+};
+
+std::string text_from(const std::int32_t* words, index_t bytes) {
+  std::string text(static_cast<std::size_t>(bytes), '\0');
+  if (bytes > 0) std::memcpy(text.data(), words, text.size());
+  return text;
+}
+
+/// Lengths in bytes of all ranks' texts.
+std::vector<index_t> gather_lengths(Communicator& group, index_t bytes) {
+  const auto ranks = static_cast<std::size_t>(group.size());
+  std::vector<index_t> lengths(ranks);
+  const std::vector<index_t> counts(ranks, 2);  // a length is two words
+  group
+      .all_gather({&bytes, DType::i32, 1, 2}, {lengths.data(), DType::i32, 1, 2 * group.size()},
+                  counts)
+      .wait_host();
+  return lengths;
+}
+
+}  // namespace
+
+void agree(Communicator& group, const std::optional<Error>& fault) {
+  std::int32_t worst = fault ? group.size() - group.rank() : 0;  // largest = lowest rank
+  group.all_reduce({&worst, DType::i32, 1, 1}, ReduceOp::max).wait_host();
+  if (worst == 0) return;
+  const int rank = group.size() - worst;
+  std::int32_t code = fault ? static_cast<std::int32_t>(fault->code()) : 0;
+  group.broadcast({&code, DType::i32, 1, 1}, rank).wait_host();
+  const std::string text = broadcast_text(group, fault ? fault->what() : "", rank);
+  throw AgreedError(static_cast<ExitCode>(code), text);
+}
+
+std::vector<std::string> all_gather_texts(Communicator& group, const std::string& text) {
+  const std::vector<index_t> lengths = gather_lengths(group, std::ssize(text));
+  std::vector<index_t> counts;
+  for (const index_t bytes : lengths) counts.push_back((bytes + 3) / 4);
+  Words mine(text);
+  Words all(4 * std::accumulate(counts.begin(), counts.end(), index_t{0}));
+  group.all_gather(mine.view(), all.view(), counts).wait_host();
+  std::vector<std::string> texts;
+  const std::int32_t* at = all.words.data();
+  for (std::size_t rank = 0; rank < lengths.size(); at += counts[rank++])
+    texts.push_back(text_from(at, lengths[rank]));
+  return texts;
+}
+
+std::vector<std::string> gather_texts(Communicator& group, const std::string& text) {
+  const std::vector<index_t> lengths = gather_lengths(group, std::ssize(text));
+  Words mine(text);
+  std::vector<Words> received;
+  std::vector<Exchange> messages;
+  if (group.rank() == 0) {
+    for (const index_t bytes : lengths) received.emplace_back(bytes);
+    for (int peer = 1; peer < group.size(); ++peer)
+      messages.push_back({peer, {}, received[static_cast<std::size_t>(peer)].view()});
+  } else {
+    messages.push_back({0, mine.view(), {}});
+  }
+  group.exchange(std::move(messages)).wait_host();
+  std::vector<std::string> texts;
+  for (std::size_t rank = 0; rank < received.size(); ++rank)
+    texts.push_back(rank == 0 ? text : text_from(received[rank].words.data(), lengths[rank]));
+  return texts;
+}
+
+std::string broadcast_text(Communicator& group, const std::string& text, int root) {
+  index_t bytes = std::ssize(text);
+  group.broadcast({&bytes, DType::i32, 1, 2}, root).wait_host();
+  Words words = group.rank() == root ? Words(text) : Words(bytes);
+  group.broadcast(words.view(), root).wait_host();
+  return text_from(words.words.data(), bytes);
+}
+
+std::unique_ptr<Communicator> checkpoint_group(Communicator& world) {
+  std::vector<int> everybody(static_cast<std::size_t>(world.size()));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  return world.subgroup(everybody, "checkpoint");
+}
+
+}  // namespace t3d

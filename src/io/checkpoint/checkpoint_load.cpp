@@ -1,0 +1,218 @@
+// Loading: intersect the boxes wanted with the boxes stored, then read the blocks that hold the
+// intersections once each, in file order, check them, and scatter. Each rank reads for itself.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include "comm/agree.hpp"
+#include "io/checkpoint/checkpoint_files.hpp"
+#include "io/checkpoint/checkpoint_read.hpp"
+#include "io/crc32c.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr index_t kReadBlocks = 16;  // at most this many at once
+
+struct Target {  // one intersection and where it goes
+  Box common;    // global
+  std::byte* data = nullptr;
+  index_t pitch = 0;  // elements
+};
+
+struct PieceRead {
+  const std::string* tensor = nullptr;
+  const ManifestTensor* shape = nullptr;
+  const ManifestPiece* piece = nullptr;
+  std::vector<Target> targets;
+
+  [[nodiscard]] index_t element_bytes() const { return size_of(shape->dtype); }
+  [[nodiscard]] index_t bytes() const { return piece->box.count() * element_bytes(); }
+};
+
+void check_shape(const ManifestTensor& stored, const TensorPart& part, const std::string& path) {
+  if (stored.rows != part.rows || stored.cols != part.cols)
+    throw_error(ExitCode::config, "{} is {} x {} here and {} x {} in {}", part.name, part.rows,
+                part.cols, stored.rows, stored.cols, path);
+  if (stored.dtype != part.dtype)
+    throw_error(ExitCode::config, "{} is {} here and {} in {}", part.name, name_of(part.dtype),
+                name_of(stored.dtype), path);
+}
+
+/// The stored pieces of one tensor that `box` needs, added to `reads`.
+void add_targets(const std::string& name, const ManifestTensor& tensor, const TensorBox& want,
+                 std::byte* data, std::map<const ManifestPiece*, PieceRead>& reads) {
+  const Box box{want.row0, want.col0, want.rows, want.cols};
+  index_t found = 0;
+  for (const ManifestPiece& piece : tensor.pieces) {
+    const Box common = intersect(box, piece.box);
+    if (common.empty()) continue;
+    found += common.count();
+    PieceRead& read =
+        reads.try_emplace(&piece, PieceRead{&name, &tensor, &piece, {}}).first->second;
+    const index_t element =
+        want.offset + (common.row0 - box.row0) * box.cols + common.col0 - box.col0;
+    read.targets.push_back({common, data + element * size_of(tensor.dtype), box.cols});
+  }
+  if (found != std::max<index_t>(box.rows, 0) * std::max<index_t>(box.cols, 0))
+    throw_error(ExitCode::io, "the checkpoint does not hold all of {}", name);
+}
+
+std::vector<PieceRead> plan_reads(const Manifest& manifest, const std::string& path,
+                                  const std::vector<TensorPart>& parts,
+                                  const std::string& optional_prefix) {
+  std::map<const ManifestPiece*, PieceRead> reads;
+  for (const TensorPart& part : parts) {
+    const auto found = manifest.tensors.find(part.name);
+    if (found == manifest.tensors.end()) {
+      if (!optional_prefix.empty() && part.name.starts_with(optional_prefix)) continue;
+      throw_error(ExitCode::config, "{} has no tensor {}", path, part.name);
+    }
+    check_shape(found->second, part, path);
+    for (const TensorBox& box : part.boxes)
+      add_targets(found->first, found->second, box, static_cast<std::byte*>(part.data), reads);
+  }
+  std::vector<PieceRead> sorted;
+  for (auto& [piece, read] : reads) sorted.push_back(std::move(read));
+  std::sort(sorted.begin(), sorted.end(), [](const PieceRead& a, const PieceRead& b) {
+    return std::tie(a.piece->file, a.piece->offset) < std::tie(b.piece->file, b.piece->offset);
+  });
+  return sorted;
+}
+
+/// Marks the blocks that hold an element of any target.
+std::vector<bool> blocks_needed(const PieceRead& read) {
+  std::vector<bool> needed(static_cast<std::size_t>(crc_blocks(read.bytes())));
+  const Box& box = read.piece->box;
+  for (const Target& target : read.targets) {
+    const index_t row0 = target.common.row0 - box.row0;
+    const index_t col0 = target.common.col0 - box.col0;
+    for (index_t row = row0; row < row0 + target.common.rows; ++row) {
+      const index_t first = (row * box.cols + col0) * read.element_bytes();
+      const index_t last = first + target.common.cols * read.element_bytes() - 1;
+      for (index_t block = first / kCrcBlockBytes; block <= last / kCrcBlockBytes; ++block)
+        needed[static_cast<std::size_t>(block)] = true;
+    }
+  }
+  return needed;
+}
+
+/// Copies what `target` wants of the elements [first, first + count) of the piece.
+void scatter(const PieceRead& read, const Target& target, const std::byte* data, index_t first,
+             index_t count) {
+  const Box& box = read.piece->box;
+  const index_t each = read.element_bytes();
+  const index_t row0 = target.common.row0 - box.row0;
+  const index_t col0 = target.common.col0 - box.col0;
+  const index_t row_begin = std::max(row0, first / box.cols);
+  const index_t row_end = std::min(row0 + target.common.rows, (first + count - 1) / box.cols + 1);
+  for (index_t row = row_begin; row < row_end; ++row) {
+    const index_t begin = std::max(first, row * box.cols + col0);
+    const index_t end = std::min(first + count, row * box.cols + col0 + target.common.cols);
+    if (begin >= end) continue;
+    const index_t to = (row - row0) * target.pitch + begin - row * box.cols - col0;
+    std::memcpy(target.data + to * each, data + (begin - first) * each,
+                static_cast<std::size_t>((end - begin) * each));
+  }
+}
+
+/// Reads pieces of one node file.
+class PieceReader {
+ public:
+  PieceReader(const std::string& folder, const Manifest& manifest, index_t number)
+      : state_(manifest.state),
+        reader_(folder + "/" + manifest.files[static_cast<std::size_t>(number)].name),
+        table_(read_crc_table(reader_, manifest.files[static_cast<std::size_t>(number)])) {}
+
+  void read(const PieceRead& read) {
+    const std::vector<bool> needed = blocks_needed(read);
+    const std::string dataset = dataset_name(*read.tensor, read.piece->box);
+    const std::uint32_t seed = dataset_seed(state_, dataset);
+    const auto blocks = std::ssize(needed);
+    for (index_t block = 0; block < blocks;) {
+      index_t end = block;
+      while (end < blocks && end - block < kReadBlocks && needed[static_cast<std::size_t>(end)])
+        ++end;
+      if (end == block) {
+        ++block;
+        continue;
+      }
+      read_blocks(read, dataset, seed, block, end);
+      block = end;
+    }
+  }
+
+ private:
+  void read_blocks(const PieceRead& read, const std::string& dataset, std::uint32_t seed,
+                   index_t begin, index_t end) {
+    const index_t first = begin * kCrcBlockBytes;
+    const index_t bytes = std::min(end * kCrcBlockBytes, read.bytes()) - first;
+    buffer_.resize(static_cast<std::size_t>(kReadBlocks * kCrcBlockBytes));
+    reader_.read_at(read.piece->offset + first, buffer_.data(), bytes);
+    for (index_t block = begin; block < end; ++block) {
+      const index_t at = (block - begin) * kCrcBlockBytes;
+      const auto size = static_cast<std::size_t>(std::min(kCrcBlockBytes, bytes - at));
+      const std::uint32_t crc = crc32c(buffer_.data() + at, size, block_seed(seed, block));
+      if (crc != table_[static_cast<std::size_t>(read.piece->first_crc + block)])
+        throw_error(ExitCode::io, "{} is damaged (data set {}, block {})", reader_.path(), dataset,
+                    block);
+    }
+    for (const Target& target : read.targets)
+      scatter(read, target, buffer_.data(), first / read.element_bytes(),
+              bytes / read.element_bytes());
+  }
+
+  const CheckpointState& state_;
+  FileReader reader_;
+  std::vector<std::uint32_t> table_;
+  std::vector<std::byte> buffer_;
+};
+
+void load_parts(const Manifest& manifest, const std::string& path,
+                const std::vector<TensorPart>& parts, const std::string& optional_prefix) {
+  std::optional<PieceReader> reader;
+  index_t open = -1;
+  for (const PieceRead& read : plan_reads(manifest, path, parts, optional_prefix)) {
+    if (read.piece->file != open) reader.emplace(path, manifest, open = read.piece->file);
+    reader->read(read);
+  }
+}
+
+}  // namespace
+
+Manifest read_manifest(Communicator& all, const std::string& path) {
+  std::string text;
+  std::optional<Error> fault;
+  attempt(fault, [&] {
+    if (all.rank() == 0) text = read_manifest_text(path);
+  });
+  agree(all, fault);
+  text = broadcast_text(all, std::move(text));
+  Manifest manifest;
+  attempt(fault, [&] {
+    manifest = parse_manifest(text, path + "/" + kManifestName);
+    if (all.rank() == 0) check_files(manifest, path);
+  });
+  agree(all, fault);
+  return manifest;
+}
+
+CheckpointState load_from(Communicator& all, const std::string& path,
+                          const std::vector<TensorPart>& parts,
+                          const std::string& optional_prefix) {
+  Manifest manifest = read_manifest(all, path);
+  std::optional<Error> fault;
+  attempt(fault, [&] { load_parts(manifest, path, parts, optional_prefix); });
+  agree(all, fault);
+  return std::move(manifest.state);
+}
+
+void load_checkpoint(Communicator& world, const std::string& path, std::vector<TensorPart>& parts,
+                     const std::string& optional_prefix) {
+  const auto all = checkpoint_group(world);
+  load_from(*all, path, parts, optional_prefix);
+}
+
+}  // namespace t3d

@@ -1,0 +1,18 @@
+// Collective reading, shared by loading and finding. Internal to `io`.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "io/checkpoint/manifest.hpp"
+
+namespace t3d {
+
+/// Rank 0 reads, all get it. Error(io) on every rank when it or a file's size is wrong.
+[[nodiscard]] Manifest read_manifest(Communicator& all, const std::string& path);
+
+/// load_checkpoint over a group that exists already.
+CheckpointState load_from(Communicator& all, const std::string& path,
+                          const std::vector<TensorPart>& parts, const std::string& optional_prefix);
+
+}  // namespace t3d

@@ -1,0 +1,186 @@
+// Saving: every group of ranks sends its boxes to its first rank, which writes the group's node
+// file; rank 0 checks that all elements are there once, writes the master and publishes.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <numeric>
+
+#include "core/error.hpp"
+#include "core/random.hpp"
+#include "comm/agree.hpp"
+#include "io/checkpoint/checkpoint_files.hpp"
+#include "io/checkpoint/node_file.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr double kSpare = 1.02;  // metadata and CRCs on top of the numbers
+
+/// Groups of ranks that share a file, in the order of their first ranks.
+std::vector<std::vector<int>> file_groups(Communicator& all, index_t ranks_per_file) {
+  std::vector<std::vector<int>> groups;
+  std::map<std::string, std::size_t> by_key;
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const auto hosts = all_gather_texts(all, host.data());
+  for (int rank = 0; rank < all.size(); ++rank) {
+    const std::string key = ranks_per_file > 0 ? std::to_string(rank / ranks_per_file)
+                                               : hosts[static_cast<std::size_t>(rank)];
+    const auto [place, fresh] = by_key.try_emplace(key, groups.size());
+    if (fresh) groups.emplace_back();
+    groups[place->second].push_back(rank);
+  }
+  return groups;
+}
+
+void check_cover(const Manifest& manifest) {
+  for (const auto& [name, tensor] : manifest.tensors) {
+    std::vector<Box> boxes;
+    for (const ManifestPiece& piece : tensor.pieces) boxes.push_back(piece.box);
+    const std::string fault = cover_fault(boxes, tensor.rows, tensor.cols);
+    if (!fault.empty()) throw_error(ExitCode::io, "cannot save {}: {}", name, fault);
+  }
+}
+
+double bytes_of(const Manifest& manifest) {
+  double bytes = 0;
+  for (const auto& [name, tensor] : manifest.tensors)
+    bytes += static_cast<double>(tensor.rows * tensor.cols * size_of(tensor.dtype));
+  return bytes;
+}
+
+void check_space(const std::string& dir, double bytes) {
+  const double needed = bytes * kSpare + (1 << 20);
+  const double free = free_bytes(dir);
+  if (needed > free)
+    throw_error(ExitCode::io, "not enough space for a checkpoint in {}: {} needed, {} free", dir,
+                format_bytes(needed), format_bytes(free));
+}
+
+Manifest assemble(const CheckpointState& state, const std::vector<std::string>& fragments) {
+  Manifest manifest;
+  manifest.state = state;
+  for (const std::string& fragment : fragments)
+    if (!fragment.empty()) add_fragment(manifest, fragment);
+  return manifest;
+}
+
+class Saver {
+ public:
+  Saver(Communicator& world, const CheckpointOptions& options, const CheckpointState& state,
+        const std::vector<TensorPart>& parts)
+      : options_(options), state_(state), parts_(parts), all_(checkpoint_group(world)) {}
+
+  std::string run(bool write) {
+    make_plan(write);
+    choose_folder();
+    try {
+      write_files();
+      publish();
+    } catch (const Error& error) {
+      // All ranks are here together, unless a peer is gone: then the folder is somebody else's.
+      if (error.code() == ExitCode::peer_lost) throw;
+      if (leads()) remove_checkpoint(path_);
+      // Nobody leaves before: a rank that ends by this error would break the group for the leader.
+      all_->barrier();
+      throw;
+    }
+    if (leads()) apply_retention(options_, path_);
+    all_->barrier();
+    return path_;
+  }
+
+ private:
+  [[nodiscard]] bool leads() const { return all_->rank() == 0; }
+  void agree_now() { agree(*all_, fault_); }
+
+  void make_plan(bool write) {
+    const auto groups = file_groups(*all_, options_.ranks_per_file);
+    for (std::size_t n = 0; n < groups.size(); ++n)
+      for (const int rank : groups[n])
+        if (rank == all_->rank()) file_number_ = n;
+    group_ = all_->subgroup(groups[file_number_], "checkpoint");
+    std::string description;
+    attempt(fault_, [&] { description = describe_parts(parts_, write); });
+    const auto descriptions = all_gather_texts(*group_, description);
+    attempt(fault_, [&] { plan_ = std::make_unique<SavePlan>(descriptions); });
+    agree_now();
+  }
+
+  /// Rank 0 checks that all is there and fits, and makes the folder; all take its words for the
+  /// run's name and step, which the CRCs start from.
+  void choose_folder() {
+    const bool first = group_->rank() == 0;
+    const auto fragments = gather_texts(*all_, first ? format_fragment(plan_->fragment()) : "");
+    attempt(fault_, [&] {
+      if (!leads()) return;
+      const Manifest manifest = assemble(state_, fragments);
+      check_cover(manifest);
+      make_folder(options_.dir);
+      check_space(options_.dir, bytes_of(manifest));
+      path_ = prepare_folder(options_.dir, state_.step);
+    });
+    agree_now();
+    path_ = broadcast_text(*all_, path_);
+    state_.run_id = broadcast_text(*all_, state_.run_id);
+    state_.step = std::stoll(broadcast_text(*all_, std::to_string(state_.step)));
+  }
+
+  void write_files() {
+    const std::string name = fmt::format("node-{:05}.h5", file_number_);
+    const bool writes = group_->rank() == 0 && !plan_->rounds().empty();
+    std::optional<NodeFile> file;
+    attempt(fault_, [&] {
+      if (writes) file.emplace(path_, name, *plan_, state_);
+    });
+    RoundBuffers buffers(*plan_, parts_, group_->rank());
+    for (const auto& round : plan_->rounds()) {
+      buffers.gather(*group_, round);  // communicates whether or not the file is in order
+      attempt(fault_, [&] {
+        if (writes) buffers.write(round, *file);
+      });
+    }
+    attempt(fault_, [&] {
+      if (writes)
+        fragment_ = format_fragment(file->finish(options_.verify));
+      else if (group_->rank() == 0)
+        fragment_ = format_fragment(plan_->fragment());  // tensors without elements
+    });
+    file.reset();
+    agree_now();
+  }
+
+  void publish() {
+    const auto fragments = gather_texts(*all_, fragment_);
+    attempt(fault_, [&] {
+      if (!leads()) return;
+      Manifest manifest = assemble(state_, fragments);
+      const ManifestFile master = write_master(path_, manifest, options_.verify);
+      manifest.files.push_back(master);
+      sync_path(path_);
+      write_text_durably(path_ + "/" + kManifestName, format_manifest(manifest));
+    });
+    agree_now();
+  }
+
+  const CheckpointOptions& options_;
+  CheckpointState state_;
+  const std::vector<TensorPart>& parts_;
+  std::unique_ptr<Communicator> all_, group_;
+  std::unique_ptr<SavePlan> plan_;
+  std::size_t file_number_ = 0;
+  std::string path_, fragment_;
+  std::optional<Error> fault_;
+};
+
+}  // namespace
+
+std::string save_checkpoint(Communicator& world, const CheckpointOptions& options,
+                            const CheckpointState& state, const std::vector<TensorPart>& parts,
+                            bool write) {
+  return Saver(world, options, state, parts).run(write);
+}
+
+}  // namespace t3d

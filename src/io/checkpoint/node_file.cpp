@@ -1,0 +1,163 @@
+#include "io/checkpoint/node_file.hpp"
+
+#include <cstring>
+#include <filesystem>
+
+#include "core/error.hpp"
+#include "io/checkpoint/checkpoint_files.hpp"
+#include "io/posix_file.hpp"
+
+namespace t3d {
+namespace {
+
+/// Copies a matrix of rows of `row_bytes` between memories of different row distance.
+void copy_rows(std::byte* to, index_t to_pitch, const std::byte* from, index_t from_pitch,
+               index_t rows, index_t row_bytes) {
+  if (to_pitch == row_bytes && from_pitch == row_bytes) {
+    std::memcpy(to, from, static_cast<std::size_t>(rows * row_bytes));
+    return;
+  }
+  for (index_t row = 0; row < rows; ++row)
+    std::memcpy(to + row * to_pitch, from + row * from_pitch, static_cast<std::size_t>(row_bytes));
+}
+
+}  // namespace
+
+NodeFile::NodeFile(const std::string& folder, const std::string& name, const SavePlan& plan,
+                   const CheckpointState& state)
+    : folder_(folder),
+      file_(H5File::create(folder + "/" + name)),
+      plan_(plan),
+      fragment_(plan.fragment()) {
+  fragment_.state = state;
+  fragment_.files.push_back({name, 0, -1, 0, 0, 0});
+}
+
+void NodeFile::write(const Strip& strip, const void* data) {
+  const PlanTensor& tensor = plan_.tensors()[strip.tensor];
+  ManifestPiece& piece = fragment_.tensors.at(tensor.name).pieces[strip.piece];
+  const bool vector = tensor.shape.vector;
+  const hid_t type = h5_type(tensor.shape.dtype);
+  if (strip.box.row0 == piece.box.row0) {
+    const std::string name = dataset_name(tensor.name, piece.box);
+    dataset_ = file_.create_contiguous(name, type, piece.box.rows, piece.box.cols, vector);
+    piece.offset = file_.offset_of(dataset_);
+    piece.first_crc = std::ssize(table_);
+    crcs_ = BlockCrcs(dataset_seed(fragment_.state, name));
+  }
+  crcs_.add(data, plan_.bytes_of(strip));
+  file_.write_rows(dataset_, type, strip.box.row0 - piece.box.row0, strip.box.rows, strip.box.cols,
+                   vector, data);
+  if (strip.box.row1() == piece.box.row1()) end_piece();
+}
+
+void NodeFile::end_piece() {
+  dataset_.close();
+  const auto& crcs = crcs_.finish();
+  table_.insert(table_.end(), crcs.begin(), crcs.end());
+}
+
+void NodeFile::write_table() {
+  ManifestFile& entry = fragment_.files.front();
+  entry.table_count = std::ssize(table_);
+  entry.table_crc = crc32c(table_.data(), table_.size() * sizeof table_[0]);
+  H5Id dataset = file_.create_contiguous(kCrcTableName, H5T_STD_U32LE, 1, entry.table_count, true);
+  entry.table_offset = file_.offset_of(dataset);
+  file_.write_rows(dataset, H5T_STD_U32LE, 0, 1, entry.table_count, true, table_.data());
+  dataset.close();
+}
+
+Manifest NodeFile::finish(bool verify) {
+  write_table();
+  file_.close();
+  ManifestFile& entry = fragment_.files.front();
+  const std::string path = folder_ + "/" + entry.name;
+  sync_path(path);
+  entry.bytes = file_size(path);
+  if (verify) {
+    entry.crc = verify_node_file(folder_, fragment_, 0);
+    H5File again = H5File::open(path);
+    if (!again.has(kCrcTableName)) throw_error(ExitCode::io, "{} cannot be read again", path);
+    again.close();
+  }
+  return std::move(fragment_);
+}
+
+void RoundBuffers::gather(Communicator& group, const std::vector<Strip>& round) {
+  std::vector<Exchange> messages;
+  const auto view = [](std::vector<std::byte>& bytes) {
+    return TensorView(bytes.data(), DType::i32, 1, std::ssize(bytes) / 4);
+  };
+  if (rank_ != 0) {
+    pack(round);
+    if (!packed_.empty()) messages.push_back({0, view(packed_), {}});
+  } else {
+    std::vector<index_t> bytes(static_cast<std::size_t>(group.size()));
+    for (const Strip& strip : round) {
+      const index_t each = size_of(plan_.tensors()[strip.tensor].shape.dtype);
+      for (const Copy& copy : plan_.copies_of(strip))
+        bytes[static_cast<std::size_t>(copy.holding->rank)] += copy.box.count() * each;
+    }
+    received_.resize(bytes.size());
+    for (int rank = 1; rank < group.size(); ++rank) {
+      auto& buffer = received_[static_cast<std::size_t>(rank)];
+      buffer.resize(static_cast<std::size_t>(bytes[static_cast<std::size_t>(rank)]));
+      if (!buffer.empty()) messages.push_back({rank, {}, view(buffer)});
+    }
+  }
+  group.exchange(std::move(messages)).wait_host();
+}
+
+/// First byte, in this rank's own buffers, of the elements of `copy`.
+const std::byte* RoundBuffers::own_memory(const Copy& copy, const Strip& strip) const {
+  const TensorPart& part = parts_[static_cast<std::size_t>(copy.holding->part)];
+  const TensorBox& box = part.boxes[static_cast<std::size_t>(copy.holding->which)];
+  const index_t element =
+      box.offset + (copy.box.row0 - box.row0) * box.cols + copy.box.col0 - box.col0;
+  return static_cast<const std::byte*>(part.data) +
+         element * size_of(plan_.tensors()[strip.tensor].shape.dtype);
+}
+
+void RoundBuffers::pack(const std::vector<Strip>& round) {
+  packed_.clear();
+  for (const Strip& strip : round) {
+    const index_t each = size_of(plan_.tensors()[strip.tensor].shape.dtype);
+    for (const Copy& copy : plan_.copies_of(strip)) {
+      if (copy.holding->rank != rank_) continue;
+      const std::size_t at = packed_.size();
+      packed_.resize(at + static_cast<std::size_t>(copy.box.count() * each));
+      copy_rows(packed_.data() + at, copy.box.cols * each, own_memory(copy, strip),
+                copy.holding->box.cols * each, copy.box.rows, copy.box.cols * each);
+    }
+  }
+}
+
+void RoundBuffers::write(const std::vector<Strip>& round, NodeFile& file) {
+  std::vector<index_t> taken(received_.size());
+  for (const Strip& strip : round) {
+    const index_t each = size_of(plan_.tensors()[strip.tensor].shape.dtype);
+    const auto copies = plan_.copies_of(strip);
+    const bool direct = copies.size() == 1 && copies[0].holding->rank == 0 &&
+                        copies[0].holding->box.cols == strip.box.cols;
+    if (direct) {  // already lies in memory as it will in the file
+      file.write(strip, own_memory(copies[0], strip));
+      continue;
+    }
+    strip_.resize(static_cast<std::size_t>(plan_.bytes_of(strip)));
+    for (const Copy& copy : copies) {
+      const auto rank = static_cast<std::size_t>(copy.holding->rank);
+      const bool own = rank == 0;
+      const index_t row_bytes = copy.box.cols * each;
+      const std::byte* from = own ? own_memory(copy, strip) : received_[rank].data() + taken[rank];
+      const index_t pitch = own ? copy.holding->box.cols * each : row_bytes;
+      if (!own) taken[rank] += copy.box.count() * each;
+      const index_t place =
+          (copy.box.row0 - strip.box.row0) * strip.box.cols + copy.box.col0 - strip.box.col0;
+      copy_rows(strip_.data() + place * each, strip.box.cols * each, from, pitch, copy.box.rows,
+                row_bytes);
+    }
+    file.write(strip, strip_.data());
+  }
+}
+
+}  // namespace t3d

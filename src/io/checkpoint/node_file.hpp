@@ -1,0 +1,58 @@
+// The node file of a group of ranks: gathering the boxes round by round and writing them in order.
+// Internal to `io`.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "io/checkpoint/checkpoint_plan.hpp"
+#include "io/crc32c.hpp"
+#include "io/hdf5/h5_file.hpp"
+
+namespace t3d {
+
+/// Writes strips in the order of the plan.
+class NodeFile {
+ public:
+  NodeFile(const std::string& folder, const std::string& name, const SavePlan& plan,
+           const CheckpointState& state);
+  void write(const Strip& strip, const void* data);
+  /// Closes, syncs, and with `verify` reads everything again: this file's part of the manifest.
+  [[nodiscard]] Manifest finish(bool verify);
+
+ private:
+  void end_piece();
+  void write_table();
+
+  std::string folder_;
+  H5File file_;
+  const SavePlan& plan_;
+  Manifest fragment_;  // one file
+  H5Id dataset_;
+  BlockCrcs crcs_{0};
+  std::vector<std::uint32_t> table_;
+};
+
+/// What is in flight in one round: this rank's elements packed; at the writer, everybody's.
+class RoundBuffers {
+ public:
+  RoundBuffers(const SavePlan& plan, const std::vector<TensorPart>& parts, int rank)
+      : plan_(plan), parts_(parts), rank_(rank) {}
+  /// Collective over the group: rank 0 receives what the others hold of the strips.
+  void gather(Communicator& group, const std::vector<Strip>& round);
+  /// On rank 0: puts every strip together and writes it.
+  void write(const std::vector<Strip>& round, NodeFile& file);
+
+ private:
+  void pack(const std::vector<Strip>& round);
+  [[nodiscard]] const std::byte* own_memory(const Copy& copy, const Strip& strip) const;
+
+  const SavePlan& plan_;
+  const std::vector<TensorPart>& parts_;
+  int rank_ = 0;
+  std::vector<std::byte> packed_;
+  std::vector<std::vector<std::byte>> received_;  // per rank
+  std::vector<std::byte> strip_;
+};
+
+}  // namespace t3d

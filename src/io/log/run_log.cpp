@@ -1,0 +1,234 @@
+#include "io/log/run_log.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/error.hpp"
+#include "io/log/progress_bar.hpp"
+
+namespace t3d {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kPlainLineSeconds = 10;  // between plain lines beside a bar
+constexpr double kBarSeconds = 0.1;       // between drawings of the bar
+constexpr index_t kUntimedSteps = 2;      // the first ones allocate and plan
+
+[[noreturn]] void cannot(const char* verb, const std::string& path, const std::string& reason) {
+  throw_error(ExitCode::io, "cannot {} {}: {}", verb, path, reason);
+}
+
+/// A file that grows by whole lines; every line is handed to the system at once.
+class LineFile {
+ public:
+  explicit LineFile(std::string path)
+      : path_(std::move(path)), file_(std::fopen(path_.c_str(), "a")) {
+    if (!file_) cannot("write", path_, std::strerror(errno));
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  /// "" or the reason of the failure.
+  std::string put(const std::string& line) {
+    // After a failure a part of a line may be there: end it, so that only that line is lost.
+    const std::string text = (failed_ ? "\n" : "") + line + "\n";
+    std::clearerr(file_.get());
+    failed_ = std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
+              std::fflush(file_.get()) != 0;
+    return failed_ ? std::strerror(errno) : "";
+  }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+  bool failed_ = false;
+};
+
+/// Writes beside the file, then renames: whoever reads sees the old or the new one.
+void replace_file(const std::string& path, const std::string& text) {
+  const std::string partial = path + ".partial";
+  {
+    std::ofstream file(partial, std::ios::binary | std::ios::trunc);
+    if (!(file << text) || !file.flush()) cannot("write", partial, std::strerror(errno));
+  }
+  std::error_code error;
+  fs::rename(partial, path, error);
+  if (error) cannot("replace", path, error.message());
+}
+
+/// Keeps the records up to `last_step`; a line cut short by a kill goes too.
+void drop_records_after(const std::string& path, index_t last_step) {
+  if (!fs::is_regular_file(path)) return;
+  std::ifstream file(path);
+  std::string line, kept;
+  bool dropped = false;
+  while (std::getline(file, line)) {
+    const auto record = nlohmann::json::parse(line, nullptr, false);
+    const bool whole =
+        record.is_object() && record.contains("step") && record["step"].is_number_integer();
+    if (whole && record["step"].get<index_t>() <= last_step)
+      kept += line + "\n";
+    else
+      dropped = true;
+  }
+  if (file.bad()) cannot("read", path, std::strerror(errno));
+  if (dropped) replace_file(path, kept);
+}
+
+std::string started_text(index_t start_step) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
+  return fmt::format("---- {} start at step {}", date, start_step);
+}
+
+int terminal_columns(std::FILE* screen) {
+  winsize size{};
+  return ioctl(fileno(screen), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+class RunLog::Impl {
+ public:
+  explicit Impl(const RunLogOptions& options)
+      : options_(options), bar_(options.progress && !options.quiet && is_terminal(options.screen)) {
+    std::error_code error;
+    fs::create_directories(options.dir, error);
+    if (error) cannot("create", options.dir, error.message());
+    human_ = std::make_unique<LineFile>(options.dir + "/run.log");
+    const std::string reason = human_->put(started_text(options.start_step));
+    if (!reason.empty()) cannot("write", human_->path(), reason);
+    if (!options.json) return;
+    const std::string path = options.dir + "/log.jsonl";
+    drop_records_after(path, options.start_step);
+    machine_ = std::make_unique<LineFile>(path);
+  }
+
+  ~Impl() { wipe_bar(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void note(const std::string& text) {
+    if (!options_.quiet) screen_line(text);
+    keep(*human_, text);
+  }
+
+  void warn(const std::string& text) {
+    screen_line("warning: " + text);
+    keep(*human_, "warning: " + text);
+  }
+
+  void step(const StepRecord& record) {
+    if (machine_) keep(*machine_, step_json(record));
+    measure(record);
+    const double left = static_cast<double>(record.steps - record.step) * step_seconds_;
+    const bool ends = steps_seen_ == 1 || record.step == record.steps || record.valid_loss;
+    if (ends || record.step % options_.every_steps == 0) {
+      const std::string line = step_line(record, left);
+      keep(*human_, line);
+      if (!options_.quiet && (!bar_ || ends || since(last_plain_) >= kPlainLineSeconds)) {
+        screen_line(line);
+        last_plain_ = Clock::now();
+      }
+    }
+    if (bar_ && record.step < record.steps && since(last_bar_) >= kBarSeconds)
+      draw_bar(record, left);
+  }
+
+  void finish(const EndTable& table) {
+    std::string text = end_table_text(table);
+    if (text.ends_with('\n')) text.pop_back();
+    note(text);
+  }
+
+  [[nodiscard]] const std::string& dir() const { return options_.dir; }
+
+ private:
+  static double since(Clock::time_point time) {
+    return std::chrono::duration<double>(Clock::now() - time).count();
+  }
+
+  /// The mean follows slow changes; the first steps are not typical.
+  void measure(const StepRecord& record) {
+    ++steps_seen_;
+    const bool fresh = steps_seen_ <= kUntimedSteps + 1;
+    step_seconds_ = fresh ? record.seconds : 0.95 * step_seconds_ + 0.05 * record.seconds;
+  }
+
+  void keep(LineFile& file, const std::string& text) {
+    const std::string reason = file.put(text);
+    if (reason.empty() || told_failure_) return;
+    told_failure_ = true;
+    screen_line(fmt::format("warning: cannot write {}: {}; the run goes on without it", file.path(),
+                            reason));
+  }
+
+  /// Not fmt::print: that throws when the screen is a file on a full disk.
+  void screen_line(const std::string& text) {
+    wipe_bar();
+    std::fputs((text + "\n").c_str(), options_.screen);
+    std::fflush(options_.screen);
+  }
+
+  void draw_bar(const StepRecord& record, double left) {
+    const std::string text = progress_text(record, left, terminal_columns(options_.screen));
+    std::fputs(("\r\033[K" + text).c_str(), options_.screen);
+    std::fflush(options_.screen);
+    bar_shown_ = true;
+    last_bar_ = Clock::now();
+  }
+
+  void wipe_bar() {
+    if (!bar_shown_) return;
+    std::fputs("\r\033[K", options_.screen);
+    std::fflush(options_.screen);
+    bar_shown_ = false;
+  }
+
+  RunLogOptions options_;
+  std::unique_ptr<LineFile> human_, machine_;
+  bool bar_, bar_shown_ = false, told_failure_ = false;
+  index_t steps_seen_ = 0;
+  double step_seconds_ = 0;
+  Clock::time_point last_plain_{}, last_bar_{};
+};
+
+RunLog::RunLog() = default;
+RunLog::RunLog(const RunLogOptions& options) : impl_(std::make_unique<Impl>(options)) {}
+RunLog::~RunLog() = default;
+RunLog::RunLog(RunLog&&) noexcept = default;
+RunLog& RunLog::operator=(RunLog&&) noexcept = default;
+
+void RunLog::note(const std::string& text) {
+  if (impl_) impl_->note(text);
+}
+void RunLog::warn(const std::string& text) {
+  if (impl_) impl_->warn(text);
+}
+void RunLog::step(const StepRecord& record) {
+  if (impl_) impl_->step(record);
+}
+void RunLog::finish(const EndTable& table) {
+  if (impl_) impl_->finish(table);
+}
+void RunLog::write_resolved(const std::string& text) {
+  if (impl_) replace_file(impl_->dir() + "/resolved.toml", text);
+}
+
+}  // namespace t3d

@@ -1,0 +1,54 @@
+// The files and the screen of a run, written by rank 0 only:
+//
+//   run.log        what people read; grows over restarts
+//   log.jsonl      one object per step; after a restart the steps behind the checkpoint are dropped
+//   resolved.toml  every key of the input
+//
+// A file that cannot be opened is an Error(io). One that fails later is told once, and the training
+// goes on: a full disk must not cost the run.
+#pragma once
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "io/log/end_table.hpp"
+#include "io/log/step_record.hpp"
+
+namespace t3d {
+
+struct RunLogOptions {
+  std::string dir;          // created
+  index_t start_step = 0;   // steps done by the checkpoint this run goes on from
+  index_t every_steps = 1;  // of lines; log.jsonl has every step
+  bool json = true;
+  bool progress = true;        // a bar, when `screen` is a terminal
+  bool quiet = false;          // nothing but warnings on the screen
+  std::FILE* screen = stdout;  // stays open
+};
+
+class RunLog {
+ public:
+  /// Writes nothing: for all ranks but 0.
+  RunLog();
+  explicit RunLog(const RunLogOptions& options);
+  ~RunLog();
+  RunLog(RunLog&&) noexcept;
+  RunLog& operator=(RunLog&&) noexcept;
+
+  /// A line (or several) on the screen and in run.log.
+  void note(const std::string& text);
+  /// The same, marked, also when quiet.
+  void warn(const std::string& text);
+  void step(const StepRecord& record);
+  /// Takes the bar away and prints the table.
+  void finish(const EndTable& table);
+  /// Replaces DIR/resolved.toml. Throws Error(io).
+  void write_resolved(const std::string& text);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace t3d

@@ -1,0 +1,21 @@
+#include "train/aggregate/leaf_exchange.hpp"
+
+namespace t3d {
+
+void combine_leaves(const Context& context, LeafExchange& exchange,
+                    const std::vector<TensorView>& shards, ConstTensorView coefficients) {
+  for (std::size_t bucket = 0; bucket < shards.size(); ++bucket) {
+    context.ops.combine(context.queue, exchange.arrive(bucket), exchange.segments(bucket),
+                        coefficients, exchange.result(bucket, shards[bucket]));
+    exchange.spread(bucket);
+  }
+  for (std::size_t bucket = 0; bucket < shards.size(); ++bucket)
+    exchange.collect(bucket, shards[bucket]);
+}
+
+std::unique_ptr<LeafExchange> make_leaf_exchange(const AggregateSetup& setup, DType wire) {
+  return setup.context.mesh.shape().alike() ? make_chunk_exchange(setup, wire)
+                                            : make_refined_exchange(setup, wire);
+}
+
+}  // namespace t3d

@@ -1,0 +1,55 @@
+// Optimizers on flat shares of parameter buckets: fp32 (fp64) master weights and state, each
+// element on exactly one rank of a cuboid. Weight decay only where the parameter asks for it.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/config.hpp"
+#include "tensor3d/param_bucket.hpp"
+#include "train/optimizer/param_groups.hpp"
+
+namespace t3d {
+
+/// What one step hands to the optimizer.
+struct OptimizerStep {
+  index_t number = 1;  // counts from 1
+  double lr = 0;
+  double grad_scale = 1;   // gradients count times grad_scale * factor
+  ConstTensorView factor;  // [1,1] fp64 on the device; empty data = 1
+  /// [1, groups] fp64 on the device: each group's learning rate counts times its gain. Empty data =
+  /// 1.
+  ConstTensorView gains;
+  const ParamGroups* groups = nullptr;  // of the gains
+};
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  /// Updates the master weights from the gradient shares, which it may overwrite. Collective over
+  /// the cuboid.
+  virtual void update(const OptimizerStep& step) = 0;
+  /// What stands for `lr` where this entry is concerned.
+  [[nodiscard]] virtual double learning_rate(const ParamEntry&, double lr) const { return lr; }
+  /// Bytes that this rank sends in an update.
+  virtual void predict(Ledger& ledger) const = 0;
+
+  /// One kind of state per parameter element ("m", "v", "momentum"): a share-sized buffer per
+  /// bucket; no data for a bucket, on all ranks alike, that has no such state.
+  struct State {
+    std::string kind;
+    std::vector<TensorView> shards;  // like the buckets
+  };
+  [[nodiscard]] virtual std::vector<State> state() = 0;
+};
+
+/// Kinds "adamw", "sgd", "lamb" and "muon". Collective over the world.
+[[nodiscard]] std::unique_ptr<Optimizer> make_optimizer(const Context& context,
+                                                        const OptimizerConfig& options,
+                                                        const std::vector<ParamBucket*>& buckets);
+
+/// Sum of squares of all gradient shares of this rank, added to result [1,1] fp64 on the device.
+void add_gradient_squares(const Context& context, const std::vector<ParamBucket*>& buckets,
+                          TensorView result);
+
+}  // namespace t3d

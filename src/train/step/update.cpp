@@ -1,0 +1,240 @@
+#include "train/step/update.hpp"
+
+#include <limits>
+
+#include "comm/cost.hpp"
+#include "train/device_numbers.hpp"
+#include "train/machine.hpp"
+
+namespace t3d {
+namespace {
+
+Leaves leaves_of(const Config& config) {
+  Leaves leaves{config.mesh.replicas, leaves_per_replica(config), {}};
+  for (index_t replica = 0; replica < leaves.replicas; ++replica)
+    for (const LeafShare& leaf : replica_share(config, replica).leaves)
+      leaves.weights.push_back(static_cast<double>(leaf.sequences) / reference_batch(config));
+  return leaves;
+}
+
+class UpdateBase : public Update {
+ public:
+  UpdateBase(const Context& context, const Config& config, const std::vector<ParamBucket*>& buckets)
+      : context_(context),
+        buckets_(buckets),
+        groups_(buckets, config.aggregate.per),
+        leaves_(leaves_of(config)) {
+    AggregateSetup setup{context, buckets_, groups_, leaves_, config.aggregate, {}};
+    if (config.aggregate.method == AggregateMethod::adasum && config.aggregate.placement == AggregatePlacement::gain)
+      setup.gain_exponent = config.aggregate.gain_exponent;
+    aggregation_ = make_aggregation(setup);
+  }
+  void settle() override { aggregation_->settle(); }
+  void set_steps_done(index_t done) override { done_ = done; }
+  void set_loss_scale(double scale) override { loss_scale_ = scale; }
+  [[nodiscard]] Aggregation& aggregation() override { return *aggregation_; }
+
+ protected:
+  [[nodiscard]] bool is_last(index_t leaf) const { return leaf + 1 == leaves_.per_replica; }
+
+  const Context& context_;
+  std::vector<ParamBucket*> buckets_;
+  ParamGroups groups_;
+  Leaves leaves_;
+  std::unique_ptr<Aggregation> aggregation_;
+  index_t done_ = 0;
+  double loss_scale_ = 1;
+};
+
+class SharedUpdate final : public UpdateBase {
+ public:
+  SharedUpdate(const Context& context, const Config& config,
+               const std::vector<ParamBucket*>& buckets)
+      : UpdateBase(context, config, buckets),
+        optimizer_(make_optimizer(context, config.optimizer, buckets_)),
+        started_(buckets_.size(), false) {}
+
+  void bucket_done(std::size_t bucket) override {
+    if (started_[bucket]) return;
+    started_[bucket] = true;
+    aggregation_->start(bucket, buckets_[bucket]->gradient_shard());
+  }
+  void leaf_done(index_t leaf, double) override {
+    for (std::size_t at = 0; at < buckets_.size(); ++at)
+      if (is_last(leaf))
+        bucket_done(at);
+      else
+        aggregation_->keep(leaf, at, buckets_[at]->gradient_shard());
+  }
+  void aggregate() override {
+    aggregation_->finish(1 / loss_scale_);
+    started_.assign(buckets_.size(), false);
+  }
+  void add_squares(TensorView result) override {
+    const ConstTensorView summary = aggregation_->summary();
+    if (summary.data != nullptr) {  // the whole norm, on every rank
+      if (context_.mesh.world().rank() == 0)
+        context_.ops.add(context_.queue, summary.col_range(adasum_summary::mean_squares, 1),
+                         result);
+      return;
+    }
+    // Replicas hold equal shards; only the first one's count.
+    if (context_.coord(Axis::d) != 0) return;
+    add_gradient_squares(context_, buckets_, result);
+    context_.ops.scale(context_.queue, result, 1 / (loss_scale_ * loss_scale_));
+  }
+  void apply(double lr, ConstTensorView factor) override {
+    optimizer_->update({++done_, lr, 1 / loss_scale_, factor, aggregation_->gains(), &groups_});
+  }
+  [[nodiscard]] std::vector<Optimizer::State> state() override { return optimizer_->state(); }
+  [[nodiscard]] std::vector<Optimizer::State> state_of_leaves() override { return {}; }
+  void predict(Ledger& ledger) const override {
+    aggregation_->predict(ledger);
+    optimizer_->predict(ledger);
+  }
+
+ private:
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<bool> started_;
+};
+
+class LocalUpdate final : public UpdateBase {
+ public:
+  LocalUpdate(const Context& context, const Config& config,
+              const std::vector<ParamBucket*>& buckets)
+      : UpdateBase(context, config, buckets), clip_norm_(config.optimizer.clip_norm) {
+    OptimizerConfig options = config.optimizer;
+    if (options.kind == OptimizerKind::adamw || options.kind == OptimizerKind::muon) {
+      decay_ = options.weight_decay;
+      options.weight_decay = 0;
+    }
+    for (index_t leaf = 0; leaf < leaves_.per_replica; ++leaf)
+      optimizers_.push_back(make_optimizer(context, options, buckets_));
+    squares_ = zeros(context, 1, 1);
+    all_squares_ = zeros(context, 1, 1);
+    factor_ = zeros(context, 1, 1);
+  }
+
+  void bucket_done(std::size_t) override {}
+  void leaf_done(index_t leaf, double lr) override;
+  void aggregate() override { aggregation_->finish(1); }
+  void add_squares(TensorView result) override {
+    context_.ops.add(context_.queue, all_squares_, result);
+    context_.ops.fill(context_.queue, all_squares_, 0);
+  }
+  void apply(double lr, ConstTensorView) override;
+  [[nodiscard]] std::vector<Optimizer::State> state() override { return {}; }
+  [[nodiscard]] std::vector<Optimizer::State> state_of_leaves() override;
+  void predict(Ledger& ledger) const override;
+
+ private:
+  /// |gradient|^2 of the leaf, of the whole cuboid, on the host: a step along numbers that are not
+  /// finite would spoil this leaf's optimizer for ever.
+  [[nodiscard]] bool measure_gradient();
+  void step_alone(index_t leaf, double lr);
+
+  double clip_norm_, decay_ = 0;
+  std::vector<std::unique_ptr<Optimizer>> optimizers_;
+  Tensor squares_, all_squares_, factor_;
+  std::vector<Tensor> before_, change_;  // by bucket
+};
+
+bool LocalUpdate::measure_gradient() {
+  context_.ops.fill(context_.queue, squares_, 0);
+  add_gradient_squares(context_, buckets_, squares_);
+  Communicator& cuboid = context_.mesh.cuboid();
+  if (cuboid.size() > 1) cuboid.all_reduce(squares_, ReduceOp::sum).wait(context_.queue);
+  double squares = 0;
+  context_.device.copy(&squares, squares_.view().data, sizeof squares, context_.queue);
+  context_.queue.synchronize();
+  return squares - squares == 0;
+}
+
+void LocalUpdate::step_alone(index_t leaf, double lr) {
+  context_.ops.clip_factor(context_.queue, squares_, clip_norm_ * loss_scale_, factor_);
+  for (std::size_t at = 0; at < buckets_.size(); ++at) {
+    const TensorView master = buckets_[at]->master();
+    if (before_.size() <= at) before_.emplace_back();
+    if (!before_[at].allocated())
+      before_[at] = context_.make(master.dtype, 1, master.cols, MemoryKind::gradients);
+    context_.ops.copy(context_.queue, master, before_[at]);
+  }
+  optimizers_[static_cast<std::size_t>(leaf)]->update(
+      {done_ + 1, lr, 1 / loss_scale_, factor_, {}, nullptr});
+}
+
+void LocalUpdate::leaf_done(index_t leaf, double lr) {
+  const bool finite = measure_gradient();
+  // Reported: the root of the mean square over leaves. One that is left out is no reason to skip.
+  if (finite && context_.mesh.cuboid().rank() == 0) {
+    context_.ops.copy(context_.queue, squares_, factor_);
+    context_.ops.scale(context_.queue, factor_,
+                       1 / (loss_scale_ * loss_scale_ * static_cast<double>(leaves_.count())));
+    context_.ops.add(context_.queue, factor_, all_squares_);
+  }
+  if (finite) step_alone(leaf, lr);
+  change_.resize(buckets_.size());
+  for (std::size_t at = 0; at < buckets_.size(); ++at) {
+    const TensorView master = buckets_[at]->master();
+    change_[at] = context_.make(master.dtype, 1, master.cols, MemoryKind::gradients);
+    if (finite) {
+      context_.ops.copy(context_.queue, master, change_[at]);
+      context_.ops.axpby(context_.queue, {-1, {}}, before_[at], {1, {}}, change_[at]);
+      context_.ops.copy(context_.queue, before_[at], master);
+    } else {  // aggregation sees it and leaves the whole leaf out
+      context_.ops.fill(context_.queue, change_[at], std::numeric_limits<double>::quiet_NaN());
+    }
+    if (is_last(leaf))
+      aggregation_->start(at, change_[at]);
+    else
+      aggregation_->keep(leaf, at, change_[at]);
+  }
+  before_.clear();
+}
+
+void LocalUpdate::apply(double lr, ConstTensorView) {
+  for (std::size_t at = 0; at < buckets_.size(); ++at) {
+    for (const ParamEntry& entry : buckets_[at]->entries()) {
+      const auto [first, last] = buckets_[at]->shard_range(entry);
+      if (first >= last) continue;
+      context_.ops.axpby(
+          context_.queue, {1, {}}, change_[at].view().col_range(first, last - first),
+          {entry.decay ? 1 - decay_ * optimizers_.front()->learning_rate(entry, lr) : 1, {}},
+          buckets_[at]->master().col_range(first, last - first));
+    }
+  }
+  change_.clear();
+  ++done_;
+}
+
+std::vector<Optimizer::State> LocalUpdate::state_of_leaves() {
+  std::vector<Optimizer::State> all;
+  const index_t first = context_.coord(Axis::d) * leaves_.per_replica;
+  for (std::size_t leaf = 0; leaf < optimizers_.size(); ++leaf)
+    for (Optimizer::State& state : optimizers_[leaf]->state()) {
+      state.kind = fmt::format("leaf-{}/{}", first + static_cast<index_t>(leaf), state.kind);
+      all.push_back(std::move(state));
+    }
+  return all;
+}
+
+void LocalUpdate::predict(Ledger& ledger) const {
+  aggregation_->predict(ledger);
+  const Communicator& cuboid = context_.mesh.cuboid();
+  for (const auto& optimizer : optimizers_) {
+    optimizer->predict(ledger);
+    ledger.count(Verb::all_reduce, "cuboid",
+                 all_reduce_bytes(1, cuboid.size(), cuboid.rank(), DType::f64));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Update> make_update(const Context& context, const Config& config,
+                                    const std::vector<ParamBucket*>& buckets) {
+  if (config.aggregate.method == AggregateMethod::adasum && config.aggregate.placement == AggregatePlacement::post)
+    return std::make_unique<LocalUpdate>(context, config, buckets);
+  return std::make_unique<SharedUpdate>(context, config, buckets);
+}
+
+}  // namespace t3d
