@@ -1,6 +1,7 @@
 // Byte ledger: how many payload bytes this rank SENT per (verb, axis), and in how many calls. The
 // layers predict the same table by formula (comm/cost.hpp); the two must be equal.
 #pragma once
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 namespace t3d {
 
 enum class Verb : int { all_gather, reduce_scatter, all_reduce, broadcast, exchange, barrier };
+inline constexpr std::size_t kVerbs = 6;
 [[nodiscard]] std::string_view name_of(Verb verb);
 
 class Ledger {

@@ -1,30 +1,15 @@
 #include "layers/attention.hpp"
 
-#include <cmath>
-
 #include "core/error.hpp"
 
 namespace t3d {
-namespace {
-
-// Residual projections start smaller, by the number of additions to the stream (GPT-2,
-// section 2.3).
-double residual_std(const ModelConfig& model) {
-  return model.init_std / std::sqrt(2.0 * static_cast<double>(model.layers));
-}
-
-}  // namespace
-
 Attention::Attention(const Context& context, const std::string& name, const ModelShape& shape,
                      ParamBucket& qkv, ParamBucket& proj, ParamBucket* inner_vectors,
                      ParamBucket* hidden_vectors)
     : context_(context),
       shape_(shape),
-      qkv_(context, name + ".qkv", Axis::j, shape.qkv_features(shape.model.context),
-           shape.hidden_features(), qkv, inner_vectors, shape.model.init_std),
-      proj_(context, name + ".proj", Axis::k, shape.hidden_features(),
-            shape.head_features(shape.model.context), proj, hidden_vectors,
-            residual_std(shape.model)) {}
+      qkv_(context, name + ".qkv", shape.qkv(), qkv, inner_vectors),
+      proj_(context, name + ".proj", shape.proj(), proj, hidden_vectors) {}
 
 AttentionArgs Attention::arguments(const DistTensor& qkv, const PassInfo& pass) const {
   const ModelConfig& model = shape_.model;
@@ -85,11 +70,6 @@ DistTensor Attention::backward(const DistTensor& dout, const PassInfo& pass, Sav
   saved.out.local.reset();
   da.local.reset();
   return qkv_.backward(dqkv, saved.input, saved.qkv_saved);
-}
-
-void Attention::predict(Ledger& ledger, const Partition& tokens, bool backward) const {
-  qkv_.predict(ledger, tokens, backward);
-  proj_.predict(ledger, tokens, backward);
 }
 
 }  // namespace t3d

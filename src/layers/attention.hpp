@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "layers/model_shape.hpp"
 #include "layers/step_info.hpp"
 #include "tensor3d/linear3d.hpp"
+#include "tensor3d/model_shape.hpp"
 
 namespace t3d {
 
@@ -26,7 +26,6 @@ class Attention {
   };
   [[nodiscard]] DistTensor forward(DistTensor h, const PassInfo& pass, Saved* saved);
   [[nodiscard]] DistTensor backward(const DistTensor& dout, const PassInfo& pass, Saved& saved);
-  void predict(Ledger& ledger, const Partition& tokens, bool backward) const;
 
  private:
   [[nodiscard]] AttentionArgs arguments(const DistTensor& qkv, const PassInfo& pass) const;

@@ -3,49 +3,25 @@
 #include <fmt/core.h>
 
 namespace t3d {
-namespace {
-
-std::unique_ptr<ParamBucket> weight_bucket(const Context& context, const std::string& name) {
-  return std::make_unique<ParamBucket>(context, context.mesh.along(Axis::i), name,
-                                       context.activation);
-}
-
-NormKind norm_kind(const ModelConfig& model) {
-  return model.norm == NormKind::rms ? NormKind::rms : NormKind::layer;
-}
-
-bool norm_has_bias(const ModelConfig& model) { return model.norm == NormKind::layer && model.bias; }
-
-ParamBucket* if_bias(const ModelConfig& model, ParamBucket& vectors) {
-  return model.bias ? &vectors : nullptr;
-}
-
-}  // namespace
-
 Block::Block(const Context& context, index_t number, const ModelShape& shape,
-             ParamBucket& inner_vectors, ParamBucket& hidden_vectors, bool recompute)
+             const BlockBuckets& buckets, bool recompute)
+    : Block(context, fmt::format("blocks.{}", number), number, shape, buckets, recompute) {}
+
+Block::Block(const Context& context, const std::string& name, index_t number,
+             const ModelShape& shape, const BlockBuckets& buckets, bool recompute)
     : context_(context),
       shape_(shape),
       number_(static_cast<std::uint64_t>(number)),
       recompute_(recompute),
-      qkv_(weight_bucket(context, fmt::format("blocks.{}.attn.qkv", number))),
-      proj_(weight_bucket(context, fmt::format("blocks.{}.attn.proj", number))),
-      up_(weight_bucket(context, fmt::format("blocks.{}.mlp.up", number))),
-      down_(weight_bucket(context, fmt::format("blocks.{}.mlp.down", number))),
-      norm1_(context, fmt::format("blocks.{}.norm1", number), norm_kind(shape.model), shape.hidden,
-             norm_has_bias(shape.model), shape.model.norm_eps, hidden_vectors),
-      norm2_(context, fmt::format("blocks.{}.norm2", number), norm_kind(shape.model), shape.hidden,
-             norm_has_bias(shape.model), shape.model.norm_eps, hidden_vectors),
-      attention_(context, fmt::format("blocks.{}.attn", number), shape, *qkv_, *proj_,
-                 if_bias(shape.model, inner_vectors), if_bias(shape.model, hidden_vectors)),
-      mlp_(context, fmt::format("blocks.{}.mlp", number), shape, *up_, *down_,
-           if_bias(shape.model, inner_vectors), if_bias(shape.model, hidden_vectors)) {
-  for (ParamBucket* bucket : buckets()) bucket->finish();
-}
-
-std::vector<ParamBucket*> Block::buckets() {
-  return {qkv_.get(), proj_.get(), up_.get(), down_.get()};
-}
+      buckets_{&buckets.qkv, &buckets.proj, &buckets.up, &buckets.down},
+      norm1_(context, name + ".norm1", shape.model.norm, shape.model.hidden, shape.model.norm_eps,
+             buckets.hidden_vectors),
+      norm2_(context, name + ".norm2", shape.model.norm, shape.model.hidden, shape.model.norm_eps,
+             buckets.hidden_vectors),
+      attention_(context, name + ".attn", shape, buckets.qkv, buckets.proj, buckets.inner_biases(),
+                 buckets.hidden_biases()),
+      mlp_(context, name + ".mlp", shape, buckets.up, buckets.down, buckets.inner_biases(),
+           buckets.hidden_biases()) {}
 
 void residual_dropout(const Context& context, DistTensor& x, const PassInfo& pass, double p,
                       std::uint64_t place) {
@@ -111,19 +87,6 @@ void Block::backward(DistTensor& dx, const PassInfo& pass, Saved& saved) {
              : attention_.backward(dx, pass, saved.attention);
   norm1_.backward_add(dh, saved.x, saved.norm1, dx);
   saved.x.local.reset();
-}
-
-void Block::predict(Ledger& ledger, const Partition& tokens, bool backward) const {
-  const Layout layout = shape_.residual(tokens);
-  const index_t rows = layout.box(context_.mesh.shape(), context_.mesh.coord()).rows;
-  const auto pass = [&](bool back) {
-    norm1_.predict(ledger, rows, back);
-    norm2_.predict(ledger, rows, back);
-    attention_.predict(ledger, tokens, back);
-    mlp_.predict(ledger, tokens, back);
-  };
-  pass(backward);
-  if (backward && recompute_) pass(false);
 }
 
 }  // namespace t3d

@@ -13,11 +13,20 @@
 
 namespace t3d {
 
+/// Where a block's parameters are: four matrices of its own, and the vectors of all blocks.
+struct BlockBuckets {
+  ParamBucket &qkv, &proj, &up, &down;
+  ParamBucket& inner_vectors;   // biases cut over j
+  ParamBucket& hidden_vectors;  // norms and biases cut over k
+  bool biases = true;           // of the linears
+  [[nodiscard]] ParamBucket* inner_biases() const { return biases ? &inner_vectors : nullptr; }
+  [[nodiscard]] ParamBucket* hidden_biases() const { return biases ? &hidden_vectors : nullptr; }
+};
+
 class Block {
  public:
-  /// `inner_vectors`: biases cut over j; `hidden_vectors`: norms and biases cut over k.
-  Block(const Context& context, index_t number, const ModelShape& shape, ParamBucket& inner_vectors,
-        ParamBucket& hidden_vectors, bool recompute);
+  Block(const Context& context, index_t number, const ModelShape& shape,
+        const BlockBuckets& buckets, bool recompute);
 
   struct Saved {
     DistTensor x, x1;
@@ -31,10 +40,11 @@ class Block {
   void backward(DistTensor& dx, const PassInfo& pass, Saved& saved);
 
   /// Weight buckets in the order of use.
-  [[nodiscard]] std::vector<ParamBucket*> buckets();
-  void predict(Ledger& ledger, const Partition& tokens, bool backward) const;
+  [[nodiscard]] const std::vector<ParamBucket*>& buckets() const { return buckets_; }
 
  private:
+  Block(const Context& context, const std::string& name, index_t number, const ModelShape& shape,
+        const BlockBuckets& buckets, bool recompute);
   [[nodiscard]] DistTensor run(DistTensor x, const PassInfo& pass, Saved* saved);
   void drop(DistTensor& x, const PassInfo& pass, std::uint64_t place) const;
   [[nodiscard]] DistTensor branch_gradient(const DistTensor& dx, const PassInfo& pass,
@@ -44,7 +54,7 @@ class Block {
   const ModelShape& shape_;
   std::uint64_t number_;
   bool recompute_;
-  std::unique_ptr<ParamBucket> qkv_, proj_, up_, down_;
+  std::vector<ParamBucket*> buckets_;
   Norm norm1_, norm2_;
   Attention attention_;
   Mlp mlp_;

@@ -2,42 +2,18 @@
 
 #include <vector>
 
-#include "comm/cost.hpp"
 #include "layers/block.hpp"
 
 namespace t3d {
 
-ParamEntry vocabulary_entry(const Context& context, const ModelShape& shape, std::string name) {
-  const index_t j = context.coord(Axis::j);
-  const index_t k = context.coord(Axis::k);
-  const Box own{shape.vocab.begin(j), shape.hidden.begin(k), shape.vocab.size(j),
-                shape.hidden.size(k)};
-  return {std::move(name),
-          shape.model.vocab,
-          shape.model.hidden,
-          false,
-          true,
-          {ParamInit::Kind::normal, shape.model.init_std},
-          {own},
-          0};
-}
-
 Embedding::Embedding(const Context& context, const ModelShape& shape, ParamBucket& table,
                      ParamBucket& vectors)
-    : context_(context), shape_(shape), table_(table), vectors_(vectors) {
-  table_entry_ = table_.add(vocabulary_entry(context, shape, "wte.weight"));
-  if (shape.model.position != Position::learned) return;
-  const index_t k = context.coord(Axis::k);
-  const Box own{0, shape.hidden.begin(k), shape.model.context, shape.hidden.size(k)};
-  position_entry_ = vectors_.add({"wpe.weight",
-                                  shape.model.context,
-                                  shape.model.hidden,
-                                  false,
-                                  true,
-                                  {ParamInit::Kind::normal, shape.model.init_std},
-                                  {own},
-                                  0});
-}
+    : context_(context),
+      shape_(shape),
+      table_(table),
+      vectors_(vectors),
+      table_entry_(table.entry("wte.weight")),
+      position_entry_(vectors.table().find("wpe.weight")) {}
 
 // Elements at rest on each member of axis j, of this slab's [rows x H_k].
 std::vector<index_t> Embedding::counts(const Partition& tokens) const {
@@ -45,13 +21,13 @@ std::vector<index_t> Embedding::counts(const Partition& tokens) const {
       shape_.residual(tokens)
           .rows.sub_split(context_.coord(Axis::i), context_.extent(Axis::j))
           .sizes();
-  for (index_t& count : result) count *= shape_.hidden.size(context_.coord(Axis::k));
+  for (index_t& count : result) count *= shape_.hidden().size(context_.coord(Axis::k));
   return result;
 }
 
 DistTensor Embedding::forward(ConstTensorView ids, const Partition& tokens, const PassInfo& pass) {
   const PhaseClock::Scope scope(context_.clock, "embedding");
-  const index_t row0 = shape_.vocab.begin(context_.coord(Axis::j));
+  const index_t row0 = shape_.vocab().begin(context_.coord(Axis::j));
   DistTensor x = DistTensor::make(context_, shape_.residual(tokens), context_.activation,
                                   MemoryKind::activations);
   table_.acquire();
@@ -81,7 +57,7 @@ void Embedding::backward(DistTensor dx, ConstTensorView ids, const PassInfo& pas
   residual_dropout(context_, dx, pass, shape_.model.dropout, 0);
   if (position_entry_ >= 0) add_position_gradient(dx, pass);
   const Partition& tokens = dx.layout.rows.partition;
-  const index_t row0 = shape_.vocab.begin(context_.coord(Axis::j));
+  const index_t row0 = shape_.vocab().begin(context_.coord(Axis::j));
   const TensorView dtable = table_.gradient_to_add(table_entry_);
   if (context_.extent(Axis::j) == 1) {
     context_.ops.embed_scatter_add(context_.queue, ids, row0, dx.local, dtable);
@@ -104,15 +80,6 @@ void Embedding::add_position_gradient(const DistTensor& dx, const PassInfo& pass
     context_.ops.add(context_.queue, dx.local.view().row_range(row, n), dtable.row_range(at, n));
     row += n;
   }
-}
-
-void Embedding::predict(Ledger& ledger, const Partition& tokens, bool backward) const {
-  const int rank = static_cast<int>(context_.coord(Axis::j));
-  const std::vector<index_t> sizes = counts(tokens);
-  if (backward)
-    ledger.count(Verb::all_gather, "j", all_gather_bytes(sizes, rank, context_.activation));
-  else
-    ledger.count(Verb::reduce_scatter, "j", reduce_scatter_bytes(sizes, rank, context_.activation));
 }
 
 }  // namespace t3d

@@ -1,10 +1,10 @@
 // Token and position embedding. The token table W[V x H] is cut over vocabulary|j and hidden|k like
 // a linear's weight (the tied head uses it as one): a rank looks up the ids that its slice holds
-// for all rows of its slab, and a reduce-scatter over j brings every row home.
+// for all rows of its slab, and a reduce-scatter over j brings every row to its rank.
 #pragma once
 #include <string>
 
-#include "layers/model_shape.hpp"
+#include "tensor3d/model_shape.hpp"
 #include "layers/step_info.hpp"
 #include "tensor3d/param_bucket.hpp"
 
@@ -12,7 +12,7 @@ namespace t3d {
 
 class Embedding {
  public:
-  /// `table`: bucket over axis i for wte; `vectors`: plane (i,j), takes wpe (learned positions).
+  /// `table`: the bucket of wte; `vectors`: that of wpe, where positions are learned.
   Embedding(const Context& context, const ModelShape& shape, ParamBucket& table,
             ParamBucket& vectors);
 
@@ -22,7 +22,6 @@ class Embedding {
   void backward(DistTensor dx, ConstTensorView ids, const PassInfo& pass);
 
   [[nodiscard]] int table_entry() const { return table_entry_; }
-  void predict(Ledger& ledger, const Partition& tokens, bool backward) const;
 
  private:
   [[nodiscard]] std::vector<index_t> counts(const Partition& tokens) const;
@@ -32,11 +31,7 @@ class Embedding {
   const ModelShape& shape_;
   ParamBucket& table_;
   ParamBucket& vectors_;
-  int table_entry_ = -1, position_entry_ = -1;
+  int table_entry_, position_entry_;  // position: -1 = none
 };
-
-/// wte, or an untied head.weight: [V x H] cut over j and k.
-[[nodiscard]] ParamEntry vocabulary_entry(const Context& context, const ModelShape& shape,
-                                          std::string name);
 
 }  // namespace t3d

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "comm/cost.hpp"
 #include "core/error.hpp"
 
 namespace t3d {
@@ -18,11 +17,11 @@ HeadLoss::HeadLoss(const Context& context, const ModelShape& shape, ParamBucket&
     : context_(context), shape_(shape), table_(table), entry_(entry) {
   const index_t r = context.extent(Axis::k);
   for (index_t j = 0; j < context.extent(Axis::j); ++j) {
-    const Partition slice = Partition::even("vocab", shape.vocab.size(j), r);
+    const Partition slice = Partition::even("vocab", shape.vocab().size(j), r);
     for (index_t k = 0; k < r; ++k) vocab_counts_.push_back(slice.size(k));
     if (j == context.coord(Axis::j)) slice_ = slice;
   }
-  first_ = shape.vocab.begin(context.coord(Axis::j)) + slice_.begin(context.coord(Axis::k));
+  first_ = shape.vocab().begin(context.coord(Axis::j)) + slice_.begin(context.coord(Axis::k));
 }
 
 // Equal on all ranks of a slab, so by the widest vocabulary slice.
@@ -40,13 +39,13 @@ std::vector<index_t> HeadLoss::row_counts(const Partition& tokens) const {
       shape_.residual(tokens)
           .rows.sub_split(context_.coord(Axis::i), context_.extent(Axis::j))
           .sizes();
-  for (index_t& count : counts) count *= shape_.hidden.size(context_.coord(Axis::k));
+  for (index_t& count : counts) count *= shape_.hidden().size(context_.coord(Axis::k));
   return counts;
 }
 
 // Elements of the column panels [rows x H_k], one per member of k.
 std::vector<index_t> HeadLoss::panel_counts(index_t rows) const {
-  std::vector<index_t> counts = shape_.hidden.sizes();
+  std::vector<index_t> counts = shape_.hidden().sizes();
   for (index_t& count : counts) count *= rows;
   return counts;
 }
@@ -61,15 +60,15 @@ Tensor HeadLoss::gather_hidden(const DistTensor& h) {
       .wait(context_.queue);
   if (context_.extent(Axis::k) == 1) return panel;
   Tensor panels =
-      context_.make(context_.activation, 1, rows * shape_.hidden.length(), MemoryKind::gathered);
+      context_.make(context_.activation, 1, rows * shape_.hidden().length(), MemoryKind::gathered);
   context_.mesh.along(Axis::k)
       .all_gather(panel.view().flat(), panels, panel_counts(rows))
       .wait(context_.queue);
   Tensor whole =
-      context_.make(context_.activation, rows, shape_.hidden.length(), MemoryKind::gathered);
+      context_.make(context_.activation, rows, shape_.hidden().length(), MemoryKind::gathered);
   for (index_t k = 0; k < context_.extent(Axis::k); ++k) {
-    const index_t first = shape_.hidden.begin(k);
-    const index_t columns = shape_.hidden.size(k);
+    const index_t first = shape_.hidden().begin(k);
+    const index_t columns = shape_.hidden().size(k);
     const TensorView from = panels.view().col_range(rows * first, rows * columns).flat();
     context_.ops.copy(context_.queue, from.reshaped(rows, columns),
                       whole.view().col_range(first, columns));
@@ -82,15 +81,15 @@ DistTensor HeadLoss::scatter_hidden(Tensor dwhole, const Layout& layout) {
   const index_t rows = dwhole.rows();
   const DType dtype = dwhole.dtype();
   if (context_.extent(Axis::k) > 1) {
-    Tensor panels = context_.make(dtype, 1, rows * shape_.hidden.length(), MemoryKind::workspace);
+    Tensor panels = context_.make(dtype, 1, rows * shape_.hidden().length(), MemoryKind::workspace);
     for (index_t k = 0; k < context_.extent(Axis::k); ++k) {
-      const index_t first = shape_.hidden.begin(k);
-      const index_t columns = shape_.hidden.size(k);
+      const index_t first = shape_.hidden().begin(k);
+      const index_t columns = shape_.hidden().size(k);
       const TensorView to = panels.view().col_range(rows * first, rows * columns).flat();
       context_.ops.copy(context_.queue, dwhole.view().col_range(first, columns),
                         to.reshaped(rows, columns));
     }
-    Tensor sum = context_.make(dtype, rows, shape_.hidden.size(context_.coord(Axis::k)),
+    Tensor sum = context_.make(dtype, rows, shape_.hidden().size(context_.coord(Axis::k)),
                                MemoryKind::workspace);
     context_.mesh.along(Axis::k)
         .reduce_scatter(panels, sum.view().flat(), panel_counts(rows))
@@ -115,15 +114,15 @@ ConstTensorView HeadLoss::own_weight(Tensor& buffer) {
   std::vector<Exchange> messages;
   for (index_t k = 0; k < r; ++k) {
     arriving.push_back(
-        context_.make(block.dtype, own, shape_.hidden.size(k), MemoryKind::workspace));
+        context_.make(block.dtype, own, shape_.hidden().size(k), MemoryKind::workspace));
     messages.push_back({static_cast<int>(k), block.row_range(slice_.begin(k), slice_.size(k)),
                         arriving.back().view()});
   }
   context_.mesh.along(Axis::k).exchange(std::move(messages)).wait(context_.queue);
-  buffer = context_.make(block.dtype, own, shape_.hidden.length(), MemoryKind::gathered);
+  buffer = context_.make(block.dtype, own, shape_.hidden().length(), MemoryKind::gathered);
   for (index_t k = 0; k < r; ++k)
     context_.ops.copy(context_.queue, arriving[static_cast<std::size_t>(k)],
-                      buffer.view().col_range(shape_.hidden.begin(k), shape_.hidden.size(k)));
+                      buffer.view().col_range(shape_.hidden().begin(k), shape_.hidden().size(k)));
   return buffer;
 }
 
@@ -135,10 +134,10 @@ void HeadLoss::add_weight_gradient(const Tensor& gradient) {
   std::vector<Tensor> arriving;
   std::vector<Exchange> messages;
   for (index_t k = 0; k < r; ++k) {
-    leaving.push_back(context_.make(gradient.dtype(), gradient.rows(), shape_.hidden.size(k),
+    leaving.push_back(context_.make(gradient.dtype(), gradient.rows(), shape_.hidden().size(k),
                                     MemoryKind::workspace));
     context_.ops.copy(context_.queue,
-                      gradient.view().col_range(shape_.hidden.begin(k), shape_.hidden.size(k)),
+                      gradient.view().col_range(shape_.hidden().begin(k), shape_.hidden().size(k)),
                       leaving.back());
     arriving.push_back(
         context_.make(gradient.dtype(), slice_.size(k), block.cols, MemoryKind::workspace));
@@ -263,7 +262,7 @@ Tensor HeadLoss::logits_of_row(const DistTensor& h, index_t row) {
   Tensor buffer;
   const ConstTensorView weight = own_weight(buffer);
   Tensor logits =
-      context_.make(context_.activation, 1, shape_.vocab.length(), MemoryKind::workspace);
+      context_.make(context_.activation, 1, shape_.vocab().length(), MemoryKind::workspace);
   if (context_.coord(Axis::i) == owner) {
     const Logits part = make_logits(whole.view().row_range(row - tokens.begin(owner), 1), weight);
     context_.mesh.plane_jk().all_gather(part.view, logits, vocab_counts_).wait(context_.queue);
@@ -271,33 +270,6 @@ Tensor HeadLoss::logits_of_row(const DistTensor& h, index_t row) {
   table_.release();
   context_.mesh.along(Axis::i).broadcast(logits, static_cast<int>(owner)).wait(context_.queue);
   return logits;
-}
-
-// What this rank sends over k for the weight's slices, or for their gradients.
-index_t HeadLoss::exchange_bytes(DType dtype, bool gradient) const {
-  const index_t k = context_.coord(Axis::k);
-  const index_t others = gradient
-                             ? slice_.size(k) * (shape_.hidden.length() - shape_.hidden.size(k))
-                             : (slice_.length() - slice_.size(k)) * shape_.hidden.size(k);
-  return context_.extent(Axis::k) == 1 ? 0 : others * size_of(dtype);
-}
-
-void HeadLoss::predict(Ledger& ledger, const Partition& tokens, bool training) const {
-  const int j = static_cast<int>(context_.coord(Axis::j));
-  const int k = static_cast<int>(context_.coord(Axis::k));
-  const int plane = context_.mesh.plane_jk().size();
-  const index_t rows = tokens.size(context_.coord(Axis::i));
-  const std::vector<index_t> at_rest = row_counts(tokens);
-  const std::vector<index_t> panels = panel_counts(rows);
-  ledger.count(Verb::all_gather, "j", all_gather_bytes(at_rest, j, context_.activation));
-  ledger.count(Verb::all_gather, "k", all_gather_bytes(panels, k, context_.activation));
-  ledger.count(Verb::exchange, "k", exchange_bytes(context_.activation, false));
-  ledger.count(Verb::all_gather, "jk", 3 * rows * (plane - 1) * size_of(context_.accumulator()));
-  if (!training) return;
-  ledger.count(Verb::exchange, "k", exchange_bytes(context_.accumulator(), true));
-  ledger.count(Verb::reduce_scatter, "k", reduce_scatter_bytes(panels, k, context_.reduce_dtype()));
-  ledger.count(Verb::reduce_scatter, "j",
-               reduce_scatter_bytes(at_rest, j, context_.reduce_dtype()));
 }
 
 }  // namespace t3d

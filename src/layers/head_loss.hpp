@@ -9,7 +9,7 @@
 #pragma once
 #include <vector>
 
-#include "layers/model_shape.hpp"
+#include "tensor3d/model_shape.hpp"
 #include "tensor3d/param_bucket.hpp"
 
 namespace t3d {
@@ -28,8 +28,6 @@ class HeadLoss {
   /// Logits [1, V] of row `row` of the slab-ordered micro-batch, on every rank of the cuboid.
   [[nodiscard]] Tensor logits_of_row(const DistTensor& h, index_t row);
 
-  void predict(Ledger& ledger, const Partition& tokens, bool training) const;
-
  private:
   [[nodiscard]] Partition chunks(index_t rows) const;
   [[nodiscard]] std::vector<index_t> row_counts(const Partition& tokens) const;
@@ -47,7 +45,6 @@ class HeadLoss {
                                   TensorView loss_sum);
   void chunk_backward(ConstTensorView dlogits, ConstTensorView h, ConstTensorView weight,
                       TensorView dh, TensorView dweight, bool accumulate);
-  [[nodiscard]] index_t exchange_bytes(DType dtype, bool gradient) const;
 
   const Context& context_;
   const ModelShape& shape_;

@@ -1,18 +1,14 @@
 #include "layers/mlp.hpp"
 
-#include <cmath>
-
 namespace t3d {
 
 Mlp::Mlp(const Context& context, const std::string& name, const ModelShape& shape, ParamBucket& up,
          ParamBucket& down, ParamBucket* inner_vectors, ParamBucket* hidden_vectors)
     : context_(context),
-      activation_(shape.model.activation == Activation::swiglu ? Activation::swiglu : Activation::gelu_tanh),
-      up_(context, name + (activation_ == Activation::swiglu ? ".gate_up" : ".up"), Axis::j,
-          shape.up_features(), shape.hidden_features(), up, inner_vectors, shape.model.init_std),
-      down_(context, name + ".down", Axis::k, shape.hidden_features(), shape.ffn_features(), down,
-            hidden_vectors,
-            shape.model.init_std / std::sqrt(2.0 * static_cast<double>(shape.model.layers))) {}
+      activation_(shape.model.activation),
+      up_(context, name + (activation_ == Activation::swiglu ? ".gate_up" : ".up"), shape.up(), up,
+          inner_vectors),
+      down_(context, name + ".down", shape.down(), down, hidden_vectors) {}
 
 DistTensor Mlp::forward(DistTensor h, Saved* saved) {
   const Partition tokens = h.layout.rows.partition;
@@ -44,11 +40,6 @@ DistTensor Mlp::backward(const DistTensor& dy, Saved& saved) {
   saved.up.local.reset();
   dactive.local.reset();
   return up_.backward(du, saved.input, saved.up_saved);
-}
-
-void Mlp::predict(Ledger& ledger, const Partition& tokens, bool backward) const {
-  up_.predict(ledger, tokens, backward);
-  down_.predict(ledger, tokens, backward);
 }
 
 }  // namespace t3d

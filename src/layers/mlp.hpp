@@ -4,8 +4,8 @@
 #pragma once
 #include <string>
 
-#include "layers/model_shape.hpp"
 #include "tensor3d/linear3d.hpp"
+#include "tensor3d/model_shape.hpp"
 
 namespace t3d {
 
@@ -20,7 +20,6 @@ class Mlp {
   };
   [[nodiscard]] DistTensor forward(DistTensor h, Saved* saved);
   [[nodiscard]] DistTensor backward(const DistTensor& dy, Saved& saved);
-  void predict(Ledger& ledger, const Partition& tokens, bool backward) const;
 
  private:
   const Context& context_;

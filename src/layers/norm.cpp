@@ -2,21 +2,18 @@
 
 #include <vector>
 
-#include "comm/cost.hpp"
 
 namespace t3d {
 
-Norm::Norm(const Context& context, const std::string& name, NormKind kind, const Partition& hidden,
-           bool with_beta, double eps, ParamBucket& vectors)
-    : context_(context), kind_(kind), length_(hidden.length()), eps_(eps), vectors_(vectors) {
-  const index_t part = context.coord(Axis::k);
-  const Box own{hidden.begin(part), 0, hidden.size(part), 1};
-  const auto entry = [&](const char* suffix, ParamInit::Kind init) {
-    return vectors_.add({name + suffix, length_, 1, true, false, {init, 0}, {own}, 0});
-  };
-  gamma_ = entry(".weight", ParamInit::Kind::ones);
-  if (with_beta) beta_ = entry(".bias", ParamInit::Kind::zeros);
-}
+Norm::Norm(const Context& context, const std::string& name, NormKind kind, index_t length,
+           double eps, ParamBucket& vectors)
+    : context_(context),
+      kind_(kind),
+      length_(length),
+      eps_(eps),
+      vectors_(vectors),
+      gamma_(vectors.entry(name + ".weight")),
+      beta_(vectors.table().find(name + ".bias")) {}
 
 DistTensor Norm::forward(const DistTensor& x, Saved* saved) { return run(x, {}, saved); }
 
@@ -66,18 +63,6 @@ void Norm::backward_add(const DistTensor& dy, const DistTensor& x, Saved& saved,
   context_.ops.norm_backward_apply(context_.queue, kind_, dy.local, x.local, saved.moments, gamma,
                                    sums, length_, true, dx.local, dgamma, dbeta);
   saved.moments.reset();
-}
-
-void Norm::predict(Ledger& ledger, index_t rows, bool backward) const {
-  const int ranks = static_cast<int>(context_.extent(Axis::k));
-  const int rank = static_cast<int>(context_.coord(Axis::k));
-  const DType acc = context_.accumulator();
-  if (!backward) {
-    const std::vector<index_t> counts(static_cast<std::size_t>(ranks), rows * 3);
-    ledger.count(Verb::all_gather, "k", all_gather_bytes(counts, rank, acc));
-  } else {
-    ledger.count(Verb::all_reduce, "k", all_reduce_bytes(rows * 2, ranks, rank, acc));
-  }
 }
 
 }  // namespace t3d

@@ -10,9 +10,10 @@ namespace t3d {
 
 class Norm {
  public:
-  /// gamma (and beta where `with_beta`) join `vectors`, the bucket over plane (i,j).
-  Norm(const Context& context, const std::string& name, NormKind kind, const Partition& hidden,
-       bool with_beta, double eps, ParamBucket& vectors);
+  /// gamma and, where there is one, beta are name + ".weight" and ".bias" of `vectors`, the bucket
+  /// over plane (i,j).
+  Norm(const Context& context, const std::string& name, NormKind kind, index_t length, double eps,
+       ParamBucket& vectors);
 
   struct Saved {
     Tensor moments;  // [rows, 2] mean, 1/std
@@ -23,8 +24,6 @@ class Norm {
   [[nodiscard]] DistTensor forward_sum(const DistTensor& x, DistTensor& sum, Saved* saved);
   /// dx += the gradient; adds to those of gamma and beta.
   void backward_add(const DistTensor& dy, const DistTensor& x, Saved& saved, DistTensor& dx);
-  /// Bytes sent over k, where this rank holds `rows` rows.
-  void predict(Ledger& ledger, index_t rows, bool backward) const;
 
  private:
   DistTensor run(const DistTensor& x, TensorView sum, Saved* saved);
@@ -33,7 +32,7 @@ class Norm {
   index_t length_;
   double eps_;
   ParamBucket& vectors_;
-  int gamma_ = -1, beta_ = -1;
+  int gamma_, beta_;  // beta: -1 = none
 };
 
 }  // namespace t3d

@@ -7,37 +7,40 @@
 namespace t3d {
 
 Transformer::Transformer(const Context& context, const ModelShape& shape, bool recompute)
-    : context_(context),
-      shape_(shape),
-      recompute_(recompute),
-      table_(context, context.mesh.along(Axis::i), "wte", context.activation),
-      head_table_(context, context.mesh.along(Axis::i), "head", context.activation),
-      inner_vectors_(context, context.mesh.plane_ik(), "vectors over j", context.accumulator()),
-      hidden_vectors_(context, context.mesh.plane_ij(), "vectors over k", context.accumulator()) {
-  embedding_ = std::make_unique<Embedding>(context, shape_, table_, hidden_vectors_);
-  for (index_t number = 0; number < shape_.model.layers; ++number)
-    blocks_.push_back(std::make_unique<Block>(context, number, shape_, inner_vectors_,
-                                              hidden_vectors_, recompute_));
-  final_norm_ = std::make_unique<Norm>(
-      context, "final_norm", shape_.model.norm == NormKind::rms ? NormKind::rms : NormKind::layer,
-      shape_.hidden, shape_.model.norm == NormKind::layer && shape_.model.bias, shape_.model.norm_eps,
-      hidden_vectors_);
-  const bool tied = shape_.model.tied_embeddings;
-  const int head_entry = tied ? embedding_->table_entry()
-                              : head_table_.add(vocabulary_entry(context, shape_, "head.weight"));
-  head_ = std::make_unique<HeadLoss>(context, shape_, tied ? table_ : head_table_, head_entry);
-
-  buckets_ = {&table_, &hidden_vectors_, &inner_vectors_};
-  if (!tied) buckets_.push_back(&head_table_);
-  for (ParamBucket* bucket : buckets_) bucket->finish();
-  for (const auto& block : blocks_)
-    for (ParamBucket* bucket : block->buckets()) buckets_.push_back(bucket);
+    : context_(context), shape_(shape) {
+  for (BucketTable& table :
+       parameter_buckets(shape_, context.mesh.shape(), context.mesh.coord())) {
+    Communicator& group = context.mesh.group(table.group);
+    owned_.push_back(std::make_unique<ParamBucket>(context, group, std::move(table)));
+    buckets_.push_back(owned_.back().get());
+  }
+  const ModelConfig& model = shape_.model;
+  std::size_t next = 0;
+  const auto take = [&]() -> ParamBucket& { return *buckets_[next++]; };
+  table_ = &take();
+  hidden_vectors_ = &take();
+  inner_vectors_ = &take();
+  head_table_ = model.tied_embeddings ? table_ : &take();
+  embedding_ = std::make_unique<Embedding>(context, shape_, *table_, *hidden_vectors_);
+  for (index_t number = 0; number < model.layers; ++number) {
+    ParamBucket &qkv = take(), &proj = take(), &up = take(), &down = take();
+    const BlockBuckets buckets{qkv, proj, up, down, *inner_vectors_, *hidden_vectors_, model.bias};
+    blocks_.push_back(std::make_unique<Block>(context, number, shape_, buckets, recompute));
+  }
+  final_norm_ = std::make_unique<Norm>(context, "final_norm", model.norm, model.hidden,
+                                       model.norm_eps, *hidden_vectors_);
+  head_ = std::make_unique<HeadLoss>(
+      context, shape_, *head_table_,
+      head_table_->entry(model.tied_embeddings ? "wte.weight" : "head.weight"));
   loss_sum_ = context_.make(DType::f64, 1, 1, MemoryKind::workspace);
   clear_loss();
 }
 
 void Transformer::initialise(std::uint64_t seed) {
-  for (ParamBucket* bucket : buckets_) bucket->initialise(seed);
+  for (ParamBucket* bucket : buckets_) {
+    bucket->allocate();
+    bucket->initialise(seed);
+  }
 }
 
 Transformer::Uploaded Transformer::upload(const MicroBatch& batch, index_t length) {
@@ -57,8 +60,8 @@ DistTensor Transformer::forward(ConstTensorView ids, const Partition& tokens, co
                                 std::vector<Block::Saved>* saved) {
   T3D_CHECK(pass.length == shape_.model.context, "sequences of {} tokens, context {}", pass.length,
             shape_.model.context);
-  hidden_vectors_.acquire();
-  inner_vectors_.acquire();
+  hidden_vectors_->acquire();
+  inner_vectors_->acquire();
   DistTensor x = embedding_->forward(ids, tokens, pass);
   for (std::size_t number = 0; number < blocks_.size(); ++number) {
     if (number + 1 < blocks_.size()) blocks_[number + 1]->buckets().front()->prefetch();
@@ -76,7 +79,7 @@ void Transformer::train(const MicroBatch& batch, PassInfo pass, double scale, bo
 }
 
 void Transformer::train_nothing(const GradientSink* sink) {
-  if (!shape_.model.tied_embeddings) head_table_.start_reduce();
+  if (!shape_.model.tied_embeddings) head_table_->start_reduce();
   for (std::size_t number = blocks_.size(); number-- > 0;) reduce_block(number, sink);
   reduce_shared();
 }
@@ -88,9 +91,9 @@ void Transformer::reduce_block(std::size_t number, const GradientSink* sink) {
 }
 
 void Transformer::reduce_shared() {
-  table_.start_reduce();
-  inner_vectors_.start_reduce();
-  hidden_vectors_.start_reduce();
+  table_->start_reduce();
+  inner_vectors_->start_reduce();
+  hidden_vectors_->start_reduce();
 }
 
 void Transformer::train_recorded(const MicroBatch& batch, PassInfo pass, double scale, bool last,
@@ -120,15 +123,15 @@ void Transformer::run_training(const Uploaded& data, const Partition& tokens, co
     final_norm_->backward_add(dh, x, norm_saved, dx);
     x.local.reset();
   }
-  if (last && !shape_.model.tied_embeddings) head_table_.start_reduce();
+  if (last && !shape_.model.tied_embeddings) head_table_->start_reduce();
   for (std::size_t number = blocks_.size(); number-- > 0;) {
     blocks_[number]->backward(dx, pass, saved[number]);
     if (last) reduce_block(number, sink);
   }
   embedding_->backward(std::move(dx), data.ids, pass);
   if (last) reduce_shared();
-  inner_vectors_.release();
-  hidden_vectors_.release();
+  inner_vectors_->release();
+  hidden_vectors_->release();
 }
 
 void Transformer::tell(const GradientSink* sink, const std::vector<ParamBucket*>& complete) {
@@ -148,8 +151,8 @@ void Transformer::evaluate(const MicroBatch& batch, PassInfo pass) {
       forward(data.ids, shape_.tokens(batch.sequences, pass.length), pass, nullptr);
   const DistTensor h = final_norm_->forward(x, nullptr);
   head_->evaluate(h, data.targets, loss_sum_);
-  inner_vectors_.release();
-  hidden_vectors_.release();
+  inner_vectors_->release();
+  hidden_vectors_->release();
 }
 
 std::vector<float> Transformer::next_logits(const MicroBatch& batch, PassInfo pass, index_t row) {
@@ -159,8 +162,8 @@ std::vector<float> Transformer::next_logits(const MicroBatch& batch, PassInfo pa
       forward(data.ids, shape_.tokens(batch.sequences, pass.length), pass, nullptr);
   const DistTensor h = final_norm_->forward(x, nullptr);
   const Tensor logits = head_->logits_of_row(h, row);
-  inner_vectors_.release();
-  hidden_vectors_.release();
+  inner_vectors_->release();
+  hidden_vectors_->release();
   Tensor narrow = context_.make(DType::f32, 1, logits.cols(), MemoryKind::workspace);
   context_.ops.copy(context_.queue, logits, narrow);
   std::vector<float> result(static_cast<std::size_t>(logits.cols()));
@@ -188,57 +191,6 @@ double Transformer::loss_sum() {
   context_.device.copy(&value, loss_sum_.view().data, sizeof value, context_.queue);
   context_.queue.synchronize();
   return value;
-}
-
-void Transformer::predict_step(Ledger& ledger, std::span<const index_t> micro_sequences,
-                               index_t length, index_t reductions) const {
-  for (const index_t sequences : micro_sequences) {
-    const Partition tokens = shape_.tokens(sequences, length);
-    const index_t rows =
-        shape_.residual(tokens).box(context_.mesh.shape(), context_.mesh.coord()).rows;
-    for (const bool backward : {false, true}) {
-      embedding_->predict(ledger, tokens, backward);
-      for (const auto& block : blocks_) block->predict(ledger, tokens, backward);
-      final_norm_->predict(ledger, rows, backward);
-    }
-    head_->predict(ledger, tokens, true);
-  }
-  const auto micros = static_cast<index_t>(micro_sequences.size());
-  for (const ParamBucket* bucket : buckets_) {
-    const std::string& axis = bucket->group().axis();
-    const index_t gathers =
-        context_.keep_weights ? std::min<index_t>(1, micros) : uses(bucket, true) * micros;
-    ledger.count(Verb::all_gather, axis, gathers * bucket->gather_bytes());
-    ledger.count(Verb::reduce_scatter, axis, reductions * bucket->reduce_bytes());
-  }
-}
-
-// Vectors stay through a micro-batch; the token table serves the embedding and a tied head; a
-// block's weights serve forward, backward and, recomputed, forward again.
-index_t Transformer::uses(const ParamBucket* bucket, bool training) const {
-  if (bucket == &inner_vectors_ || bucket == &hidden_vectors_ || bucket == &head_table_) return 1;
-  if (bucket == &table_) return shape_.model.tied_embeddings ? 2 : 1;
-  if (!training) return 1;
-  return recompute_ ? 3 : 2;
-}
-
-void Transformer::predict_evaluation(Ledger& ledger, std::span<const index_t> micro_sequences,
-                                     index_t length) const {
-  for (const index_t sequences : micro_sequences) {
-    const Partition tokens = shape_.tokens(sequences, length);
-    const index_t rows =
-        shape_.residual(tokens).box(context_.mesh.shape(), context_.mesh.coord()).rows;
-    embedding_->predict(ledger, tokens, false);
-    for (const auto& block : blocks_) block->predict(ledger, tokens, false);
-    final_norm_->predict(ledger, rows, false);
-    head_->predict(ledger, tokens, false);
-  }
-  const auto micros = static_cast<index_t>(micro_sequences.size());
-  for (const ParamBucket* bucket : buckets_) {
-    const index_t gathers =
-        context_.keep_weights ? std::min<index_t>(1, micros) : uses(bucket, false) * micros;
-    ledger.count(Verb::all_gather, bucket->group().axis(), gathers * bucket->gather_bytes());
-  }
 }
 
 }  // namespace t3d

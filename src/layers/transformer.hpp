@@ -8,7 +8,6 @@
 #include "layers/block.hpp"
 #include "layers/embedding.hpp"
 #include "layers/head_loss.hpp"
-#include "layers/model_shape.hpp"
 
 namespace t3d {
 
@@ -30,7 +29,8 @@ struct GradientSink {
 
 class Transformer {
  public:
-  /// `context` must outlive the model. `recompute`: keep only block inputs for backward.
+  /// `context` must outlive the model. `recompute`: keep only block inputs for backward. The weights
+  /// come by initialise() or by ParamBucket::adopt().
   Transformer(const Context& context, const ModelShape& shape, bool recompute);
 
   void initialise(std::uint64_t seed);
@@ -68,16 +68,7 @@ class Transformer {
   [[nodiscard]] const std::vector<ParamBucket*>& buckets() const { return buckets_; }
   [[nodiscard]] const ModelShape& shape() const { return shape_; }
 
-  /// Bytes that this rank sends in a step of these micro-batches, whose gradients are summed up
-  /// `reductions` times, or in an evaluation of them.
-  void predict_step(Ledger& ledger, std::span<const index_t> micro_sequences, index_t length,
-                    index_t reductions = 1) const;
-  void predict_evaluation(Ledger& ledger, std::span<const index_t> micro_sequences,
-                          index_t length) const;
-
  private:
-  /// How often a micro-batch gathers a bucket that is not kept.
-  [[nodiscard]] index_t uses(const ParamBucket* bucket, bool training) const;
   struct Uploaded {
     Tensor ids, targets;
   };
@@ -93,13 +84,14 @@ class Transformer {
 
   const Context& context_;
   ModelShape shape_;
-  bool recompute_;
-  ParamBucket table_, head_table_, inner_vectors_, hidden_vectors_;
+  std::vector<std::unique_ptr<ParamBucket>> owned_;
+  std::vector<ParamBucket*> buckets_;  // in the order of parameter_buckets()
+  ParamBucket *table_ = nullptr, *head_table_ = nullptr;  // the same where tied
+  ParamBucket *inner_vectors_ = nullptr, *hidden_vectors_ = nullptr;
   std::unique_ptr<Embedding> embedding_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::unique_ptr<Norm> final_norm_;
   std::unique_ptr<HeadLoss> head_;
-  std::vector<ParamBucket*> buckets_;
   Tensor loss_sum_;  // [1,1] fp64
 };
 

@@ -1,74 +1,24 @@
 #include "tensor3d/linear3d.hpp"
 
-#include "comm/cost.hpp"
 #include "core/error.hpp"
 
 namespace t3d {
 
-index_t Features::columns_per_group() const {
-  index_t sum = 0;
-  for (const index_t segment : segments) sum += segment;
-  return sum;
-}
-
-Partition Features::columns_partition() const {
-  return groups.scaled(columns_per_group(), groups.name());
-}
-
-Linear3d::Linear3d(const Context& context, const std::string& name, Axis out_axis, Features out,
-                   Features in, ParamBucket& weights, ParamBucket* vectors, double init_std)
+Linear3d::Linear3d(const Context& context, const std::string& name, const LinearShape& shape,
+                   ParamBucket& weights, ParamBucket* vectors)
     : context_(context),
-      out_axis_(out_axis),
-      in_axis_(out_axis == Axis::j ? Axis::k : Axis::j),
-      out_(std::move(out)),
-      in_(std::move(in)),
+      out_axis_(shape.out_axis),
+      in_axis_(shape.in_axis),
+      out_(shape.out),
+      in_(shape.in),
       weights_(weights),
-      vectors_(vectors) {
-  T3D_CHECK(in_.segments.size() == 1, "{}: the input of a linear has one segment", name);
-  out_panels_ = panels_of(out_, out_axis_, in_axis_);
-  in_panels_ = panels_of(in_, in_axis_, out_axis_);
-  out_columns_ = out_.columns_partition().size(context.coord(out_axis_));
-  in_columns_ = in_.columns_partition().size(context.coord(in_axis_));
-  const index_t col0 = in_.columns_partition().begin(context.coord(in_axis_));
-
-  ParamEntry weight{name + ".weight",
-                    out_.columns(),
-                    in_.columns(),
-                    false,
-                    true,
-                    {ParamInit::Kind::normal, init_std},
-                    {},
-                    0};
-  ParamEntry bias{
-      name + ".bias", out_.columns(), 1, true, false, {ParamInit::Kind::zeros, 0}, {}, 0};
-  const index_t part = context.coord(out_axis_);
-  const auto panels = static_cast<index_t>(out_panels_.size());
-  const Partition split = Partition::even("panel", out_.groups.size(part), panels);
-  for (index_t panel = 0; panel < panels; ++panel) {
-    index_t base = 0;  // global row where the segment starts
-    for (const index_t columns : out_.segments) {
-      const index_t row0 = base + (out_.groups.begin(part) + split.begin(panel)) * columns;
-      const index_t rows = split.size(panel) * columns;
-      weight.segments.push_back({row0, col0, rows, in_columns_});
-      bias.segments.push_back({row0, 0, rows, 1});
-      base += out_.groups.length() * columns;
-    }
-  }
-  weight_entry_ = weights_.add(std::move(weight));
-  if (vectors_ != nullptr) bias_entry_ = vectors_->add(std::move(bias));
-}
-
-std::vector<Linear3d::Panel> Linear3d::panels_of(const Features& side, Axis axis,
-                                                 Axis other) const {
-  const index_t groups = side.groups.size(context_.coord(axis));
-  const index_t n = side.panels ? context_.extent(other) : 1;
-  const Partition split =
-      Partition::even("panel", groups, n).scaled(side.columns_per_group(), "panel");
-  std::vector<Panel> result;
-  for (index_t panel = 0; panel < n; ++panel)
-    result.push_back({split.begin(panel), split.size(panel)});
-  return result;
-}
+      vectors_(vectors),
+      weight_entry_(weights.entry(name + ".weight")),
+      bias_entry_(vectors != nullptr ? vectors->entry(name + ".bias") : -1),
+      out_panels_(shape.out_panels(context.mesh.shape(), context.mesh.coord())),
+      in_panels_(shape.in_panels(context.mesh.shape(), context.mesh.coord())),
+      out_columns_(out_.columns_partition().size(context.coord(out_axis_))),
+      in_columns_(in_.columns_partition().size(context.coord(in_axis_))) {}
 
 Layout Linear3d::layout(const Features& side, Axis axis, Axis other,
                         const Partition& tokens) const {
@@ -266,27 +216,6 @@ void Linear3d::add_bias_gradient(const DistTensor& dy) {
   }
   const PhaseClock::Scope scope(context_.clock, "bias gradient");
   context_.ops.column_sums(context_.queue, dy.local, target);
-}
-
-void Linear3d::predict(Ledger& ledger, const Partition& tokens, bool backward) const {
-  const index_t rows = tokens.size(context_.coord(Axis::i));
-  const auto x = counts(in_, out_axis_, rows, tokens, in_panels_);
-  const auto y = counts(out_, in_axis_, rows, tokens, out_panels_);
-  const int at_o = static_cast<int>(context_.coord(out_axis_));
-  const int at_c = static_cast<int>(context_.coord(in_axis_));
-  const std::string o(name_of(out_axis_));
-  const std::string c(name_of(in_axis_));
-  const auto gather = [&](const std::string& axis, const auto& sizes, int rank) {
-    ledger.count(Verb::all_gather, axis, all_gather_bytes(sizes, rank, context_.activation));
-  };
-  if (!backward) {
-    gather(o, x, at_o);
-    ledger.count(Verb::reduce_scatter, c, reduce_scatter_bytes(y, at_c, partial_dtype(in_panels_)));
-    return;
-  }
-  gather(c, y, at_c);
-  ledger.count(Verb::reduce_scatter, o, reduce_scatter_bytes(x, at_o, partial_dtype(out_panels_)));
-  if (!context_.keep_inputs) gather(o, x, at_o);
 }
 
 }  // namespace t3d

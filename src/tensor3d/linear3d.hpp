@@ -1,5 +1,5 @@
 // Linear3d: Y = X W^T + b on the cuboid (Bian et al. 2021, generalised to p x q x r and to unequal
-// parts; tensor3d reference, sections 1.1-1.3 and 4.2). With output axis o and contraction axis c
+// parts). With output axis o and contraction axis c
 // ({o, c} = {j, k}; the two exchange roles from one linear to the next) rank (i, o, c) holds
 //
 //   X at rest  rows tokens|i then evenly|o   columns in|c      gather over o  -> X[M_i x K_c]
@@ -19,29 +19,17 @@
 #include <vector>
 
 #include "tensor3d/context.hpp"
+#include "tensor3d/features.hpp"
 #include "tensor3d/param_bucket.hpp"
 
 namespace t3d {
 
-/// The features on one side of a linear: groups cut over the side's axis; every group brings
-/// `segments[s]` columns to segment s (attention: q | k | v; gated MLP: gate | up; else one).
-struct Features {
-  Partition groups;
-  std::vector<index_t> segments{1};
-  bool panels = false;   // second cut by columns (whole groups) instead of by rows
-  index_t row_unit = 1;  // lattice of the second cut by rows (a sequence, for attention)
-
-  [[nodiscard]] index_t columns_per_group() const;
-  [[nodiscard]] index_t columns() const { return groups.length() * columns_per_group(); }
-  [[nodiscard]] Partition columns_partition() const;
-};
-
 class Linear3d {
  public:
-  /// `weights` is this linear's own bucket over axis i; `vectors` the bucket over plane (i,
-  /// in_axis) that takes the bias, or null for no bias. `out_axis` cuts the output features.
-  Linear3d(const Context& context, const std::string& name, Axis out_axis, Features out,
-           Features in, ParamBucket& weights, ParamBucket* vectors, double init_std);
+  /// `weights` holds name + ".weight" and is over axis i; `vectors`, over plane (i, in_axis), holds
+  /// name + ".bias"; null for no bias.
+  Linear3d(const Context& context, const std::string& name, const LinearShape& shape,
+           ParamBucket& weights, ParamBucket* vectors);
 
   /// What backward needs beside x: the gathered input, where it was kept.
   struct Saved {
@@ -55,15 +43,8 @@ class Linear3d {
   /// dX; adds to the gradients of weight and bias. x is read only where `saved` kept nothing.
   [[nodiscard]] DistTensor backward(const DistTensor& dy, const DistTensor& x, Saved& saved);
 
-  [[nodiscard]] ParamBucket& bucket() const { return weights_; }
-  /// Adds the bytes that this rank will send for activations (weights are the bucket's).
-  void predict(Ledger& ledger, const Partition& tokens, bool backward) const;
 
  private:
-  struct Panel {
-    index_t first, count;  // columns (of X, Y) or rows (of W) of one panel, local
-  };
-  [[nodiscard]] std::vector<Panel> panels_of(const Features& side, Axis axis, Axis other) const;
   [[nodiscard]] std::vector<index_t> counts(const Features& side, Axis other, index_t rows,
                                             const Partition& tokens,
                                             const std::vector<Panel>& panels) const;
@@ -86,9 +67,9 @@ class Linear3d {
   Features out_, in_;
   ParamBucket& weights_;
   ParamBucket* vectors_;
-  int weight_entry_ = -1, bias_entry_ = -1;
+  int weight_entry_, bias_entry_;  // bias: -1 = none
   std::vector<Panel> out_panels_, in_panels_;
-  index_t out_columns_ = 0, in_columns_ = 0;  // local N_o, K_c
+  index_t out_columns_, in_columns_;  // local N_o, K_c
 };
 
 }  // namespace t3d

@@ -2,62 +2,43 @@
 
 #include <algorithm>
 
-#include "comm/cost.hpp"
 #include "core/error.hpp"
 
 namespace t3d {
-namespace {
-
-constexpr index_t kShardUnit = 16;  // 64 bytes of fp32: shares start on cache lines
-
-// The pieces of a row-major [rows, cols] matrix (global box `box`) that flat range [a, b) covers:
-// at most a row's tail, whole rows, and a row's head. `base`: flat index that b's offsets start at.
-void append_range(const Box& box, index_t a, index_t b, index_t base, std::vector<BlockBox>& out) {
-  while (a < b) {
-    const index_t row = a / box.cols;
-    const index_t col = a % box.cols;
-    Box piece{box.row0 + row, box.col0 + col, 1, std::min(box.cols - col, b - a)};
-    if (col == 0 && b - a >= box.cols) {
-      piece.rows = (b - a) / box.cols;
-      piece.cols = box.cols;
-    }
-    out.push_back({piece, a + base});
-    a += piece.count();
-  }
+ParamBucket::ParamBucket(const Context& context, Communicator& group, BucketTable table)
+    : context_(context),
+      group_(group),
+      table_(std::move(table)),
+      block_dtype_(table_.matrices ? context.activation : context.accumulator()),
+      counts_(table_.shards.sizes()),
+      gradient_written_(table_.entries.size(), false) {
+  T3D_CHECK(table_.shards.parts() == group.size() && table_.member == group.rank(),
+            "bucket {} has {} shards, its group {} ranks", name(), table_.shards.parts(),
+            group.size());
 }
 
-}  // namespace
-
-index_t ParamEntry::local_rows() const {
-  index_t sum = 0;
-  for (const Box& segment : segments) sum += segment.rows;
-  return sum;
-}
-
-ParamBucket::ParamBucket(const Context& context, Communicator& group, std::string name,
-                         DType block_dtype)
-    : context_(context), group_(group), name_(std::move(name)), block_dtype_(block_dtype) {}
-
-int ParamBucket::add(ParamEntry entry) {
-  T3D_CHECK(!master_.allocated(), "bucket {} is finished", name_);
-  for (const Box& segment : entry.segments)
-    T3D_CHECK(segment.cols == entry.local_cols(), "segments of {} differ in width", entry.name);
-  entry.offset = block_count_;
-  block_count_ += entry.count();
-  entries_.push_back(std::move(entry));
-  return static_cast<int>(entries_.size()) - 1;
-}
-
-void ParamBucket::finish() {
-  shard_ = Partition::even(name_, block_count_, group_.size(), kShardUnit);
-  counts_ = shard_.sizes();
+void ParamBucket::allocate() {
   master_ = context_.make(context_.accumulator(), 1, shard_count(), MemoryKind::weights);
-  gradient_written_.assign(entries_.size(), false);
+}
+
+void ParamBucket::adopt(Tensor master) {
+  T3D_CHECK(master.cols() == shard_count(), "{} weights for a shard of {}", master.cols(),
+            shard_count());
+  master_ = std::move(master);
+  invalidate();
+}
+
+Tensor ParamBucket::take_master() { return std::move(master_); }
+
+int ParamBucket::entry(const std::string& name) const {
+  const int number = table_.find(name);
+  T3D_CHECK(number >= 0, "bucket {} has no {}", table_.name, name);
+  return number;
 }
 
 void ParamBucket::initialise(std::uint64_t seed) {
-  for (const ParamEntry& entry : entries_) {
-    for (const BlockBox& piece : shard_boxes(entry)) {
+  for (const ParamEntry& entry : entries()) {
+    for (const PlacedBox& piece : shard_boxes(entry)) {
       TensorView view = TensorView(master_.view().at(0, piece.offset), master_.dtype(),
                                    piece.box.rows, piece.box.cols);
       if (entry.init.kind == ParamInit::Kind::normal)
@@ -71,28 +52,6 @@ void ParamBucket::initialise(std::uint64_t seed) {
   invalidate();
 }
 
-std::pair<index_t, index_t> ParamBucket::shard_range(const ParamEntry& entry) const {
-  const index_t begin = shard_.begin(group_.rank());
-  const index_t end = shard_.end(group_.rank());
-  const index_t first = std::clamp(entry.offset, begin, end) - begin;
-  const index_t last = std::clamp(entry.offset + entry.count(), begin, end) - begin;
-  return {first, last};
-}
-
-std::vector<BlockBox> ParamBucket::shard_boxes(const ParamEntry& entry) const {
-  std::vector<BlockBox> result;
-  const index_t begin = shard_.begin(group_.rank());
-  const index_t end = shard_.end(group_.rank());
-  index_t at = entry.offset;  // flat start of the segment in the block
-  for (const Box& segment : entry.segments) {
-    const index_t first = std::max(begin, at) - at;
-    const index_t last = std::min(end, at + segment.count()) - at;
-    if (first < last) append_range(segment, first, last, at - begin, result);
-    at += segment.count();
-  }
-  return result;
-}
-
 bool ParamBucket::block_is_master() const {
   return group_.size() == 1 && block_dtype_ == context_.accumulator();
 }
@@ -101,8 +60,8 @@ void ParamBucket::prefetch() {
   if (block_is_master() || block_valid_) return;
   block_valid_ = true;
   if (!block_.allocated())
-    block_ = context_.make(block_dtype_, 1, block_count_, MemoryKind::gathered);
-  TensorView own = block_.view().col_range(shard_.begin(group_.rank()), shard_count());
+    block_ = context_.make(block_dtype_, 1, table_.count, MemoryKind::gathered);
+  TensorView own = block_.view().col_range(table_.shards.begin(table_.member), shard_count());
   if (group_.size() == 1 || block_dtype_ != context_.accumulator())
     context_.ops.copy(context_.queue, master_, own);
   if (group_.size() == 1) return;
@@ -136,15 +95,15 @@ TensorView ParamBucket::entry_view(TensorView flat, const ParamEntry& entry) con
 }
 
 ConstTensorView ParamBucket::weights(int entry) const {
-  T3D_CHECK(block_is_master() || block_valid_, "weights of {} are not gathered", name_);
+  T3D_CHECK(block_is_master() || block_valid_, "weights of {} are not gathered", name());
   return entry_view(block_is_master() ? master_.view() : block_.view(),
-                    entries_[static_cast<std::size_t>(entry)]);
+                    entries()[static_cast<std::size_t>(entry)]);
 }
 
 void ParamBucket::ensure_gradient_block() {
   Tensor& target = group_.size() == 1 ? gradient_shard_ : gradient_block_;
   if (target.allocated()) return;
-  target = context_.make(context_.accumulator(), 1, block_count_, MemoryKind::gradients);
+  target = context_.make(context_.accumulator(), 1, table_.count, MemoryKind::gradients);
   std::fill(gradient_written_.begin(), gradient_written_.end(), false);
 }
 
@@ -157,7 +116,7 @@ ParamBucket::GradientTarget ParamBucket::gradient(int entry) {
   const auto at = static_cast<std::size_t>(entry);
   const bool written = gradient_written_[at];
   gradient_written_[at] = true;
-  return {entry_view(gradient_block(), entries_[at]), written};
+  return {entry_view(gradient_block(), entries()[at]), written};
 }
 
 TensorView ParamBucket::gradient_to_add(int entry) {
@@ -168,7 +127,7 @@ TensorView ParamBucket::gradient_to_add(int entry) {
 
 void ParamBucket::start_reduce() {
   ensure_gradient_block();
-  for (std::size_t entry = 0; entry < entries_.size(); ++entry)
+  for (std::size_t entry = 0; entry < entries().size(); ++entry)
     if (!gradient_written_[entry]) (void)gradient_to_add(static_cast<int>(entry));
   if (group_.size() == 1) return;
   gradient_shard_ = context_.make(context_.accumulator(), 1, shard_count(), MemoryKind::gradients);
@@ -184,14 +143,6 @@ void ParamBucket::finish_reduce() {
 void ParamBucket::drop_gradients() {
   gradient_shard_.reset();
   gradient_block_.reset();
-}
-
-index_t ParamBucket::gather_bytes() const {
-  return block_is_master() ? 0 : all_gather_bytes(counts_, group_.rank(), block_dtype_);
-}
-
-index_t ParamBucket::reduce_bytes() const {
-  return reduce_scatter_bytes(counts_, group_.rank(), context_.accumulator());
 }
 
 }  // namespace t3d

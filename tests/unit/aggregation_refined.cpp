@@ -3,7 +3,7 @@
 #include "app/commands/rank_plan.hpp"
 #include "support/aggregation_rig.hpp"
 #include "support/training.hpp"
-#include "train/aggregate/refinement.hpp"
+#include "tensor3d/refinement.hpp"
 
 using namespace t3d;
 using namespace t3d::test;

@@ -77,10 +77,4 @@ void newton_schulz(const Context& context, TensorView x, index_t steps) {
   if (now.data != x.data) context.ops.copy(context.queue, now, x);
 }
 
-double newton_schulz_flops(index_t rows, index_t cols, index_t steps) {
-  const auto m = static_cast<double>(std::min(rows, cols)),
-             n = static_cast<double>(std::max(rows, cols));
-  return static_cast<double>(steps) * (4 * m * m * n + 2 * m * m * m);
-}
-
 }  // namespace t3d

@@ -15,7 +15,4 @@ namespace t3d {
 /// In place on x [rows, cols], contiguous. A zero matrix stays zero. Nothing waits for the device.
 void newton_schulz(const Context& context, TensorView x, index_t steps);
 
-/// Flops of that.
-[[nodiscard]] double newton_schulz_flops(index_t rows, index_t cols, index_t steps);
-
 }  // namespace t3d

@@ -8,7 +8,7 @@
 #pragma once
 #include <vector>
 
-#include "tensor3d/layout.hpp"
+#include "core/box.hpp"
 
 namespace t3d {
 

@@ -1,9 +1,10 @@
-#include "train/aggregate/refinement.hpp"
+#include "tensor3d/refinement.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/partition.hpp"
 
 namespace t3d {
 namespace {

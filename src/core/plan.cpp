@@ -1,0 +1,159 @@
+#include "core/plan.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.hpp"
+
+namespace t3d {
+namespace {
+
+index_t sum_of(const std::vector<index_t>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), index_t{0});
+}
+
+bool is_even(const Partition& cut) {
+  return cut == Partition::even(cut.name(), cut.length(), cut.parts(), cut.unit());
+}
+
+/// Names what of one replica does not fit.
+class ReplicaCheck {
+ public:
+  ReplicaCheck(const Plan& plan, index_t d) : plan_(plan), replica_(plan.replica(d)), d_(d) {}
+
+  void run() const {
+    const auto& [p, q, r] = replica_.cuboid;
+    cut(replica_.hidden, plan_.model.hidden, r, "hidden");
+    cut(replica_.groups, plan_.model.kv_heads, q, "groups");
+    cut(replica_.ffn, plan_.model.ffn, q, "ffn");
+    cut(replica_.vocab, plan_.model.vocab, q, "vocab");
+    cut(replica_.storage, replica_.storage.length(), p, "storage");
+    if (replica_.storage.length() < 1) fail("storage holds nothing");
+    if (std::ssize(replica_.leaves) != plan_.leaves_per_replica())
+      fail(fmt::format("{} leaves", replica_.leaves.size()));
+    for (const Partition& tokens : replica_.tokens)
+      cut(tokens, tokens.length(), p, "tokens");
+    for (const auto& leaf : replica_.leaves)
+      for (const index_t micro : leaf) listed(micro);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw_error(ExitCode::config, "the plan's replica {} does not fit: {}", d_, what);
+  }
+  void cut(const Partition& cut, index_t length, index_t parts, const char* name) const {
+    if (cut.parts() != parts || cut.length() != length)
+      fail(fmt::format("{} is cut as {}, {} in {} parts are needed", name, cut.describe(), length,
+                       parts));
+  }
+  void listed(index_t micro) const {
+    const bool there = std::any_of(replica_.tokens.begin(), replica_.tokens.end(),
+                                   [&](const Partition& cut) { return cut.length() == micro; });
+    if (micro < 1 || !there) fail(fmt::format("a micro-batch of {} sequences has no cut", micro));
+  }
+
+  const Plan& plan_;
+  const ReplicaPlan& replica_;
+  index_t d_;
+};
+
+}  // namespace
+
+index_t ReplicaPlan::sequences_of(std::size_t leaf) const { return sum_of(leaves[leaf]); }
+
+index_t ReplicaPlan::sequences() const {
+  index_t sum = 0;
+  for (const auto& leaf : leaves) sum += sum_of(leaf);
+  return sum;
+}
+
+index_t ReplicaPlan::largest_micro() const {
+  index_t most = 0;
+  for (const auto& leaf : leaves)
+    for (const index_t micro : leaf) most = std::max(most, micro);
+  return most;
+}
+
+Partition ReplicaPlan::tokens_of(index_t sequences) const {
+  for (const Partition& cut : tokens)
+    if (cut.length() == sequences) return cut;
+  const index_t parts = cuboid[0];
+  if (tokens.empty() || is_even(tokens.back())) return Partition::even("tokens", sequences, parts);
+  const std::vector<index_t> sizes = tokens.back().sizes();
+  const std::vector<double> weights(sizes.begin(), sizes.end());
+  return Partition::weighted("tokens", sequences, weights);
+}
+
+index_t Plan::sequences() const { return first_sequence(std::ssize(replicas)); }
+
+index_t Plan::first_sequence(index_t d) const {
+  index_t sum = 0;
+  for (index_t before = 0; before < d; ++before) sum += replica(before).sequences();
+  return sum;
+}
+
+index_t Plan::largest_micro() const {
+  index_t most = 1;
+  for (const ReplicaPlan& replica : replicas) most = std::max(most, replica.largest_micro());
+  return most;
+}
+
+DType Plan::activation() const {
+  switch (compute) {
+    case ComputeType::bf16: return DType::bf16;
+    case ComputeType::fp16: return DType::f16;
+    case ComputeType::fp64: return DType::f64;
+    case ComputeType::fp32:
+    case ComputeType::tf32: break;
+  }
+  return DType::f32;
+}
+
+std::vector<int> Plan::active() const {
+  std::vector<int> ranks_with_place = place;
+  if (place.empty()) {
+    index_t n = 0;
+    for (const ReplicaPlan& replica : replicas)
+      n += replica.cuboid[0] * replica.cuboid[1] * replica.cuboid[2];
+    ranks_with_place.resize(static_cast<std::size_t>(n));
+    std::iota(ranks_with_place.begin(), ranks_with_place.end(), 0);
+  }
+  std::sort(ranks_with_place.begin(), ranks_with_place.end());
+  return ranks_with_place;
+}
+
+std::optional<int> Plan::active_rank(int world_rank) const {
+  const std::vector<int> all = active();
+  const auto found = std::lower_bound(all.begin(), all.end(), world_rank);
+  if (found == all.end() || *found != world_rank) return std::nullopt;
+  return static_cast<int>(found - all.begin());
+}
+
+MeshShape Plan::mesh() const {
+  std::vector<Cuboid> cuboids;
+  for (const ReplicaPlan& replica : replicas) cuboids.push_back(replica.cuboid);
+  if (place.empty()) return MeshShape(std::move(cuboids));
+  const std::vector<int> all = active();
+  std::vector<int> numbers;
+  for (const int rank : place)
+    numbers.push_back(
+        static_cast<int>(std::lower_bound(all.begin(), all.end(), rank) - all.begin()));
+  return MeshShape(std::move(cuboids), std::move(numbers));
+}
+
+void Plan::check() const {
+  if (replicas.empty()) throw_error(ExitCode::config, "a plan without replicas");
+  const MeshShape shape = mesh();
+  const std::vector<int> all = active();
+  if (std::ssize(all) != shape.ranks())
+    throw_error(ExitCode::config, "the plan places {} ranks, its cuboids have {}", all.size(),
+                shape.ranks());
+  if (all.front() < 0 || all.back() >= ranks)
+    throw_error(ExitCode::config, "the plan places rank {}, and there are {}", all.back(), ranks);
+  for (index_t d = 0; d < std::ssize(replicas); ++d) ReplicaCheck(*this, d).run();
+  if (sequences() < 1) throw_error(ExitCode::config, "a plan without sequences");
+  if (!(aggregate.reference_batch > 0))
+    throw_error(ExitCode::config, "a plan without a reference batch");
+}
+
+}  // namespace t3d

@@ -1,0 +1,216 @@
+#include "hetero/layer_traffic.hpp"
+
+#include <algorithm>
+
+#include "comm/cost.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr index_t kShardUnit = 16;  // tensor3d/parameters.cpp
+
+/// One side of a linear at rest on this rank.
+struct Side {
+  Group over;         // the axis whose members hold the other parts
+  index_t members = 1;
+  index_t own = 0, all = 0;  // elements here, and of all members
+  bool panels = false;
+};
+
+/// The residual stream: rows cut over j.
+Side hidden_side(const RankView& rank, const Rows& rows) {
+  return {Group::j, rank.q, rows.over_j * rank.hidden, rows.slab * rank.hidden, false};
+}
+
+Side inner_side(const RankView& rank, const Rows& rows, index_t columns) {
+  return {Group::k, rank.r, rows.over_k * columns, rows.slab * columns, false};
+}
+
+Side head_side(const RankView& rank, const Rows& rows, index_t columns_per_group) {
+  const index_t groups = rank.cut.groups.size(rank.coord.j);
+  const index_t all = rows.slab * groups * columns_per_group;
+  if (rank.cut.attention == AttentionCut::sequences)
+    return {Group::k, rank.r, rows.heads_over_k * groups * columns_per_group, all, false};
+  const index_t own = even_size(groups, rank.r, rank.coord.k) * columns_per_group;
+  return {Group::k, rank.r, rows.slab * own, all, true};
+}
+
+index_t gather_bytes(const Side& side, DType dtype) {
+  return (side.members - 1) * side.own * size_of(dtype);
+}
+index_t scatter_bytes(const Side& side, DType dtype) {
+  return (side.all - side.own) * size_of(dtype);
+}
+
+/// Sums over several panels are kept in the accumulator's type, like sums over ranks.
+DType partial(const RankView& rank, const Side& summed) {
+  return summed.panels && summed.members > 1 ? rank.accumulator : rank.reduce;
+}
+
+/// The linears of a block as (input side, output side). The input lies over the output's axis.
+template <class Visit>
+void for_each_linear(const RankView& rank, const Rows& rows, Visit&& visit) {
+  const Side hidden = hidden_side(rank, rows);
+  const index_t size = rank.model.head_size();
+  visit(hidden, head_side(rank, rows, rank.group_columns));                // qkv
+  visit(head_side(rank, rows, rank.group_heads * size), hidden);           // proj
+  visit(hidden, inner_side(rank, rows, rank.up));                          // up
+  visit(inner_side(rank, rows, rank.ffn), hidden);                         // down
+}
+
+void add_block_forward(const RankView& rank, const Rows& rows, Traffic& traffic) {
+  for_each_linear(rank, rows, [&](const Side& in, const Side& out) {
+    traffic.add(Verb::all_gather, in.over, gather_bytes(in, rank.activation));
+    traffic.add(Verb::reduce_scatter, out.over, scatter_bytes(out, partial(rank, in)));
+  });
+}
+
+index_t norm_forward_bytes(const RankView& rank, const Rows& rows) {
+  return (rank.r - 1) * rows.over_j * 3 * size_of(rank.accumulator);
+}
+
+index_t norm_backward_bytes(const RankView& rank, const Rows& rows) {
+  return all_reduce_bytes(rows.over_j * 2, static_cast<int>(rank.r),
+                          static_cast<int>(rank.coord.k), rank.accumulator);
+}
+
+BucketSize bucket(const RankView& rank, index_t copies, Group group, bool matrices, index_t count,
+                  index_t entries, index_t uses, index_t evaluation_uses) {
+  BucketSize size{copies, group, matrices, count, 0, 1, entries, uses, evaluation_uses};
+  const index_t beside = group == Group::i ? 1 : group == Group::ij ? rank.q : rank.r;
+  const index_t at = group == Group::i ? 0 : group == Group::ij ? rank.coord.j : rank.coord.k;
+  size.members = rank.p * beside;
+  const index_t member = rank.coord.i * beside + at;
+  const Partition& storage = rank.cut.storage;
+  bool even = true;
+  for (index_t i = 0; i < rank.p; ++i) even = even && storage.size(i) == storage.size(0);
+  if (even) {
+    size.shard = even_size(count, size.members, member, kShardUnit);
+    return size;
+  }
+  std::vector<double> weights;
+  for (index_t m = 0; m < size.members; ++m)
+    weights.push_back(static_cast<double>(storage.size(m / beside)));
+  size.shard = Partition::weighted("shards", count, weights, kShardUnit).size(member);
+  return size;
+}
+
+}  // namespace
+
+index_t even_size(index_t length, index_t parts, index_t part, index_t unit) {
+  const index_t units = (length + unit - 1) / unit;
+  const auto offset = [&](index_t at) {
+    return std::min((at * (units / parts) + std::min(at, units % parts)) * unit, length);
+  };
+  return offset(part + 1) - offset(part);
+}
+
+RankView::RankView(const Plan& plan_, const Coord& coord_)
+    : plan(plan_),
+      cut(plan_.replica(coord_.d)),
+      model(plan_.model),
+      coord(coord_),
+      p(cut.cuboid[0]),
+      q(cut.cuboid[1]),
+      r(cut.cuboid[2]),
+      hidden(cut.hidden.size(coord.k)),
+      ffn(cut.ffn.size(coord.j)),
+      up(model.activation == Activation::swiglu ? 2 * ffn : ffn),
+      vocab(cut.vocab.size(coord.j)),
+      group_heads(model.heads / model.kv_heads),
+      activation(plan_.activation()),
+      accumulator(accumulator_of(activation)),
+      reduce(plan_.reduce_in_fp32 ? accumulator : activation) {
+  const index_t groups = cut.groups.size(coord.j), size = model.head_size();
+  group_columns = (group_heads + 2) * size;
+  heads = groups * group_heads * size;
+  kv = groups * 2 * size;
+}
+
+Rows::Rows(const RankView& rank, index_t sequences) {
+  const index_t length = rank.model.context;
+  index_t own = -1;  // sequences of the slab
+  for (const Partition& cut : rank.cut.tokens)
+    if (cut.length() == sequences) own = cut.size(rank.coord.i);
+  if (own < 0) own = rank.cut.tokens_of(sequences).size(rank.coord.i);
+  slab = own * length;
+  over_j = even_size(slab, rank.q, rank.coord.j);
+  over_k = even_size(slab, rank.r, rank.coord.k);
+  heads_over_k = even_size(slab, rank.r, rank.coord.k, length);
+}
+
+void add_forward(const RankView& rank, const Rows& rows, Traffic& traffic) {
+  Traffic block;
+  add_block_forward(rank, rows, block);
+  traffic.add(block, rank.model.layers);
+  traffic.add(Verb::all_gather, Group::k,
+              (2 * rank.model.layers + 1) * norm_forward_bytes(rank, rows));
+  traffic.add(Verb::reduce_scatter, Group::j,
+              scatter_bytes(hidden_side(rank, rows), rank.activation));  // embedding
+}
+
+void add_backward(const RankView& rank, const Rows& rows, Traffic& traffic) {
+  Traffic block;
+  for_each_linear(rank, rows, [&](const Side& in, const Side& out) {
+    block.add(Verb::all_gather, out.over, gather_bytes(out, rank.activation));
+    block.add(Verb::reduce_scatter, in.over, scatter_bytes(in, partial(rank, out)));
+    if (!rank.plan.keep_inputs)
+      block.add(Verb::all_gather, in.over, gather_bytes(in, rank.activation));
+  });
+  traffic.add(block, rank.model.layers);
+  traffic.add(Verb::all_reduce, Group::k,
+              (2 * rank.model.layers + 1) * norm_backward_bytes(rank, rows));
+  traffic.add(Verb::all_gather, Group::j,
+              gather_bytes(hidden_side(rank, rows), rank.activation));  // embedding
+  if (rank.plan.recompute == Recompute::block) add_recomputation(rank, rows, traffic);
+}
+
+void add_recomputation(const RankView& rank, const Rows& rows, Traffic& traffic) {
+  Traffic block;
+  add_block_forward(rank, rows, block);
+  block.add(Verb::all_gather, Group::k, 2 * norm_forward_bytes(rank, rows));
+  traffic.add(block, rank.model.layers);
+}
+
+void add_head(const RankView& rank, const Rows& rows, bool training, Traffic& traffic) {
+  const Side at_rest = hidden_side(rank, rows);
+  const Side panels{Group::k, rank.r, rows.slab * rank.hidden, rows.slab * rank.model.hidden, false};
+  const index_t slice = even_size(rank.vocab, rank.r, rank.coord.k);
+  const index_t act = size_of(rank.activation), acc = size_of(rank.accumulator);
+  traffic.add(Verb::all_gather, Group::j, gather_bytes(at_rest, rank.activation));
+  traffic.add(Verb::all_gather, Group::k, gather_bytes(panels, rank.activation));
+  if (rank.r > 1) traffic.add(Verb::exchange, Group::k, (rank.vocab - slice) * rank.hidden * act);
+  traffic.add(Verb::all_gather, Group::jk, 3 * rows.slab * (rank.q * rank.r - 1) * acc);
+  if (!training) return;
+  if (rank.r > 1)
+    traffic.add(Verb::exchange, Group::k, slice * (rank.model.hidden - rank.hidden) * acc);
+  traffic.add(Verb::reduce_scatter, Group::k, scatter_bytes(panels, rank.reduce));
+  traffic.add(Verb::reduce_scatter, Group::j, scatter_bytes(at_rest, rank.reduce));
+}
+
+// Vectors stay through a micro-batch; the token table serves the embedding and a tied head; a
+// block's weights serve forward, backward and, recomputed, forward again.
+std::array<BucketSize, 8> bucket_sizes(const RankView& rank) {
+  const ModelConfig& m = rank.model;
+  const index_t norm = m.norm == NormKind::layer && m.bias ? 2 : 1, bias = m.bias ? 1 : 0;
+  const bool learned = m.position == Position::learned;
+  const index_t over_k = rank.hidden * ((learned ? m.context : 0) + norm +
+                                        m.layers * (2 * norm + 2 * bias));
+  const index_t over_j = m.layers * bias * (rank.heads + rank.kv + rank.up);
+  const index_t uses = rank.plan.recompute == Recompute::block ? 3 : 2;
+  const index_t shared = m.tied_embeddings ? 2 : 1;
+  const auto matrix = [&](index_t count) {
+    return bucket(rank, m.layers, Group::i, true, count, 1, uses, 1);
+  };
+  return {bucket(rank, 1, Group::i, true, rank.vocab * rank.hidden, 1, shared, shared),
+          bucket(rank, 1, Group::ij, false, over_k,
+                 (learned ? 1 : 0) + norm + m.layers * (2 * norm + 2 * bias), 1, 1),
+          bucket(rank, 1, Group::ik, false, over_j, m.layers * 2 * bias, 1, 1),
+          bucket(rank, m.tied_embeddings ? 0 : 1, Group::i, true, rank.vocab * rank.hidden, 1, 1, 1),
+          matrix((rank.heads + rank.kv) * rank.hidden),
+          matrix(rank.heads * rank.hidden),
+          matrix(rank.up * rank.hidden),
+          matrix(rank.ffn * rank.hidden)};
+}
+
+}  // namespace t3d

@@ -1,0 +1,114 @@
+#include "hetero/traffic.hpp"
+
+#include <algorithm>
+
+#include "comm/cost.hpp"
+#include "hetero/layer_traffic.hpp"
+#include "hetero/update_traffic.hpp"
+
+namespace t3d {
+namespace {
+
+/// How often the micro-batches of a step gather a bucket.
+index_t gathers(const Plan& plan, index_t uses, index_t micros) {
+  return plan.keep_weights ? std::min<index_t>(1, micros) : uses * micros;
+}
+
+bool is_gathered(const RankView& rank, const BucketSize& size) {
+  const DType type = size.matrices ? rank.activation : rank.accumulator;
+  return size.members > 1 || type != rank.accumulator;
+}
+
+void add_weights(const RankView& rank, index_t micros, index_t reductions, bool training,
+                 Traffic& traffic) {
+  for (const BucketSize& size : bucket_sizes(rank)) {
+    const index_t uses = training ? size.uses : size.evaluation_uses;
+    const DType type = size.matrices ? rank.activation : rank.accumulator;
+    if (is_gathered(rank, size))
+      traffic.add(Verb::all_gather, size.group,
+                  size.copies * gathers(rank.plan, uses, micros) * (size.members - 1) * size.shard *
+                      size_of(type));
+    traffic.add(Verb::reduce_scatter, size.group,
+                size.copies * reductions * (size.count - size.shard) * size_of(rank.accumulator));
+  }
+}
+
+}  // namespace
+
+void Traffic::add(const Traffic& other, index_t times) {
+  for (std::size_t verb = 0; verb < bytes_.size(); ++verb)
+    for (std::size_t group = 0; group < kGroups; ++group)
+      bytes_[verb][group] += times * other.bytes_[verb][group];
+}
+
+index_t Traffic::total() const {
+  index_t sum = 0;
+  for (const auto& of_verb : bytes_)
+    for (const index_t bytes : of_verb) sum += bytes;
+  return sum;
+}
+
+index_t Traffic::on(Group group) const {
+  index_t sum = 0;
+  for (const auto& of_verb : bytes_) sum += of_verb[static_cast<std::size_t>(group)];
+  return sum;
+}
+
+Ledger Traffic::ledger() const {
+  Ledger ledger;
+  for (std::size_t verb = 0; verb < bytes_.size(); ++verb)
+    for (std::size_t group = 0; group < kGroups; ++group)
+      if (bytes_[verb][group] != 0)
+        ledger.count(static_cast<Verb>(verb), std::string(name_of(static_cast<Group>(group))),
+                     bytes_[verb][group]);
+  return ledger;
+}
+
+Traffic step_traffic(const Plan& plan, const Coord& coord) {
+  const RankView rank(plan, coord);
+  Traffic traffic = idle_traffic(plan);  // the report
+  index_t micros = 0, last = -1;
+  Traffic pass;  // of a micro-batch like the last one
+  for (const auto& leaf : rank.cut.leaves)
+    for (const index_t sequences : leaf) {
+      if (sequences != last) {
+        const Rows rows(rank, sequences);
+        pass = {};
+        add_forward(rank, rows, pass);
+        add_backward(rank, rows, pass);
+        add_head(rank, rows, true, pass);
+        last = sequences;
+      }
+      traffic.add(pass, 1);
+      ++micros;
+    }
+  add_weights(rank, micros, std::ssize(rank.cut.leaves), true, traffic);
+  add_update(rank, traffic);
+  return traffic;
+}
+
+Traffic evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequences,
+                           index_t micro) {
+  const RankView rank(plan, coord);
+  Traffic traffic;
+  const index_t share = even_size(sequences, std::ssize(plan.replicas), coord.d);
+  index_t micros = 0;
+  for (index_t at = 0; at < share; at += micro, ++micros) {
+    const Rows rows(rank, std::min(micro, share - at));
+    add_forward(rank, rows, traffic);
+    add_head(rank, rows, false, traffic);
+  }
+  add_weights(rank, micros, 0, false, traffic);
+  const int ranks = static_cast<int>(plan.active().size());
+  traffic.add(Verb::all_reduce, Group::world, all_reduce_bytes(1, ranks, 0, DType::f64));
+  return traffic;
+}
+
+Traffic idle_traffic(const Plan& plan) {
+  Traffic traffic;
+  traffic.add(Verb::all_gather, Group::world,
+              (plan.ranks - 1) * kReportNumbers * size_of(DType::f64));
+  return traffic;
+}
+
+}  // namespace t3d

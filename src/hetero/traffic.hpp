@@ -1,0 +1,46 @@
+// Traffic: the bytes that a rank sends, by verb and group, as pure functions of (plan, coordinate).
+// The formula side of the ledger: what the program counts at its calls must be equal. All algorithms
+// are bandwidth-optimal pairwise ones (comm/cost.hpp). Microseconds for one coordinate, so that a
+// search can ask for many; Adasum, mean and sum over different cuboids need the boxes of all ranks and
+// take longer.
+#pragma once
+#include <array>
+
+#include "core/ledger.hpp"
+#include "core/plan.hpp"
+
+namespace t3d {
+
+class Traffic {
+ public:
+  void add(Verb verb, Group group, index_t bytes) { at(verb, group) += bytes; }
+  void add(const Traffic& other, index_t times);
+  [[nodiscard]] index_t bytes(Verb verb, Group group) const {
+    return bytes_[static_cast<std::size_t>(verb)][static_cast<std::size_t>(group)];
+  }
+  [[nodiscard]] index_t total() const;
+  /// Of all verbs.
+  [[nodiscard]] index_t on(Group group) const;
+  [[nodiscard]] Ledger ledger() const;
+  friend bool operator==(const Traffic&, const Traffic&) = default;
+
+ private:
+  static constexpr std::size_t kGroups = static_cast<std::size_t>(Group::count_);
+  [[nodiscard]] index_t& at(Verb verb, Group group) {
+    return bytes_[static_cast<std::size_t>(verb)][static_cast<std::size_t>(group)];
+  }
+  std::array<std::array<index_t, kGroups>, kVerbs> bytes_{};
+};
+
+/// One training step, report included.
+[[nodiscard]] Traffic step_traffic(const Plan& plan, const Coord& coord);
+/// An evaluation of `sequences` samples in passes of up to `micro`, dealt evenly to the replicas.
+[[nodiscard]] Traffic evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequences,
+                                         index_t micro);
+/// What a rank without a place sends in a step: its part of the report.
+[[nodiscard]] Traffic idle_traffic(const Plan& plan);
+
+/// Numbers (fp64) that every rank contributes to a step's report.
+inline constexpr index_t kReportNumbers = 8;
+
+}  // namespace t3d

@@ -1,0 +1,66 @@
+#include "tensor3d/model_shape.hpp"
+
+namespace t3d {
+namespace {
+
+Features hidden_features(const ModelShape& shape) { return {shape.hidden(), {1}, false, 1}; }
+
+Features ffn_features(const ModelShape& shape, std::vector<index_t> segments) {
+  return {shape.ffn(), std::move(segments), false, 1};
+}
+
+// Where axis k cuts attention by sequences, the rows of q, k and v are cut in whole sequences.
+Features head_features(const ModelShape& shape, std::vector<index_t> segments) {
+  return {shape.groups(), std::move(segments), shape.cut.attention == AttentionCut::heads,
+          shape.model.context};
+}
+
+}  // namespace
+
+LinearShape ModelShape::qkv() const {
+  const index_t size = model.head_size();
+  return linear_shape(Axis::j, head_features(*this, {query_heads_per_group() * size, size, size}),
+                      hidden_features(*this));
+}
+
+LinearShape ModelShape::proj() const {
+  return linear_shape(Axis::k, hidden_features(*this),
+                      head_features(*this, {query_heads_per_group() * model.head_size()}));
+}
+
+LinearShape ModelShape::up() const {
+  const bool gated = model.activation == Activation::swiglu;
+  return linear_shape(Axis::j, ffn_features(*this, gated ? std::vector<index_t>{1, 1} : std::vector<index_t>{1}),
+                      hidden_features(*this));
+}
+
+LinearShape ModelShape::down() const {
+  return linear_shape(Axis::k, hidden_features(*this), ffn_features(*this, {1}));
+}
+
+Layout ModelShape::residual(const Partition& tokens) const {
+  return {t3d::cut(tokens, Axis::i, Axis::j), t3d::cut(hidden(), Axis::k)};
+}
+
+index_t parameter_count(const ModelConfig& m) {
+  const index_t size = m.head_size();
+  const index_t qkv = (m.heads + 2 * m.kv_heads) * size;
+  const index_t up = m.activation == Activation::swiglu ? 2 * m.ffn : m.ffn;
+  const index_t norm = m.norm == NormKind::layer && m.bias ? 2 * m.hidden : m.hidden;
+  index_t block = m.hidden * (qkv + m.heads * size + up + m.ffn) + 2 * norm;
+  if (m.bias) block += qkv + up + 2 * m.hidden;
+  index_t total = m.layers * block + norm + m.vocab * m.hidden;
+  if (m.position == Position::learned) total += m.context * m.hidden;
+  if (!m.tied_embeddings) total += m.vocab * m.hidden;
+  return total;
+}
+
+double flops_per_token(const ModelConfig& m, bool full_square) {
+  // An untied input table is looked up, not multiplied.
+  const index_t multiplied = parameter_count(m) - (m.tied_embeddings ? 0 : m.vocab * m.hidden);
+  const double attention =
+      static_cast<double>(m.layers * m.heads * m.head_size()) * static_cast<double>(m.context);
+  return 6.0 * static_cast<double>(multiplied) + (full_square ? 12.0 : 6.0) * attention;
+}
+
+}  // namespace t3d

@@ -1,0 +1,85 @@
+// The parameters of a model as pure arithmetic: which buckets there are, what each rank holds of
+// every global tensor, computed for any rank without asking it. Layers build their buckets from
+// this table; costs, checkpoints and the router read it.
+//
+//   linear weight of rank (i,j,k): rows of W[N_j x K_k], shared flat and evenly over axis i
+//   vectors over the hidden slice k (norms, positions, biases): shared over plane (i,j)
+//   vectors over the slice j (biases of qkv and up): shared over plane (i,k)
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/box.hpp"
+#include "tensor3d/model_shape.hpp"
+
+namespace t3d {
+
+struct ParamInit {
+  enum class Kind { normal, ones, zeros };
+  Kind kind = Kind::normal;
+  double std = 0.02;
+};
+
+/// A box of a global tensor, row-major and contiguous at element `offset` of a flat buffer.
+struct PlacedBox {
+  Box box;
+  index_t offset = 0;
+  friend bool operator==(const PlacedBox&, const PlacedBox&) = default;
+};
+
+/// One named parameter in a bucket: local matrix [local_rows, local_cols] at `offset` of the
+/// gathered bucket, made of row segments of the global [rows, cols] tensor stacked on each other.
+struct ParamEntry {
+  std::string name;
+  index_t rows = 0, cols = 0;  // global
+  bool vector = false;         // [n, 1] here, 1-D in files
+  bool decay = false;          // weight decay applies
+  ParamInit init;
+  std::vector<Box> segments;  // local row segments, in local order
+  index_t offset = 0;         // in the gathered bucket
+
+  [[nodiscard]] index_t local_rows() const;
+  [[nodiscard]] index_t local_cols() const { return segments.empty() ? 0 : segments.front().cols; }
+  [[nodiscard]] index_t count() const { return local_rows() * local_cols(); }
+};
+
+/// Parameters that a group of ranks needs together, as one rank of the group sees them: all members
+/// gather the same elements, and each keeps a flat part of them, its shard.
+struct BucketTable {
+  std::string name;
+  Group group = Group::i;  // i, ij or ik
+  bool matrices = true;    // gathered in the activations' type; vectors in the accumulator's
+  std::vector<ParamEntry> entries;
+  index_t count = 0;      // elements of the gathered bucket
+  Partition shards;       // of them, by member of the group
+  index_t member = 0;     // this rank's number in the group
+
+  BucketTable(std::string name_, Group group_, bool matrices_)
+      : name(std::move(name_)), group(group_), matrices(matrices_) {}
+  void add(ParamEntry entry);
+  /// -1 where there is none.
+  [[nodiscard]] int find(std::string_view entry) const;
+  [[nodiscard]] index_t shard_count() const { return shards.size(member); }
+  /// The entry's flat range [first, last) in this rank's shard.
+  [[nodiscard]] std::pair<index_t, index_t> shard_range(const ParamEntry& entry) const;
+  /// The entry's pieces in this rank's shard; offsets are within the shard.
+  [[nodiscard]] std::vector<PlacedBox> shard_boxes(const ParamEntry& entry) const;
+};
+
+/// Fixes the shards of a bucket whose entries are complete; `storage`: relative sizes over axis i.
+void cut_shards(BucketTable& bucket, const MeshShape& mesh, const Coord& coord,
+                const Partition& storage);
+
+/// All buckets of the rank at `coord` (mesh seen from its replica): wte, vectors over k, vectors over
+/// j, an untied head, then four per block.
+[[nodiscard]] std::vector<BucketTable> parameter_buckets(const ModelShape& shape,
+                                                         const MeshShape& mesh, const Coord& coord);
+
+/// Weight and bias of a linear; `bias` is left out by whoever has none.
+[[nodiscard]] ParamEntry linear_weight(const std::string& name, const LinearShape& linear,
+                                       const MeshShape& mesh, const Coord& coord, double init_std);
+[[nodiscard]] ParamEntry linear_bias(const std::string& name, const LinearShape& linear,
+                                     const MeshShape& mesh, const Coord& coord);
+
+}  // namespace t3d
