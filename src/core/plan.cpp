@@ -74,6 +74,12 @@ index_t ReplicaPlan::largest_micro() const {
   return most;
 }
 
+bool ReplicaPlan::cut_like(const ReplicaPlan& other) const {
+  return cuboid == other.cuboid && hidden == other.hidden && groups == other.groups &&
+         ffn == other.ffn && vocab == other.vocab && storage == other.storage &&
+         attention == other.attention;
+}
+
 Partition ReplicaPlan::tokens_of(index_t sequences) const {
   for (const Partition& cut : tokens)
     if (cut.length() == sequences) return cut;
@@ -96,6 +102,21 @@ index_t Plan::largest_micro() const {
   index_t most = 1;
   for (const ReplicaPlan& replica : replicas) most = std::max(most, replica.largest_micro());
   return most;
+}
+
+bool Plan::alike() const {
+  return std::all_of(replicas.begin(), replicas.end(), [&](const ReplicaPlan& replica) {
+    return replica.cut_like(replicas.front());
+  });
+}
+
+std::vector<double> Plan::leaf_weights() const {
+  std::vector<double> weights;
+  for (const ReplicaPlan& replica : replicas)
+    for (std::size_t leaf = 0; leaf < replica.leaves.size(); ++leaf)
+      weights.push_back(static_cast<double>(replica.sequences_of(leaf)) /
+                        aggregate.reference_batch);
+  return weights;
 }
 
 DType Plan::activation() const {

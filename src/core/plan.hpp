@@ -34,6 +34,8 @@ struct ReplicaPlan {
   [[nodiscard]] index_t sequences() const;  // of a step
   [[nodiscard]] index_t sequences_of(std::size_t leaf) const;
   [[nodiscard]] index_t largest_micro() const;
+  /// All dimensions of the model are cut as in `other`; the share of the batch may differ.
+  [[nodiscard]] bool cut_like(const ReplicaPlan& other) const;
   /// The cut of a micro-batch of `sequences`; a size that the plan does not list (evaluation) is
   /// cut in the proportions of the largest one that it does.
   [[nodiscard]] Partition tokens_of(index_t sequences) const;
@@ -69,6 +71,10 @@ struct Plan {
   [[nodiscard]] index_t leaves_per_replica() const { return std::ssize(replicas.front().leaves); }
   [[nodiscard]] index_t largest_micro() const;
   [[nodiscard]] DType activation() const;  // of activations and matrix products
+  /// All replicas cut the model alike: their ranks of equal coordinates hold equal shards.
+  [[nodiscard]] bool alike() const;
+  /// Samples of each leaf in units of the reference batch: by replica, then leaf.
+  [[nodiscard]] std::vector<double> leaf_weights() const;
   [[nodiscard]] const ReplicaPlan& replica(index_t d) const {
     return replicas[static_cast<std::size_t>(d)];
   }

@@ -1,7 +1,5 @@
 #include "hetero/update_traffic.hpp"
 
-#include <algorithm>
-
 #include "comm/cost.hpp"
 #include "ops/adasum_tree.hpp"
 #include "tensor3d/refined_routes.hpp"
@@ -73,9 +71,7 @@ void add_refined(const RankView& rank, Traffic& traffic) {
 
 void add_aggregation(const RankView& rank, Traffic& traffic) {
   const Plan& plan = rank.plan;
-  const bool alike = std::all_of(plan.replicas.begin(), plan.replicas.end(), [&](const auto& r) {
-    return r.cuboid == plan.replicas.front().cuboid;
-  });
+  const bool alike = plan.alike();
   const bool gram = is_adasum(plan) && !is_flat(plan);
   if (alike && !gram)
     add_all_reduces(rank, traffic);

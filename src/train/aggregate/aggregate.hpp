@@ -36,8 +36,6 @@ class Aggregation {
   [[nodiscard]] virtual ConstTensorView summary() const { return {}; }
   /// AdasumArgs::noise, part of the run's state; empty data = none.
   [[nodiscard]] virtual TensorView noise() { return {}; }
-  /// Bytes that this rank sends in a step.
-  virtual void predict(Ledger& ledger) const = 0;
   /// One line for the log: what is done.
   [[nodiscard]] virtual std::string describe() const = 0;
 };
@@ -45,10 +43,10 @@ class Aggregation {
 /// What an aggregation is made of.
 struct AggregateSetup {
   const Context& context;
+  const Plan& plan;
   const std::vector<ParamBucket*>& buckets;
   const ParamGroups& groups;
   Leaves leaves;
-  AggregateConfig options;
   /// Given: the shards become the weighted mean, and gains() = gain^this says the rest.
   std::optional<double> gain_exponent;
 };

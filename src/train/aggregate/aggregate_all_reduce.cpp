@@ -3,7 +3,6 @@
 // from two numbers per group, the mean of the leaves' squares and the square of their mean, by the
 // law that Adasum's tree follows on average (docs/decisions/008-adasum.md). It costs an all-reduce
 // and a small message, and cannot leave a leaf out.
-#include "comm/cost.hpp"
 #include "train/aggregate/aggregate.hpp"
 #include "train/device_numbers.hpp"
 
@@ -17,12 +16,12 @@ class AllReduceAggregation final : public Aggregation {
         groups_(setup.groups),
         leaves_(setup.leaves),
         replicas_(context_.mesh.along(Axis::d)),
-        flat_(setup.options.method == AggregateMethod::adasum),
+        flat_(setup.plan.aggregate.method == AggregateMethod::adasum),
         gain_exponent_(setup.gain_exponent),
         shards_(setup.buckets.size()) {
     T3D_CHECK(leaves_.per_replica == 1, "{} leaves per replica", leaves_.per_replica);
     const double weight = leaves_.weight_of(replicas_.rank());
-    factor_ = setup.options.method == AggregateMethod::sum ? weight : weight / leaves_.total();
+    factor_ = setup.plan.aggregate.method == AggregateMethod::sum ? weight : weight / leaves_.total();
     for (const ParamBucket* bucket : setup.buckets) counts_.push_back(bucket->shard_count());
     if (!flat_) return;
     squares_ = zeros(context_, kSquares, groups_.count());
@@ -43,7 +42,6 @@ class AllReduceAggregation final : public Aggregation {
   [[nodiscard]] ConstTensorView summary() const override {
     return flat_ ? ConstTensorView(summary_) : ConstTensorView();
   }
-  void predict(Ledger& ledger) const override;
   [[nodiscard]] std::string describe() const override { return flat_ ? "flat" : "all-reduce"; }
 
  private:
@@ -111,17 +109,6 @@ void AllReduceAggregation::finish(double unscale) {
       context_.ops.axpby(context_.queue, {0, {}}, part,
                          {1, gains_.view().col_range(segment.group, 1)}, part);
     }
-}
-
-void AllReduceAggregation::predict(Ledger& ledger) const {
-  for (const index_t count : counts_)
-    ledger.count(
-        Verb::all_reduce, "d",
-        all_reduce_bytes(count, replicas_.size(), replicas_.rank(), context_.accumulator()));
-  if (!flat_) return;
-  const Communicator& world = context_.mesh.world();
-  ledger.count(Verb::all_reduce, "world",
-               all_reduce_bytes(squares_.view().count(), world.size(), world.rank(), DType::f64));
 }
 
 }  // namespace

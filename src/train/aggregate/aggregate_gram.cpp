@@ -10,7 +10,6 @@
 // Coefficients wait for the last bucket, although they do not depend on other groups: a leaf with
 // a number that is not finite anywhere is left out of the whole step, and nothing is done twice.
 // Memory: the received columns, together as large as the leaves.
-#include "comm/cost.hpp"
 #include "ops/adasum_tree.hpp"
 #include "train/device_numbers.hpp"
 #include "train/aggregate/leaf_exchange.hpp"
@@ -26,7 +25,7 @@ class GramAggregation final : public Aggregation {
         leaves_(setup.leaves),
         store_(context_, leaves_.per_replica),
         exchange_(make_leaf_exchange(
-            setup, setup.options.wire == WireType::bf16 ? DType::bf16 : context_.accumulator())),
+            setup, setup.plan.aggregate.wire == WireType::bf16 ? DType::bf16 : context_.accumulator())),
         gram_(context_.make(DType::f64, groups_.count(), adasum::packed_size(leaves_.count()),
                             MemoryKind::workspace)),
         noise_(zeros(context_, groups_.count(), 2)),
@@ -38,7 +37,7 @@ class GramAggregation final : public Aggregation {
     args_.gram = gram_;
     args_.weights = weights_;
     args_.rule = setup.gain_exponent ? AggregateRule::mean : AggregateRule::adasum;
-    args_.noise_leaf = setup.options.leaf == LeafRule::noise;
+    args_.noise_leaf = setup.plan.aggregate.leaf == LeafRule::noise;
     args_.noise = noise_;
     args_.gain_exponent = setup.gain_exponent.value_or(1);
     args_.coefficients = coefficients_;
@@ -63,7 +62,6 @@ class GramAggregation final : public Aggregation {
   }
   [[nodiscard]] ConstTensorView summary() const override { return summary_; }
   [[nodiscard]] TensorView noise() override { return noise_; }
-  void predict(Ledger& ledger) const override;
   [[nodiscard]] std::string describe() const override { return "gram"; }
 
  private:
@@ -92,14 +90,6 @@ void GramAggregation::finish(double unscale) {
   args_.unscale = unscale;
   context_.ops.adasum(context_.queue, args_);
   combine_leaves(context_, *exchange_, shards_, coefficients_);
-}
-
-void GramAggregation::predict(Ledger& ledger) const {
-  exchange_->predict(ledger);
-  const Communicator& world = context_.mesh.world();
-  ledger.count(
-      Verb::all_reduce, "world",
-      all_reduce_bytes(gram_.rows() * gram_.cols(), world.size(), world.rank(), DType::f64));
 }
 
 }  // namespace

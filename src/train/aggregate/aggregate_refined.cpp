@@ -9,7 +9,7 @@ namespace {
 
 /// The weights, or their shares in the total, for each group.
 Tensor coefficients_of(const AggregateSetup& setup) {
-  const double total = setup.options.method == AggregateMethod::sum ? 1 : setup.leaves.total();
+  const double total = setup.plan.aggregate.method == AggregateMethod::sum ? 1 : setup.leaves.total();
   std::vector<double> all;
   for (index_t group = 0; group < setup.groups.count(); ++group)
     for (const double weight : setup.leaves.weights) all.push_back(weight / total);
@@ -39,7 +39,6 @@ class RefinedAggregation final : public Aggregation {
     const TensorView all = coefficients_;
     combine_leaves(context_, *exchange_, shards_, all.reshaped(all.cols / leaves_, leaves_));
   }
-  void predict(Ledger& ledger) const override { exchange_->predict(ledger); }
   [[nodiscard]] std::string describe() const override { return "refined"; }
 
  private:

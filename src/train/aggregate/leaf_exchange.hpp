@@ -10,6 +10,7 @@
 #pragma once
 #include <memory>
 
+#include "hetero/update_traffic.hpp"
 #include "train/aggregate/aggregate.hpp"
 
 namespace t3d {
@@ -31,7 +32,6 @@ class LeafExchange {
   virtual void spread(std::size_t bucket) = 0;
   /// `shard`, the same as in result(), holds the results of all.
   virtual void collect(std::size_t bucket, TensorView shard) = 0;
-  virtual void predict(Ledger& ledger) const = 0;
 };
 
 /// Combines the own columns of all buckets with coefficients [groups, leaves], after settle():
@@ -39,13 +39,10 @@ class LeafExchange {
 void combine_leaves(const Context& context, LeafExchange& exchange,
                     const std::vector<TensorView>& shards, ConstTensorView coefficients);
 
-/// Rows of received leaves begin where vector loads like it: 256 bytes of fp32.
-inline constexpr index_t kRowUnit = 64;
-
 /// [rows, cols] with padded rows.
 [[nodiscard]] inline Tensor make_rows(const Context& context, DType dtype, index_t rows,
                                       index_t cols) {
-  return context.make(dtype, rows, (cols + kRowUnit - 1) / kRowUnit * kRowUnit,
+  return context.make(dtype, rows, (cols + kLeafRowUnit - 1) / kLeafRowUnit * kLeafRowUnit,
                       MemoryKind::gradients);
 }
 

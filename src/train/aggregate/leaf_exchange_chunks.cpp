@@ -1,7 +1,6 @@
 // Equal cuts: the ranks of an axis-d group hold the same share of their replicas. Each combines one
 // chunk of it, received in place, and gathers the others. Bytes per rank as in a ring: 2 (d-1)/d of
 // its share (times the leaves of a replica on the way out).
-#include "comm/cost.hpp"
 #include "train/aggregate/leaf_exchange.hpp"
 
 namespace t3d {
@@ -17,7 +16,7 @@ class ChunkExchange final : public LeafExchange {
     const index_t here = replicas_.rank();
     for (const ParamBucket* bucket : setup.buckets) {
       Share share;
-      share.chunks = Partition::even("chunks", bucket->shard_count(), replicas_.size(), kRowUnit);
+      share.chunks = Partition::even("chunks", bucket->shard_count(), replicas_.size(), kLeafRowUnit);
       share.segments = clip(setup.groups.segments(shares_.size()), share.chunks.begin(here),
                             share.chunks.end(here));
       shares_.push_back(std::move(share));
@@ -40,7 +39,6 @@ class ChunkExchange final : public LeafExchange {
   [[nodiscard]] TensorView result(std::size_t bucket, TensorView shard) override;
   void spread(std::size_t bucket) override;
   void collect(std::size_t bucket, TensorView shard) override;
-  void predict(Ledger& ledger) const override;
 
  private:
   struct Share {
@@ -119,16 +117,6 @@ void ChunkExchange::collect(std::size_t bucket, TensorView shard) {
   if (!share.whole.allocated()) return;
   context_.ops.copy(context_.queue, share.whole, shard);
   share.whole.reset();
-}
-
-void ChunkExchange::predict(Ledger& ledger) const {
-  const int here = replicas_.rank();
-  for (const Share& share : shares_) {
-    const index_t others = share.chunks.length() - share.chunks.size(here);
-    ledger.count(Verb::exchange, replicas_.axis(), others * leaves_.per_replica * size_of(wire_));
-    ledger.count(Verb::all_gather, replicas_.axis(),
-                 all_gather_bytes(share.chunks.sizes(), here, wire_));
-  }
 }
 
 }  // namespace

@@ -17,7 +17,6 @@ class AdamW final : public Optimizer {
     for (const Run& run : runs_of(buckets_, rule_of))
       context_.ops.adamw(context_.queue, moments_.args(step, run));
   }
-  void predict(Ledger&) const override {}
   std::vector<State> state() override { return moments_.state(); }
 
  private:
@@ -51,7 +50,6 @@ class Sgd final : public Optimizer {
       context_.ops.sgd(context_.queue, args);
     }
   }
-  void predict(Ledger&) const override {}
   std::vector<State> state() override { return {{"momentum", views(v_)}}; }
 
  private:

@@ -9,7 +9,6 @@
 //
 // The ratio is 1 where either norm is 0 and, as in apex, for tensors without decay (vectors): there
 // the squares stay 0. The host reads none of these numbers.
-#include "comm/cost.hpp"
 #include "train/optimizer/optimizer_shared.hpp"
 
 namespace t3d {
@@ -58,11 +57,6 @@ class Lamb final : public Optimizer {
                          run.in(buckets_[run.bucket]->master()));
   }
 
-  void predict(Ledger& ledger) const override {
-    const Communicator& cuboid = context_.mesh.cuboid();
-    ledger.count(Verb::all_reduce, cuboid.axis(),
-                 all_reduce_bytes(2 * tensors_.count(), cuboid.size(), cuboid.rank(), DType::f64));
-  }
   std::vector<State> state() override { return moments_.state(); }
 
  private:

@@ -12,7 +12,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "train/optimizer/matrix_homes.hpp"
+#include "train/optimizer/whole_matrices.hpp"
 #include "train/optimizer/newton_schulz.hpp"
 #include "train/optimizer/optimizer_shared.hpp"
 
@@ -36,46 +36,42 @@ double update_scale(MuonScale kind, const ParamEntry& entry) {
   return std::sqrt(std::max(1.0, rows / cols));
 }
 
-std::vector<MatrixHomes::Matrix> hidden_matrices(const std::vector<ParamBucket*>& buckets,
-                                                 index_t steps) {
-  std::vector<MatrixHomes::Matrix> result;
+std::vector<EntryPlace> hidden_entries(const std::vector<ParamBucket*>& buckets) {
+  std::vector<EntryPlace> result;
   for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) {
     const std::vector<ParamEntry>& entries = buckets[bucket]->entries();
     for (std::size_t at = 0; at < entries.size(); ++at)
-      if (is_hidden_matrix(entries[at]))
-        result.push_back(
-            {bucket, at, newton_schulz_flops(entries[at].rows, entries[at].cols, steps)});
+      if (is_hidden_matrix(entries[at])) result.push_back({bucket, at});
   }
   return result;
 }
 
 class Muon final : public Optimizer {
  public:
-  Muon(const Context& context, const OptimizerConfig& options,
+  Muon(const Context& context, const Plan& plan, const OptimizerConfig& options,
        const std::vector<ParamBucket*>& buckets)
       : context_(context),
         options_(options),
         buckets_(buckets),
-        matrices_(hidden_matrices(buckets, options.newton_schulz_steps)),
+        matrices_(hidden_entries(buckets)),
         moments_(context, options, buckets, has_others),
-        homes_(context, buckets, matrices_) {}
+        whole_(context, plan, buckets, matrices_) {}
 
   void update(const OptimizerStep& step) override {
     update_others(step);
     std::vector<TensorView> gradients;
     for (ParamBucket* bucket : buckets_) gradients.push_back(bucket->gradient_shard());
     add_to_momentum(step, gradients);
-    homes_.visit(options_.nesterov ? gradients : moments_.first(), gradients, [&](TensorView x) {
+    whole_.transform_all(options_.nesterov ? gradients : moments_.first(), gradients, [&](TensorView x) {
       const PhaseClock::Scope scope(context_.clock, "orthogonalise");
       newton_schulz(context_, x, options_.newton_schulz_steps);
     });
-    for (const MatrixHomes::Matrix& matrix : matrices_) apply(step, matrix);
+    for (const EntryPlace& matrix : matrices_) apply(step, matrix);
   }
   [[nodiscard]] double learning_rate(const ParamEntry& entry, double lr) const override {
     if (is_hidden_matrix(entry) || options_.adamw_lr <= 0 || options_.lr <= 0) return lr;
     return lr * (options_.adamw_lr / options_.lr);
   }
-  void predict(Ledger& ledger) const override { homes_.predict(ledger); }
   std::vector<State> state() override { return moments_.state(); }
 
  private:
@@ -94,7 +90,7 @@ class Muon final : public Optimizer {
     const double mu = options_.momentum_or_default();
     const Factor fresh{(1 - mu) * step.grad_scale, step.factor};
     const std::vector<TensorView> momentum = moments_.first();
-    for (const MatrixHomes::Matrix& matrix : matrices_) {
+    for (const EntryPlace& matrix : matrices_) {
       const TensorView g = part(gradients[matrix.bucket], matrix);
       const TensorView m = part(momentum[matrix.bucket], matrix);
       context_.ops.axpby(context_.queue, fresh, g, {mu, {}}, m);
@@ -103,7 +99,7 @@ class Muon final : public Optimizer {
   }
 
   // u += decay w and w -= lr gain u: the gain is known on the device only.
-  void apply(const OptimizerStep& step, const MatrixHomes::Matrix& matrix) {
+  void apply(const OptimizerStep& step, const EntryPlace& matrix) {
     ParamBucket& bucket = *buckets_[matrix.bucket];
     const ParamEntry& entry = bucket.entries()[matrix.entry];
     const TensorView u = part(bucket.gradient_shard(), matrix);
@@ -114,7 +110,7 @@ class Muon final : public Optimizer {
     context_.ops.axpby(context_.queue, {-step.lr, factor_of(step.gains, rule)}, u, {}, w);
   }
 
-  [[nodiscard]] TensorView part(TensorView share, const MatrixHomes::Matrix& matrix) const {
+  [[nodiscard]] TensorView part(TensorView share, const EntryPlace& matrix) const {
     const ParamBucket& bucket = *buckets_[matrix.bucket];
     const auto [first, last] = bucket.shard_range(bucket.entries()[matrix.entry]);
     return share.col_range(first, last - first);
@@ -123,16 +119,17 @@ class Muon final : public Optimizer {
   const Context& context_;
   OptimizerConfig options_;
   std::vector<ParamBucket*> buckets_;
-  std::vector<MatrixHomes::Matrix> matrices_;
+  std::vector<EntryPlace> matrices_;
   AdamMoments moments_;
-  MatrixHomes homes_;
+  WholeMatrices whole_;
 };
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_muon(const Context& context, const OptimizerConfig& options,
+std::unique_ptr<Optimizer> make_muon(const Context& context, const Plan& plan,
+                                     const OptimizerConfig& options,
                                      const std::vector<ParamBucket*>& buckets) {
-  return std::make_unique<Muon>(context, options, buckets);
+  return std::make_unique<Muon>(context, plan, options, buckets);
 }
 
 }  // namespace t3d

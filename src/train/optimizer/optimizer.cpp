@@ -5,12 +5,13 @@
 
 namespace t3d {
 
-std::unique_ptr<Optimizer> make_optimizer(const Context& context, const OptimizerConfig& options,
+std::unique_ptr<Optimizer> make_optimizer(const Context& context, const Plan& plan,
+                                          const OptimizerConfig& options,
                                           const std::vector<ParamBucket*>& buckets) {
   switch (options.kind) {
     case OptimizerKind::sgd: return make_sgd(context, options, buckets);
     case OptimizerKind::lamb: return make_lamb(context, options, buckets);
-    case OptimizerKind::muon: return make_muon(context, options, buckets);
+    case OptimizerKind::muon: return make_muon(context, plan, options, buckets);
     case OptimizerKind::adamw: break;
   }
   return make_adamw(context, options, buckets);

@@ -31,9 +31,6 @@ class Optimizer {
   virtual void update(const OptimizerStep& step) = 0;
   /// What stands for `lr` where this entry is concerned.
   [[nodiscard]] virtual double learning_rate(const ParamEntry&, double lr) const { return lr; }
-  /// Bytes that this rank sends in an update.
-  virtual void predict(Ledger& ledger) const = 0;
-
   /// One kind of state per parameter element ("m", "v", "momentum"): a share-sized buffer per
   /// bucket; no data for a bucket, on all ranks alike, that has no such state.
   struct State {
@@ -43,8 +40,8 @@ class Optimizer {
   [[nodiscard]] virtual std::vector<State> state() = 0;
 };
 
-/// Kinds "adamw", "sgd", "lamb" and "muon". Collective over the world.
-[[nodiscard]] std::unique_ptr<Optimizer> make_optimizer(const Context& context,
+/// Of kind options.kind.
+[[nodiscard]] std::unique_ptr<Optimizer> make_optimizer(const Context& context, const Plan& plan,
                                                         const OptimizerConfig& options,
                                                         const std::vector<ParamBucket*>& buckets);
 

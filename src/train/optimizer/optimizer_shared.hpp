@@ -69,8 +69,7 @@ class AdamMoments {
 [[nodiscard]] std::unique_ptr<Optimizer> make_lamb(const Context& context,
                                                    const OptimizerConfig& options,
                                                    const std::vector<ParamBucket*>& buckets);
-/// Collective over the world.
-[[nodiscard]] std::unique_ptr<Optimizer> make_muon(const Context& context,
+[[nodiscard]] std::unique_ptr<Optimizer> make_muon(const Context& context, const Plan& plan,
                                                    const OptimizerConfig& options,
                                                    const std::vector<ParamBucket*>& buckets);
 
