@@ -40,7 +40,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 std::string source_file(const std::string& path) {
-  return (std::filesystem::path(__FILE__).parent_path() / "../.." / path).string();
+  return (std::filesystem::path(T3D_TEST_SOURCE).parent_path() / path).string();
 }
 
 Config small_with(const std::vector<std::string>& overrides) {

@@ -1,5 +1,7 @@
 // Every optimizer against itself written densely (support/dense_optimizers.hpp): ten steps on one
 // rank and on uneven cuboids, with gains by group. Then what it sends and what it keeps.
+#include <optional>
+
 #include "app/commands/rank_plan.hpp"
 #include "support/catch.hpp"
 #include "support/dense_optimizers.hpp"
