@@ -18,8 +18,8 @@
 #include <sstream>
 #include <string>
 
-#include "ops/adasum_tree.hpp"
 #include "digits_run.hpp"
+#include "ops/adasum_tree.hpp"
 
 namespace t3d::bench {
 namespace {

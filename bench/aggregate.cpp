@@ -2,7 +2,7 @@
 // turns within a round, and what counts is the ratio within a round: other work on the machine
 // slows neighbours alike.
 //
-//   mpirun -n 4 t3d_bench_aggregate [--rounds 9] [--bucket-mib 4] [--ways gram,rvh] [MiB ...]
+//   mpirun -n 4 t3d_bench_aggregate [--rounds 9] [--bucket-mib 4] [--ways gram,flat] [MiB ...]
 //
 // Every rank is a replica of its own with gradients in fp32, in buckets of tensors that halve from
 // 2 MiB down to 64 KiB. `MPI whole` sums one buffer in one call, `MPI buckets` bucket by bucket,
@@ -159,13 +159,13 @@ class Bench {
                         for (std::size_t at = 0; at < gradients.buckets().size(); ++at)
                           mpi_sum(gradients.shard(at));
                       }});
-    const auto add = [&](const std::string& name, const char* method, const char* transport,
-                         const char* wire) {
+    const auto add = [&](const std::string& name, AggregateMethod method,
+                         AggregateAlgorithm algorithm, WireType wire) {
       if (!options_.wants(name)) return;
       AggregateConfig config;
       config.method = method;
-      config.placement = "pre";
-      config.transport = transport;
+      config.placement = AggregatePlacement::pre;
+      config.algorithm = algorithm;
       config.wire = wire;
       Way way{name, {}};
       way.aggregation = make_aggregation(
@@ -177,11 +177,11 @@ class Bench {
       };
       ways.push_back(std::move(way));
     };
-    add("mean", "mean", "", "fp32");
-    add("gram", "adasum", "gram", "fp32");
-    add("gram-bf16", "adasum", "gram", "bf16");
-    add("rvh", "adasum", "rvh", "fp32");
-    add("flat", "adasum", "flat", "fp32");
+    using enum AggregateAlgorithm;
+    add("mean", AggregateMethod::mean, automatic, WireType::fp32);
+    add("gram", AggregateMethod::adasum, gram, WireType::fp32);
+    add("gram-bf16", AggregateMethod::adasum, gram, WireType::bf16);
+    add("flat", AggregateMethod::adasum, flat, WireType::fp32);
     return ways;
   }
 

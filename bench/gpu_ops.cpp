@@ -45,16 +45,16 @@ class Bench : test::Gpu {
   explicit Bench(Options options) : options_(std::move(options)), start_(now()) {
     cuda::check(cudaEventCreate(&begin_), "an event");
     cuda::check(cudaEventCreate(&end_), "an event");
-    for (const char* engine : {"native", "library"}) {
+    for (const EngineRule engine : {EngineRule::native, EngineRule::library}) {
       EngineOptions wish;
       wish.gemm = wish.attention = engine;
       try {
-        engines_.push_back({engine, make_cuda_ops(*device, wish)});
+        engines_.push_back({std::string(word_of(engine)), make_cuda_ops(*device, wish)});
       } catch (const Error& error) {
         fmt::print("{}: {}\n", engine, error.what());
-        wish.attention = "auto";  // one library may be there without the other
+        wish.attention = EngineRule::automatic;  // one library may be there without the other
         try {
-          engines_.push_back({engine, make_cuda_ops(*device, wish)});
+          engines_.push_back({std::string(word_of(engine)), make_cuda_ops(*device, wish)});
         } catch (const Error&) {
         }
       }

@@ -12,12 +12,15 @@ using namespace t3d::test;
 
 namespace {
 
+using enum AggregatePlacement;
+using enum OptimizerKind;
+
 constexpr index_t kSteps = 5;
 
 void show_gpus(int count) { setenv("T3D_EMULATED_GPUS", std::to_string(count).c_str(), 1); }
 
-Config adasum(const std::string& placement, const std::string& optimizer,
-              const std::string& transport = "gram") {
+Config adasum(AggregatePlacement placement, OptimizerKind optimizer,
+              AggregateAlgorithm algorithm = AggregateAlgorithm::gram) {
   Config config = tiny_gpt();
   config.batch.sequences = 6;
   config.batch.micro = 1;
@@ -25,8 +28,8 @@ Config adasum(const std::string& placement, const std::string& optimizer,
   config.optimizer.kind = optimizer;
   config.aggregate.method = AggregateMethod::adasum;
   config.aggregate.placement = placement;
-  config.aggregate.algorithm = transport;
-  config.aggregate.gain_exponent = optimizer == "sgd" ? 1 : 0.5;
+  config.aggregate.algorithm = algorithm;
+  config.aggregate.gain_exponent = optimizer == sgd ? 1 : 0.5;
   return config;
 }
 
@@ -52,8 +55,7 @@ void check_near(const Run& run, const Run& reference) {
 }  // namespace
 
 TEST_CASE("adasum of GPUs through NCCL and graphs is adasum of CPUs") {
-  for (const auto& [placement, optimizer] :
-       {std::pair{"pre", "sgd"}, {"gain", "adamw"}, {"post", "adamw"}})
+  for (const auto& [placement, optimizer] : {std::pair{pre, sgd}, {gain, adamw}, {post, adamw}})
     for (const index_t replicas : {2, 3}) {
       INFO(placement << ' ' << optimizer << " of " << replicas);
       Config config = adasum(placement, optimizer);
@@ -73,37 +75,37 @@ TEST_CASE("adasum of GPUs through NCCL and graphs is adasum of CPUs") {
     }
 }
 
-TEST_CASE("other optimizers, transports, leaves and shares on GPUs") {
+TEST_CASE("other optimizers, algorithms, leaves and shares on GPUs") {
   const auto check = [](const Config& config, const Grid& grid, index_t replicas) {
     INFO(config.aggregate.placement << ' ' << config.optimizer.kind << ' '
                                     << config.aggregate.algorithm);
     show_gpus(static_cast<int>(replicas) * grid.ranks());
     check_near(on_gpus(config, grid, replicas), train(config, grid, replicas, kSteps));
   };
-  check(adasum("gain", "lamb"), {}, 2);
-  Config model = adasum("gain", "lamb");
+  check(adasum(gain, lamb), {}, 2);
+  Config model = adasum(gain, lamb);
   model.aggregate.per = GroupBy::model;
   check(model, {}, 2);
-  check(adasum("gain", "muon"), {1, 1, 2, {}, {}, {}}, 2);
-  check(adasum("gain", "adamw", "flat"), {}, 3);
-  check(adasum("post", "lamb", "rvh"), {}, 3);
-  Config leaves = adasum("gain", "adamw");
+  check(adasum(gain, muon), {1, 1, 2, {}, {}, {}}, 2);
+  check(adasum(gain, adamw, AggregateAlgorithm::flat), {}, 3);
+  check(adasum(post, lamb), {}, 3);
+  Config leaves = adasum(gain, adamw);
   leaves.aggregate.leaves = 3;
   check(leaves, {}, 2);
-  Config shares = adasum("gain", "adamw");
+  Config shares = adasum(gain, adamw);
   shares.batch.shares = {2, 0, 1};
   check(shares, {2, 1, 1, {}, {}, {}}, 3);
-  Config alone = adasum("gain", "adamw");  // recorded without anybody to talk to
+  Config alone = adasum(gain, adamw);  // recorded without anybody to talk to
   alone.aggregate.leaves = 2;
   check(alone, {}, 1);
 }
 
 // Noise and private optimizers go through the host into a checkpoint and back.
 TEST_CASE("adasum's state on GPUs continues to the bit, and on CPUs") {
-  for (const char* placement : {"gain", "post"}) {
+  for (const AggregatePlacement placement : {gain, post}) {
     INFO(placement);
     show_gpus(2);
-    Config config = adasum(placement, "adamw");
+    Config config = adasum(placement, adamw);
     config.aggregate.reference_batch = 1;
     const ScratchFolder whole("whole"), half("half"), moved("moved");
     Config gpus = config;
@@ -120,9 +122,9 @@ TEST_CASE("adasum's state on GPUs continues to the bit, and on CPUs") {
 }
 
 TEST_CASE("fp16 on GPUs finds its loss scale") {
-  for (const char* placement : {"gain", "post"}) {
+  for (const AggregatePlacement placement : {gain, post}) {
     INFO(placement);
-    Config config = adasum(placement, "adamw");
+    Config config = adasum(placement, adamw);
     config.precision.compute = ComputeType::fp16;
     const Run cpus = train(config, {}, 2, kSteps);
     show_gpus(2);

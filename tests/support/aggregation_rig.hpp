@@ -44,10 +44,10 @@ struct Case {
 };
 
 inline Case adasum_case(const Grid& grid, index_t replicas, index_t per_replica = 1,
-                        const std::string& transport = "gram") {
+                        AggregateAlgorithm algorithm = AggregateAlgorithm::gram) {
   Case c{grid, {replicas, per_replica, {}}, {}};
   c.options.method = AggregateMethod::adasum;
-  c.options.algorithm = transport;
+  c.options.algorithm = algorithm;
   c.leaves.weights.assign(static_cast<std::size_t>(c.leaves.count()), 1.0);
   return c;
 }
@@ -109,18 +109,16 @@ inline Node tree_of(const std::vector<Node>& nodes) {
   return pair_of(tree_of({nodes.begin(), middle}), tree_of({middle, nodes.end()}));
 }
 
-/// The leaves of one tensor, those without a part left out; where pairs have fixed places (rvh),
-/// nothing stands in for them. `linear`: times their weight.
+/// The leaves of one tensor, those without a part left out. `linear`: times their weight.
 inline std::vector<Node> nodes_of(const Case& c, const std::string& name, std::size_t size,
                                   bool linear) {
   std::vector<Node> nodes;
-  const bool fixed = c.options.algorithm == AggregateAlgorithm::rvh;
   for (index_t leaf = 0; leaf < c.leaves.count(); ++leaf) {
     const double weight = c.leaves.weights[static_cast<std::size_t>(leaf)];
     const bool left_out = weight == 0 || std::count(c.broken.begin(), c.broken.end(), leaf) > 0;
-    if (left_out && !fixed) continue;
-    Node node{Vector(size), left_out ? 0 : weight};
-    for (std::size_t at = 0; at < size && !left_out; ++at)
+    if (left_out) continue;
+    Node node{Vector(size), weight};
+    for (std::size_t at = 0; at < size; ++at)
       node.vector[at] = (linear ? weight : 1) *
                         static_cast<float>(gradient(leaf, name, static_cast<index_t>(at)));
     nodes.push_back(std::move(node));
@@ -142,7 +140,7 @@ class Rig {
         model_(rank_.context,
                ModelShape(config.model, config.mesh, rank_.mesh.shape(), config.batch.sequences),
                false),
-        groups_(model_.buckets(), group_by(c.options.per)),
+        groups_(model_.buckets(), c.options.per),
         aggregation_(make_aggregation(
             {rank_.context, model_.buckets(), groups_, c.leaves, c.options, c.gain_exponent})) {}
 
@@ -248,7 +246,8 @@ inline void check_weighted_sum(const Case& c) {
     Vector expected(values.size());
     for (const Node& node : nodes)
       for (std::size_t i = 0; i < expected.size(); ++i)
-        expected[i] += node.vector[i] / (c.options.method == AggregateMethod::mean ? c.leaves.total() : 1);
+        expected[i] +=
+            node.vector[i] / (c.options.method == AggregateMethod::mean ? c.leaves.total() : 1);
     CHECK(distance(values, expected, nodes) <= 1e-6);
   }
 }

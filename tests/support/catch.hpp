@@ -7,6 +7,18 @@ using Catch::Approx;
 #include <catch2/catch.hpp>
 #endif
 
+#include <ostream>
+
+#include "core/words.hpp"
+
+namespace t3d {
+/// Choices show as their words in INFO and in failed checks.
+template <Worded Choice>
+std::ostream& operator<<(std::ostream& out, Choice choice) {
+  return out << word_of(choice);
+}
+}  // namespace t3d
+
 namespace t3d::test {
 #ifdef T3D_CATCH2_V3
 inline auto contains(const std::string& text) { return Catch::Matchers::ContainsSubstring(text); }

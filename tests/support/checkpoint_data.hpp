@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/random.hpp"
 #include "core/box.hpp"
+#include "core/random.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 
 namespace t3d::test {

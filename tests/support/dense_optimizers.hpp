@@ -130,8 +130,8 @@ inline void dense_muon(const OptimizerConfig& o, index_t step, double lr,
     x.values[at] = o.nesterov ? mu * m + (1 - mu) * g[at] : m;
   }
   const auto rows = static_cast<double>(p.rows), cols = static_cast<double>(p.cols);
-  const double scale = o.muon_scale == "rms" ? 0.2 * std::sqrt(std::max(rows, cols))
-                                             : std::sqrt(std::max(1.0, rows / cols));
+  const double scale = o.muon_scale == MuonScale::rms ? 0.2 * std::sqrt(std::max(rows, cols))
+                                                      : std::sqrt(std::max(1.0, rows / cols));
   Dense u = orthogonalised(std::move(x), o.newton_schulz_steps);
   for (std::size_t at = 0; at < g.size(); ++at)
     p.w.values[at] = p.w.values[at] * (1 - lr * o.weight_decay) - lr * scale * u.values[at];

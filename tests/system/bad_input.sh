@@ -28,9 +28,12 @@ bad 78 "heads" 1 input.toml --set model.heads=5
 adasum=(input.toml --set aggregate.method=adasum)
 three=("${adasum[@]}" --set mesh.replicas=3 --set "mesh.cuboid=[1,1,1]")
 bad 78 "aggregate.reference_batch" 1 "${adasum[@]}" --set aggregate.reference_batch=0
-bad 78 "aggregate.transport" 1 "${adasum[@]}" --set aggregate.transport=rvh --set aggregate.placement=gain
-bad 78 "aggregate.transport" 1 "${adasum[@]}" --set aggregate.transport=rvh --set aggregate.placement=pre
-expect_text "clip_norm"
+bad 78 "aggregate.algorithm" 1 "${adasum[@]}" --set aggregate.algorithm=rwh
+expect_text "allowed: auto, gram, flat"
+# The key and a word of earlier versions are still read: rvh is gram now.
+run 1 "${adasum[@]}" -d old --set aggregate.transport=rvh --set run.steps=1
+expect_status 0
+grep -q 'algorithm = "gram"' old/resolved.toml || fail "aggregate.transport=rvh is not read as gram"
 bad 78 "aggregate.placement" 1 "${adasum[@]}" --set aggregate.placement=before
 expect_text "allowed: auto, pre"
 bad 78 "aggregate.method" 1 input.toml --set aggregate.method=adasun
@@ -43,7 +46,7 @@ bad 78 "aggregate.leaves" 3 "${three[@]}" --set aggregate.leaves=22 --set batch.
 expect_text "more than 64"
 bad 78 "aggregate.leaves" 3 "${three[@]}" --set aggregate.leaves=4
 bad 78 "aggregate.leaves" 1 "${adasum[@]}" --set aggregate.leaves=0
-bad 78 "aggregate.wire" 1 "${adasum[@]}" --set aggregate.transport=flat --set aggregate.wire=bf16
+bad 78 "aggregate.wire" 1 "${adasum[@]}" --set aggregate.algorithm=flat --set aggregate.wire=bf16
 bad 66 "absent" 2 input.toml --set "data.train='absent*.h5'"
 head -c 20 text.txt > short.txt
 bad 78 "the corpus has 20 tokens" 1 input.toml --set "data.train='short.txt'"

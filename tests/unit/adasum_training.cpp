@@ -12,11 +12,14 @@ using namespace t3d::test;
 
 namespace {
 
+using enum AggregatePlacement;
+using enum OptimizerKind;
+
 constexpr index_t kSteps = 8;
 
-double rate_of(const std::string& optimizer) { return optimizer == "sgd" ? 0.1 : 3e-3; }
+double rate_of(OptimizerKind optimizer) { return optimizer == sgd ? 0.1 : 3e-3; }
 
-Config adasum(const std::string& placement, const std::string& optimizer) {
+Config adasum(AggregatePlacement placement, OptimizerKind optimizer) {
   Config config = tiny_gpt();
   config.precision.backend = BackendRule::cpu;
   config.batch.sequences = 8;
@@ -25,7 +28,7 @@ Config adasum(const std::string& placement, const std::string& optimizer) {
   config.aggregate.method = AggregateMethod::adasum;
   config.aggregate.placement = placement;
   config.aggregate.algorithm = AggregateAlgorithm::gram;
-  config.aggregate.gain_exponent = optimizer == "sgd" ? 1 : 0.5;
+  config.aggregate.gain_exponent = optimizer == sgd ? 1 : 0.5;
   return config;
 }
 
@@ -41,7 +44,7 @@ double largest_difference(const Run& a, const Run& b) {
   return largest;
 }
 
-void check_dealing(const std::string& placement, const std::string& optimizer, const Grid& grid,
+void check_dealing(AggregatePlacement placement, OptimizerKind optimizer, const Grid& grid,
                    const Run& one_rank, double tolerance) {
   const Config config = adasum(placement, optimizer);
   for (const auto& [replicas, leaves] :
@@ -58,8 +61,8 @@ void check_dealing(const std::string& placement, const std::string& optimizer, c
 }  // namespace
 
 TEST_CASE("a gradient is a gradient, of a replica or of a leaf") {
-  for (const char* placement : {"pre", "gain", "post"})
-    for (const char* optimizer : {"sgd", "adamw", "lamb", "muon"}) {
+  for (const AggregatePlacement placement : {pre, gain, post})
+    for (const OptimizerKind optimizer : {sgd, adamw, lamb, muon}) {
       const Run one = train_leaves(adasum(placement, optimizer), {}, 1, 4);
       CHECK(one.losses.back() < 0.998 * one.losses.front());
       check_dealing(placement, optimizer, {}, one, 1e-5);
@@ -68,7 +71,7 @@ TEST_CASE("a gradient is a gradient, of a replica or of a leaf") {
 
 TEST_CASE("trainings with adasum are the same on every cuboid") {
   for (const auto& [placement, optimizer] :
-       {std::pair{"pre", "sgd"}, {"gain", "adamw"}, {"post", "lamb"}, {"gain", "muon"}}) {
+       {std::pair{pre, sgd}, {gain, adamw}, {post, lamb}, {gain, muon}}) {
     const Run one = train_leaves(adasum(placement, optimizer), {}, 1, 4);
     for (const Grid& grid : {Grid{2, 1, 1, {}, {}, {}}, Grid{1, 2, 2, {}, {1, 3}, {5, 3}}})
       check_dealing(placement, optimizer, grid, one, 1e-4);
@@ -76,8 +79,8 @@ TEST_CASE("trainings with adasum are the same on every cuboid") {
 }
 
 TEST_CASE("adasum of one gradient is that gradient") {
-  for (const char* optimizer : {"sgd", "adamw"})
-    for (const char* placement : {"pre", "gain", "post"}) {
+  for (const OptimizerKind optimizer : {sgd, adamw})
+    for (const AggregatePlacement placement : {pre, gain, post}) {
       Config config = adasum(placement, optimizer);
       const Run alone = train_leaves(config, {}, 1, 1);
       config.aggregate.method = AggregateMethod::mean;
@@ -87,22 +90,22 @@ TEST_CASE("adasum of one gradient is that gradient") {
 }
 
 TEST_CASE("a gain to the power of 0 is a mean") {
-  Config config = adasum("gain", "adamw");
+  Config config = adasum(gain, adamw);
   config.aggregate.gain_exponent = 0;
-  const Run gain = train_leaves(config, {}, 2, 1);
+  const Run powerless = train_leaves(config, {}, 2, 1);
   config.aggregate.method = AggregateMethod::mean;
-  CHECK(largest_difference(gain, train_leaves(config, {}, 2, 1)) <= 1e-6);
+  CHECK(largest_difference(powerless, train_leaves(config, {}, 2, 1)) <= 1e-6);
 }
 
 // Adasum is homogeneous: what plain SGD makes of gradients, it makes of changes.
 TEST_CASE("plain SGD steps alike before and after") {
-  Config config = adasum("pre", "sgd");
+  Config config = adasum(pre, sgd);
   config.optimizer.momentum = 0;
   config.optimizer.weight_decay = 0;
   config.optimizer.clip_norm = 0;
-  const Run pre = train_leaves(config, {1, 2, 1, {}, {}, {}}, 3, 1);
+  const Run before = train_leaves(config, {1, 2, 1, {}, {}, {}}, 3, 1);
   config.aggregate.placement = AggregatePlacement::post;
-  CHECK(largest_difference(train_leaves(config, {1, 2, 1, {}, {}, {}}, 3, 1), pre) <= 1e-5);
+  CHECK(largest_difference(train_leaves(config, {1, 2, 1, {}, {}, {}}, 3, 1), before) <= 1e-5);
 }
 
 namespace {
@@ -135,11 +138,11 @@ double sgd_length(Config config, index_t replicas, double* grad_norm = nullptr) 
 // The bound is on the mean gradient, so the same clip_norm cuts the same share off a step however
 // many replicas there are, and leaves what adasum adds to the mean.
 TEST_CASE("clipping means the same for any number of replicas") {
-  for (const char* placement : {"pre", "gain"}) {
+  for (const AggregatePlacement placement : {pre, gain}) {
     double mean_norm = 0;
     for (const index_t replicas : {1, 2, 4}) {
       INFO(placement << " of " << replicas);
-      Config config = adasum(placement, "sgd");
+      Config config = adasum(placement, sgd);
       config.optimizer.clip_norm = 0;
       double norm = 0;
       const double whole = sgd_length(config, replicas, &norm);
@@ -159,7 +162,7 @@ Run part(const Config& config, const Grid& grid, index_t replicas, index_t first
   return train_part(config, grid, replicas, first, last, folder, rate_of(config.optimizer.kind));
 }
 
-Config with_state(const std::string& placement, const std::string& optimizer) {
+Config with_state(AggregatePlacement placement, OptimizerKind optimizer) {
   Config config = adasum(placement, optimizer);
   config.aggregate.reference_batch = 1;  // weights above 1: leaves enter by the measured noise
   return config;
@@ -170,7 +173,7 @@ Config with_state(const std::string& placement, const std::string& optimizer) {
 TEST_CASE("a continued training is the same to the bit") {
   const Grid grid{1, 2, 1, {}, {3, 1}, {}};
   for (const auto& [placement, optimizer] :
-       {std::pair{"pre", "sgd"}, {"gain", "adamw"}, {"post", "adamw"}, {"post", "muon"}}) {
+       {std::pair{pre, sgd}, {gain, adamw}, {post, adamw}, {post, muon}}) {
     INFO(placement << ", " << optimizer);
     Config config = with_state(placement, optimizer);
     config.aggregate.leaves = 2;
@@ -186,9 +189,9 @@ TEST_CASE("a continued training is the same to the bit") {
 
 // The same leaves on other replicas have the same private state; new leaves begin without.
 TEST_CASE("a training continues with other numbers of replicas") {
-  for (const char* placement : {"gain", "post"}) {
+  for (const AggregatePlacement placement : {gain, post}) {
     INFO(placement);
-    const Config config = with_state(placement, "adamw");
+    const Config config = with_state(placement, adamw);
     const ScratchFolder whole("whole");
     const Run one = part(config, {}, 2, 0, kSteps, whole);
     const auto continued = [&](const Grid& grid, index_t replicas, index_t leaves) {
@@ -254,11 +257,11 @@ Run train_poisoned(Config config, const Grid& grid, index_t replicas, index_t sa
 }  // namespace
 
 TEST_CASE("a gradient that is not finite is left out and reported, and the run goes on") {
-  for (const char* placement : {"pre", "gain", "post"})
+  for (const AggregatePlacement placement : {pre, gain, post})
     for (const auto& [replicas, leaves] :
          {std::pair<index_t, index_t>{4, 1}, std::pair<index_t, index_t>{2, 2}}) {
       INFO(placement << ", " << replicas << " x " << leaves);
-      Config config = adasum(placement, std::string(placement) == "pre" ? "sgd" : "adamw");
+      Config config = adasum(placement, placement == pre ? sgd : adamw);
       config.aggregate.leaves = leaves;
       // Step 3 reads samples 16 to 23, two for each leaf.
       const Run run = train_poisoned(config, {1, 2, 1, {}, {}, {}}, replicas, 21);
@@ -273,9 +276,9 @@ TEST_CASE("a gradient that is not finite is left out and reported, and the run g
 }
 
 TEST_CASE("a gradient left out of fp16 halves the loss scale, the others step") {
-  for (const char* placement : {"pre", "gain", "post"}) {
+  for (const AggregatePlacement placement : {pre, gain, post}) {
     INFO(placement);
-    Config config = adasum(placement, "adamw");
+    Config config = adasum(placement, adamw);
     config.precision.backend = BackendRule::reference;
     config.precision.compute = ComputeType::fp16;
     const Run run = train_poisoned(config, {}, 4, 21);
@@ -289,13 +292,13 @@ TEST_CASE("a gradient left out of fp16 halves the loss scale, the others step") 
 }
 
 TEST_CASE("no finite gradient at all stops the run") {
-  for (const char* placement : {"pre", "gain", "post"})
-    CHECK_THROWS_WITH(train_poisoned(adasum(placement, "adamw"), {}, 1, 21), contains("step 3"));
+  for (const AggregatePlacement placement : {pre, gain, post})
+    CHECK_THROWS_WITH(train_poisoned(adasum(placement, adamw), {}, 1, 21), contains("step 3"));
 }
 
 TEST_CASE("uneven shares, one of them nothing, train alike on every cuboid") {
-  for (const char* placement : {"pre", "gain", "post"}) {
-    Config config = adasum(placement, "adamw");
+  for (const AggregatePlacement placement : {pre, gain, post}) {
+    Config config = adasum(placement, adamw);
     config.batch.shares = {3, 0, 1};
     config.batch.micro = 2;
     config.aggregate.reference_batch = 2;

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "ops/adasum_group.hpp"
 #include "core/random.hpp"
+#include "ops/adasum_group.hpp"
 #include "support/catch.hpp"
 
 namespace t3d {

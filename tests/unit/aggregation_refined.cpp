@@ -143,7 +143,7 @@ TEST_CASE("different cuboids: a NaN, a replica without samples, a 16-bit wire") 
 
 TEST_CASE("mean and sum of replicas of different cuboids") {
   for (const std::vector<Cuboid>& cuboids : kMeshes)
-    for (const char* method : {"mean", "sum"}) {
+    for (const AggregateMethod method : {AggregateMethod::mean, AggregateMethod::sum}) {
       Case c = different(cuboids);
       c.options.method = method;
       make_uneven(c);
@@ -156,7 +156,8 @@ TEST_CASE("training with different cuboids is training with equal ones") {
   config.batch.sequences = 7;
   config.batch.micro = 2;
   config.precision.backend = BackendRule::cpu;
-  const auto check = [&](const char* method, const char* placement, const char* optimizer) {
+  const auto check = [&](AggregateMethod method, AggregatePlacement placement,
+                         OptimizerKind optimizer) {
     config.aggregate.method = method;
     config.aggregate.placement = placement;
     config.optimizer.kind = optimizer;
@@ -174,12 +175,15 @@ TEST_CASE("training with different cuboids is training with equal ones") {
       CHECK(run.reports[step].grad_norm == Approx(equal.reports[step].grad_norm).epsilon(1e-3));
     }
   };
-  check("mean", "pre", "adamw");
-  check("sum", "pre", "sgd");
-  check("adasum", "pre", "sgd");
-  check("adasum", "gain", "adamw");
-  check("adasum", "gain", "muon");
-  check("adasum", "post", "lamb");
+  using enum AggregateMethod;
+  using enum AggregatePlacement;
+  using enum OptimizerKind;
+  check(mean, pre, adamw);
+  check(sum, pre, sgd);
+  check(adasum, pre, sgd);
+  check(adasum, gain, adamw);
+  check(adasum, gain, muon);
+  check(adasum, post, lamb);
 }
 
 TEST_CASE("a dry run knows the bytes of replicas of different cuboids") {

@@ -8,15 +8,15 @@ namespace t3d {
 namespace {
 
 using Action = CommandLine::Action;
-using Words = std::vector<std::string>;
+using Arguments = std::vector<std::string>;
 
-CommandLine parse(const Words& words) {
+CommandLine parse(const Arguments& words) {
   std::vector<const char*> argv{"transformer3d"};
   for (const std::string& word : words) argv.push_back(word.c_str());
   return parse_command_line(static_cast<int>(argv.size()), argv.data());
 }
 
-std::string usage_error(const Words& words) {
+std::string usage_error(const Arguments& words) {
   try {
     (void)parse(words);
   } catch (const Error& error) {
@@ -38,22 +38,24 @@ TEST_CASE("the main job") {
   CHECK(line.action == Action::train);
   CHECK(line.input == "in.toml");
   CHECK(line.overrides ==
-        Words{"a.b=1", "c.d=[1, 2]", "run.dir=/scratch/x", "checkpoint.restart=never"});
+        Arguments{"a.b=1", "c.d=[1, 2]", "run.dir=/scratch/x", "checkpoint.restart=never"});
   CHECK(line.verbosity == 2);
   CHECK(parse({"--set", "a.b=1", "in.toml", "-q"}).verbosity == -1);
   CHECK(parse({"--set", "a.b=1", "in.toml"}).input == "in.toml");
-  CHECK(parse({"--set=mesh.cuboid=[1,2,3]", "in.toml"}).overrides == Words{"mesh.cuboid=[1,2,3]"});
+  CHECK(parse({"--set=mesh.cuboid=[1,2,3]", "in.toml"}).overrides ==
+        Arguments{"mesh.cuboid=[1,2,3]"});
 }
 
 TEST_CASE("a dry run, with and without a number") {
-  for (const Words& words : {Words{"-n", "in.toml"}, Words{"in.toml", "--dry-run"}}) {
+  for (const Arguments& words : {Arguments{"-n", "in.toml"}, Arguments{"in.toml", "--dry-run"}}) {
     const CommandLine line = parse(words);
     CHECK(line.action == Action::dry_run);
     CHECK(line.input == "in.toml");
     CHECK_FALSE(line.dry_run_ranks.has_value());
   }
-  for (const Words& words : {Words{"-n", "64", "in.toml"}, Words{"in.toml", "--dry-run", "64"},
-                             Words{"in.toml", "--dry-run=64"}}) {
+  for (const Arguments& words :
+       {Arguments{"-n", "64", "in.toml"}, Arguments{"in.toml", "--dry-run", "64"},
+        Arguments{"in.toml", "--dry-run=64"}}) {
     CHECK(parse(words).dry_run_ranks == 64);
     CHECK(parse(words).input == "in.toml");
   }
@@ -76,7 +78,7 @@ TEST_CASE("tokenize") {
   const CommandLine line = parse({"tokenize", "a.txt", "b.txt", "-o", "out/x", "--kind", "bpe",
                                   "--vocab", "1000", "--valid", "0.1"});
   CHECK(line.action == Action::tokenize);
-  CHECK(line.tokenize.inputs == Words{"a.txt", "b.txt"});
+  CHECK(line.tokenize.inputs == Arguments{"a.txt", "b.txt"});
   CHECK(line.tokenize.prefix == "out/x");
   CHECK(line.tokenize.options.kind == "bpe");
   CHECK(line.tokenize.options.vocab == 1000);
@@ -95,7 +97,7 @@ TEST_CASE("eval, generate, inspect") {
   CHECK(eval.eval.checkpoint == "ckpt");
   CHECK(eval.eval.token_file == "t.h5");
   CHECK(eval.eval.sequences == 5);
-  CHECK(eval.overrides == Words{"a.b=c"});
+  CHECK(eval.overrides == Arguments{"a.b=c"});
   const CommandLine generate =
       parse({"generate", "ckpt", "--prompt", "Once upon", "--tokens", "9", "--temperature", "0.7",
              "--top-k", "40", "--top-p", "0.9", "--greedy", "--seed", "-3"});

@@ -40,7 +40,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 std::string source_file(const std::string& path) {
-  return (std::filesystem::path(__FILE__).parent_path() / "../.." / path).string();
+  return (std::filesystem::path(T3D_TEST_SOURCE).parent_path() / path).string();
 }
 
 Config small_with(const std::vector<std::string>& overrides) {
@@ -195,6 +195,15 @@ TEST_CASE("--set wins, takes bare words, and is named in faults") {
   CHECK(small_with({"run.name=3\nx = 1"}).run.name == "3\nx = 1");
 }
 
+TEST_CASE("keys and words of earlier versions are read as those of today") {
+  const Config config =
+      parse_config(kSmall + "[aggregate]\nmethod = \"adasum\"\ntransport = \"rvh\"\n", "in.toml");
+  CHECK(config.aggregate.algorithm == AggregateAlgorithm::gram);
+  CHECK(small_with({"aggregate.transport=flat"}).aggregate.algorithm == AggregateAlgorithm::flat);
+  CHECK(small_with({"aggregate.algorithm=rvh"}).aggregate.algorithm == AggregateAlgorithm::gram);
+  CHECK(contains(faults_with({"aggregate.transport=rwh"}), "aggregate.algorithm cannot be"));
+}
+
 TEST_CASE("presets fill the model, keys win over them") {
   const Config gpt2 = small_with({"model.preset=gpt2-124m"});
   CHECK(gpt2.model.hidden == 768);
@@ -206,7 +215,8 @@ TEST_CASE("presets fill the model, keys win over them") {
   CHECK(llama.model.norm == NormKind::rms);
   CHECK_FALSE(llama.model.tied_embeddings);
   // An explicit value equal to the general default also wins over the preset.
-  CHECK(small_with({"model.preset=llama2-7b", "model.norm=layernorm"}).model.norm == NormKind::layer);
+  CHECK(small_with({"model.preset=llama2-7b", "model.norm=layernorm"}).model.norm ==
+        NormKind::layer);
   // swiglu: 8/3 of 256 = 682.67, up to 704.
   CHECK(small_with({"model.activation=swiglu"}).model.ffn == 704);
   CHECK(small_with({"model.activation=swiglu", "model.hidden=96"}).model.ffn == 256);
@@ -249,11 +259,9 @@ TEST_CASE("a cuboid for each replica") {
                  "mesh.outputs does not go with mesh.cuboids"));
   const std::string adasum = "aggregate.method=adasum", post = "aggregate.placement=post";
   CHECK(faults_with({two, cuboids, adasum}).empty());
-  for (const char* transport : {"rvh", "flat"}) {
-    const std::string choice = std::string("aggregate.algorithm=") + transport;
-    CHECK(contains(faults_with({two, cuboids, adasum, post, choice}), "needs equal cuboids"));
-    CHECK(faults_with({two, "mesh.cuboids=[2,1,1, 2,1,1]", adasum, post, choice}).empty());
-  }
+  const std::string flat = "aggregate.algorithm=flat";
+  CHECK(contains(faults_with({two, cuboids, adasum, post, flat}), "needs equal cuboids"));
+  CHECK(faults_with({two, "mesh.cuboids=[2,1,1, 2,1,1]", adasum, post, flat}).empty());
   // All at once.
   const std::string many = faults_with({two, "mesh.cuboids=[1]", "mesh.cuboid=[1,1,1]"});
   CHECK((contains(many, "both given") && contains(many, "6 numbers")));
@@ -306,15 +314,45 @@ TEST_CASE("resolved text reads back as the same Config") {
   CHECK(config_differences(config, small_with({})).size() > 10);
 }
 
+namespace {
+
+/// Null for a choice.
+const void* address_of(const Slot& slot) {
+  return std::visit(
+      [](const auto& place) -> const void* {
+        if constexpr (std::is_pointer_v<std::decay_t<decltype(place)>>)
+          return place;
+        else
+          return nullptr;
+      },
+      slot);
+}
+
+/// Each word is kept, and changes no other key.
+void check_words(const Key& key) {
+  for (const std::string& word : key.words) {
+    Config config;
+    const WordSlot slot = std::get<WordSlot>(key.slot(config));
+    const bool other = slot.get() != word;
+    slot.set(word);
+    CHECK(slot.get() == word);
+    CHECK(std::ssize(config_differences(Config(), config)) == (other ? 1 : 0));
+  }
+}
+
+}  // namespace
+
 TEST_CASE("every key of the schema has its own place, a help and a table") {
-  std::set<std::string> names, places;
+  std::set<std::string> names;
+  std::set<const void*> places;
   Config config;
   for (const Key& key : config_keys()) {
     CHECK(names.insert(key.full_name()).second);
-    const Slot slot = key.slot(config);
-    const auto address =
-        std::visit([](const auto* p) { return static_cast<const void*>(p); }, slot);
-    if (key.name != "cuboid") CHECK(places.insert(fmt::format("{}", address)).second);
+    const void* place = address_of(key.slot(config));
+    if (place == nullptr)
+      check_words(key);
+    else if (key.name != "cuboid")
+      CHECK(places.insert(place).second);
     CHECK(key.help.size() > 10);
     CHECK(find_key(key.full_name()) == &key);
   }

@@ -14,8 +14,7 @@ struct Derivative {
   double analytic = 0, numeric = 0;
 };
 
-Derivative derivative(Config config, const Grid& grid, const std::string& attention,
-                      double dropout) {
+Derivative derivative(Config config, const Grid& grid, AttentionRule attention, double dropout) {
   set_grid(config, grid);
   config.precision.compute = ComputeType::fp64;
   config.model.dropout = dropout;
@@ -69,8 +68,8 @@ Derivative derivative(Config config, const Grid& grid, const std::string& attent
   return result;
 }
 
-void check(const Config& config, const Grid& grid, const std::string& attention = "auto",
-           double dropout = 0) {
+void check(const Config& config, const Grid& grid,
+           AttentionRule attention = AttentionRule::automatic, double dropout = 0) {
   const Derivative d = derivative(config, grid, attention, dropout);
   INFO(grid.text() << " attention " << attention << " dropout " << dropout << ": analytic "
                    << d.analytic << " numeric " << d.numeric);
@@ -82,20 +81,20 @@ void check(const Config& config, const Grid& grid, const std::string& attention 
 TEST_CASE("whole-loss gradient in fp64", "[gradients]") {
   for (const Config& config : {tiny_gpt(), tiny_llama()}) {
     check(config, {});
-    check(config, {2, 2, 2, {}, {}, {}}, "sequences");
-    check(config, {1, 2, 2, {}, {}, {}}, "heads");
+    check(config, {2, 2, 2, {}, {}, {}}, AttentionRule::sequences);
+    check(config, {1, 2, 2, {}, {}, {}}, AttentionRule::heads);
     check(config, {2, 3, 2, {1, 2}, {1, 2, 1}, {3, 1}});
-    check(config, {}, "auto", 0.3);
-    check(config, {2, 2, 2, {}, {}, {}}, "auto", 0.3);
+    check(config, {}, AttentionRule::automatic, 0.3);
+    check(config, {2, 2, 2, {}, {}, {}}, AttentionRule::automatic, 0.3);
   }
 }
 
 TEST_CASE("whole-loss gradient with recomputed blocks", "[gradients]") {
   for (Config config : {tiny_gpt(), tiny_llama()}) {
     config.batch.recompute = Recompute::block;
-    check(config, {}, "auto", 0.2);
-    check(config, {2, 2, 2, {}, {}, {}}, "heads");
+    check(config, {}, AttentionRule::automatic, 0.2);
+    check(config, {2, 2, 2, {}, {}, {}}, AttentionRule::heads);
     config.mesh.keep = KeepRule::none;
-    check(config, {2, 2, 2, {}, {}, {}}, "auto", 0.2);
+    check(config, {2, 2, 2, {}, {}, {}}, AttentionRule::automatic, 0.2);
   }
 }

@@ -86,7 +86,7 @@ TEST_CASE("redistribution plans bring each element to each owner once") {
         for (const Transfer& transfer : plan_transfers(shape, from, to, rank)) {
           if (transfer.to != rank) continue;
           CHECK(intersect(transfer.box, own) == transfer.box);
-          CHECK(from.box(shape, shape.coord_of(transfer.from)).intersect(transfer.box) ==
+          CHECK(intersect(from.box(shape, shape.coord_of(transfer.from)), transfer.box) ==
                 transfer.box);
           CHECK(shape.coord_of(transfer.from).d == shape.coord_of(rank).d);
           arrived += transfer.box.count();

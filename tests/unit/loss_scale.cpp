@@ -20,15 +20,26 @@ struct Scaled {
   std::vector<Weights> weights;  // before the first step, and after each
 };
 
-Config half(const std::string& method, const std::string& placement) {
+struct Way {
+  AggregateMethod method;
+  AggregatePlacement placement;
+};
+
+constexpr Way kMean{AggregateMethod::mean, AggregatePlacement::pre};
+constexpr Way kWays[]{kMean,
+                      {AggregateMethod::adasum, AggregatePlacement::pre},
+                      {AggregateMethod::adasum, AggregatePlacement::gain},
+                      {AggregateMethod::adasum, AggregatePlacement::post}};
+
+Config half(const Way& way) {
   Config config = tiny_llama();
   config.precision.compute = ComputeType::fp16;
   config.batch.sequences = 4;
   config.optimizer.lr = 3e-3;
   config.optimizer.weight_decay = 0.1;
   config.schedule.kind = ScheduleKind::constant;
-  config.aggregate.method = method;
-  config.aggregate.placement = placement;
+  config.aggregate.method = way.method;
+  config.aggregate.placement = way.placement;
   config.aggregate.algorithm = AggregateAlgorithm::gram;
   config.aggregate.gain_exponent = 0.5;
   config.debug.threads = 1;
@@ -64,10 +75,9 @@ Scaled train_half(Config config, index_t replicas, index_t steps, double enlarge
 }  // namespace
 
 TEST_CASE("steps that overflow change nothing but the loss scale") {
-  for (const auto& [method, placement] :
-       {std::pair{"mean", "pre"}, {"adasum", "pre"}, {"adasum", "gain"}, {"adasum", "post"}}) {
-    INFO(method << ' ' << placement);
-    const Scaled run = train_half(half(method, placement), 2, 8, 150);
+  for (const Way& way : kWays) {
+    INFO(way.method << ' ' << way.placement);
+    const Scaled run = train_half(half(way), 2, 8, 150);
     double scale = 65536;
     index_t skipped = 0;
     for (std::size_t step = 0; step < run.reports.size(); ++step) {
@@ -97,15 +107,14 @@ double distance(const Weights& a, const Weights& b) {
 }  // namespace
 
 TEST_CASE("steps do not depend on the loss scale") {
-  for (const auto& [method, placement] :
-       {std::pair{"mean", "pre"}, {"adasum", "pre"}, {"adasum", "gain"}, {"adasum", "post"}}) {
-    Config config = half(method, placement);
+  for (const Way& way : kWays) {
+    Config config = half(way);
     config.optimizer.kind = OptimizerKind::sgd;  // the length of a gradient counts
     const Scaled found = train_half(config, 2, 2, 1);
     config.precision.loss_scale = 1024;
     const Scaled given = train_half(config, 2, 2, 1);
     for (std::size_t step = 0; step < 2; ++step) {
-      INFO(method << ' ' << placement << " step " << step);
+      INFO(way.method << ' ' << way.placement << " step " << step);
       CHECK(distance(found.weights[step + 1], given.weights[step + 1]) <=
             0.02 * distance(given.weights[step + 1], given.weights[0]));
       CHECK(found.reports[step].loss_scale == 65536);
@@ -117,7 +126,7 @@ TEST_CASE("steps do not depend on the loss scale") {
 }
 
 TEST_CASE("an overflow at every loss scale ends the run with a word") {
-  Config config = half("mean", "pre");
+  Config config = half(kMean);
   config.model.norm_eps = std::nan("");
   CHECK_THROWS_WITH(train_half(config, 2, 40, 1), contains("at any loss scale"));
 }

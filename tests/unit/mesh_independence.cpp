@@ -47,8 +47,8 @@ TEST_CASE("memory policies do not change the training", "[mesh]") {
   config.batch.micro = 2;
   config.precision.backend = BackendRule::cpu;
   const Run one = train(config, {}, 1);
-  for (const char* keep : {"all", "none"})
-    for (const char* recompute : {"none", "block"}) {
+  for (const KeepRule keep : {KeepRule::all, KeepRule::none})
+    for (const Recompute recompute : {Recompute::none, Recompute::block}) {
       Config other = config;
       other.mesh.keep = keep;
       other.batch.recompute = recompute;
@@ -59,7 +59,7 @@ TEST_CASE("memory policies do not change the training", "[mesh]") {
 TEST_CASE("the same mesh twice gives the same bits", "[mesh]") {
   Config config = tiny_gpt();
   config.precision.backend = BackendRule::cpu;
-  for (const char* compute : {"fp32", "bf16"}) {
+  for (const ComputeType compute : {ComputeType::fp32, ComputeType::bf16}) {
     config.precision.compute = compute;
     const Grid grid{2, 2, 2, {3, 1}, {}, {}};
     const Run a = train(config, grid, 1, 5);

@@ -1,5 +1,7 @@
 // Every optimizer against itself written densely (support/dense_optimizers.hpp): ten steps on one
 // rank and on uneven cuboids, with gains by group. Then what it sends and what it keeps.
+#include <optional>
+
 #include "app/commands/rank_plan.hpp"
 #include "support/catch.hpp"
 #include "support/dense_optimizers.hpp"
@@ -49,7 +51,7 @@ struct Case {
 
 std::vector<Case> cases() {
   OptimizerConfig sgd;
-  sgd.kind = "sgd";
+  sgd.kind = OptimizerKind::sgd;
   sgd.lr = 0.05;
   OptimizerConfig nesterov = sgd;
   nesterov.nesterov = true;
@@ -57,12 +59,12 @@ std::vector<Case> cases() {
   OptimizerConfig adamw;
   adamw.lr = 0.01;
   OptimizerConfig lamb = adamw;
-  lamb.kind = "lamb";
+  lamb.kind = OptimizerKind::lamb;
   OptimizerConfig muon = adamw;
-  muon.kind = "muon";
+  muon.kind = OptimizerKind::muon;
   muon.adamw_lr = 0.004;
   OptimizerConfig shape = muon;
-  shape.muon_scale = "shape";
+  shape.muon_scale = MuonScale::shape;
   shape.nesterov = true;
   shape.momentum = 0.8;
   shape.newton_schulz_steps = 4;
@@ -74,19 +76,19 @@ std::vector<Case> cases() {
           {"muon nesterov shape", shape, dense_muon, {"m", "v"}}};
 }
 
-// How the ten steps are run; `groups` empty = no gains.
+// How the ten steps are run; without `groups` there are no gains.
 struct Setting {
   Config config;
   Grid grid;
   index_t replicas = 1;
   std::vector<int> place;
-  std::string groups;
+  std::optional<GroupBy> groups;
   index_t restart_after = 0;  // another optimizer goes on with the state of the first; 0 = never
 };
 
-std::string group_of(const std::string& name, const std::string& groups) {
-  if (groups == "model") return "model";
-  if (groups == "tensor" || !name.starts_with("blocks.")) return name;
+std::string group_of(const std::string& name, GroupBy groups) {
+  if (groups == GroupBy::model) return "model";
+  if (groups == GroupBy::tensor || !name.starts_with("blocks.")) return name;
   return name.substr(0, name.find('.', 7));
 }
 
@@ -123,8 +125,7 @@ void run_rank(const Setting& setting, Communicator& world, Outcome& outcome) {
   set_weights(model, initial_value);
   auto optimizer = make_optimizer(context, config.optimizer, model.buckets());
   const Tensor factor = context.make(DType::f64, 1, 1, MemoryKind::workspace);
-  const ParamGroups groups(model.buckets(),
-                           group_by(setting.groups.empty() ? "tensor" : setting.groups));
+  const ParamGroups groups(model.buckets(), setting.groups.value_or(GroupBy::tensor));
   const Tensor gains = context.make(DType::f64, 1, groups.count(), MemoryKind::workspace);
   for (index_t number = 1; number <= kSteps; ++number) {
     fill_gradients(model, number);
@@ -133,7 +134,7 @@ void run_rank(const Setting& setting, Communicator& world, Outcome& outcome) {
       set(gains, 0, group, gain_value(groups.name(group), number));
     OptimizerStep step{number, lr_of(config.optimizer, number), grad_scale(number), factor, {},
                        nullptr};
-    if (!setting.groups.empty()) {
+    if (setting.groups) {
       step.gains = gains;
       step.groups = &groups;
     }
@@ -191,8 +192,7 @@ double worst_error(const Setting& setting, const DenseRule& rule, const GlobalTe
       for (index_t at = 0; at < count; ++at)
         g[static_cast<std::size_t>(at)] =
             grad_scale(step) * device_factor(step) * gradient_value(p.name, step, at);
-      const double gain =
-          setting.groups.empty() ? 1 : gain_value(group_of(p.name, setting.groups), step);
+      const double gain = setting.groups ? gain_value(group_of(p.name, *setting.groups), step) : 1;
       rule(setting.config.optimizer, step, gain * lr_of(setting.config.optimizer, step), g, p);
     }
     std::vector<double> error, update;
@@ -205,8 +205,8 @@ double worst_error(const Setting& setting, const DenseRule& rule, const GlobalTe
   return worst;
 }
 
-Setting setting_of(const Case& test, Config config, const Grid& grid, const std::string& compute,
-                   const std::string& backend) {
+Setting setting_of(const Case& test, Config config, const Grid& grid, ComputeType compute,
+                   BackendRule backend) {
   set_grid(config, grid);
   config.precision.compute = compute;
   config.precision.backend = backend;
@@ -221,7 +221,7 @@ Setting setting_of(const Case& test, Config config, const Grid& grid, const std:
 void check(const Case& test, const Setting& setting, double bound) {
   INFO(test.name << " on " << setting.grid.text() << " x " << setting.replicas << ", "
                  << setting.config.precision.compute << " " << setting.config.precision.backend
-                 << ", gains by " << setting.groups);
+                 << ", gains by " << (setting.groups ? word_of(*setting.groups) : "nothing"));
   Outcome outcome;
   run(setting, outcome);
   CHECK(outcome.bytes_agree);
@@ -235,24 +235,28 @@ const Grid kEmptyParts{2, 3, 1, {1, 3}, {2, 0, 1}, {1}};
 
 TEST_CASE("ten steps equal the dense optimizer in fp64", "[optimizers]") {
   for (const Case& test : cases()) {
-    check(test, setting_of(test, tiny_gpt(), {}, "fp64", "reference"), 1e-10);
-    check(test, setting_of(test, tiny_gpt(), kUneven, "fp64", "reference"), 1e-10);
-    check(test, setting_of(test, tiny_llama(), kEmptyParts, "fp64", "reference"), 1e-10);
+    check(test, setting_of(test, tiny_gpt(), {}, ComputeType::fp64, BackendRule::reference), 1e-10);
+    check(test, setting_of(test, tiny_gpt(), kUneven, ComputeType::fp64, BackendRule::reference),
+          1e-10);
+    check(test,
+          setting_of(test, tiny_llama(), kEmptyParts, ComputeType::fp64, BackendRule::reference),
+          1e-10);
   }
 }
 
 TEST_CASE("ten steps equal the dense optimizer in fp32", "[optimizers]") {
   for (const Case& test : cases())
-    for (const char* backend : {"cpu", "reference"}) {
-      check(test, setting_of(test, tiny_llama(), {}, "fp32", backend), 1e-5);
-      check(test, setting_of(test, tiny_gpt(), kUneven, "fp32", backend), 1e-5);
+    for (const BackendRule backend : {BackendRule::cpu, BackendRule::reference}) {
+      check(test, setting_of(test, tiny_llama(), {}, ComputeType::fp32, backend), 1e-5);
+      check(test, setting_of(test, tiny_gpt(), kUneven, ComputeType::fp32, backend), 1e-5);
     }
 }
 
 TEST_CASE("gains multiply the learning rate of their groups", "[optimizers]") {
   for (const Case& test : cases())
-    for (const char* groups : {"tensor", "block", "model"}) {
-      Setting setting = setting_of(test, tiny_gpt(), kUneven, "fp64", "reference");
+    for (const GroupBy groups : {GroupBy::tensor, GroupBy::block, GroupBy::model}) {
+      Setting setting =
+          setting_of(test, tiny_gpt(), kUneven, ComputeType::fp64, BackendRule::reference);
       setting.groups = groups;
       check(test, setting, 1e-10);
     }
@@ -260,7 +264,8 @@ TEST_CASE("gains multiply the learning rate of their groups", "[optimizers]") {
 
 TEST_CASE("optimizers work within each replica, wherever its ranks sit", "[optimizers]") {
   for (const Case& test : cases()) {
-    Setting setting = setting_of(test, tiny_gpt(), {1, 2, 2, {}, {1, 2}, {}}, "fp64", "reference");
+    Setting setting = setting_of(test, tiny_gpt(), {1, 2, 2, {}, {1, 2}, {}}, ComputeType::fp64,
+                                 BackendRule::reference);
     setting.replicas = 2;
     setting.config.mesh.replicas = 2;
     setting.place = {5, 2, 7, 0, 3, 6, 1, 4};
@@ -270,14 +275,16 @@ TEST_CASE("optimizers work within each replica, wherever its ranks sit", "[optim
 
 TEST_CASE("muon's products in bf16 stay near", "[optimizers]") {
   for (const Case& test : cases())
-    if (test.options.kind == "muon")
-      check(test, setting_of(test, tiny_llama(), kUneven, "bf16", "cpu"), 0.03);
+    if (test.options.kind == OptimizerKind::muon)
+      check(test, setting_of(test, tiny_llama(), kUneven, ComputeType::bf16, BackendRule::cpu),
+            0.03);
 }
 
 TEST_CASE("another optimizer goes on from the state, bit by bit", "[optimizers]") {
   for (const Case& test : cases()) {
     INFO(test.name);
-    Setting setting = setting_of(test, tiny_gpt(), {2, 1, 2, {}, {}, {}}, "fp32", "cpu");
+    Setting setting =
+        setting_of(test, tiny_gpt(), {2, 1, 2, {}, {}, {}}, ComputeType::fp32, BackendRule::cpu);
     Outcome whole, continued;
     run(setting, whole);
     setting.restart_after = 4;
@@ -288,7 +295,8 @@ TEST_CASE("another optimizer goes on from the state, bit by bit", "[optimizers]"
 
 TEST_CASE("state is named, and as large as the shares", "[optimizers]") {
   for (const Case& test : cases()) {
-    const Setting setting = setting_of(test, tiny_gpt(), {1, 1, 2, {}, {}, {}}, "fp32", "cpu");
+    const Setting setting =
+        setting_of(test, tiny_gpt(), {1, 1, 2, {}, {}, {}}, ComputeType::fp32, BackendRule::cpu);
     std::mutex mutex;
     run_local_ranks(2, [&](Communicator& world) {
       Machine machine(world, setting.config, setting.grid.shape());
@@ -304,7 +312,7 @@ TEST_CASE("state is named, and as large as the shares", "[optimizers]") {
         CHECK(states[kind].kind == test.states[kind]);
         REQUIRE(states[kind].shards.size() == model.buckets().size());
         for (std::size_t at = 0; at < model.buckets().size(); ++at) {
-          const bool none = test.options.kind == "muon" && states[kind].kind == "v" &&
+          const bool none = test.options.kind == OptimizerKind::muon && states[kind].kind == "v" &&
                             model.buckets()[at]->name().starts_with("blocks.");
           CHECK((states[kind].shards[at].data == nullptr) == none);
           CHECK(states[kind].shards[at].count() == (none ? 0 : model.buckets()[at]->shard_count()));
@@ -313,7 +321,7 @@ TEST_CASE("state is named, and as large as the shares", "[optimizers]") {
         append_parts(model.buckets(), states[kind].shards, "", parts);
         CHECK(std::any_of(parts.begin(), parts.end(), [](const TensorPart& part) {
                 return part.name == "blocks.0.mlp.up.weight";
-              }) == !(test.options.kind == "muon" && states[kind].kind == "v"));
+              }) == !(test.options.kind == OptimizerKind::muon && states[kind].kind == "v"));
       }
     });
   }
@@ -322,7 +330,8 @@ TEST_CASE("state is named, and as large as the shares", "[optimizers]") {
 TEST_CASE("only lamb and muon send, as much as they must", "[optimizers]") {
   for (const Case& test : cases()) {
     INFO(test.name);
-    const Setting setting = setting_of(test, tiny_gpt(), kUneven, "fp32", "cpu");
+    const Setting setting =
+        setting_of(test, tiny_gpt(), kUneven, ComputeType::fp32, BackendRule::cpu);
     Outcome outcome;
     run(setting, outcome);
     CHECK(outcome.bytes_agree);
@@ -331,9 +340,9 @@ TEST_CASE("only lamb and muon send, as much as they must", "[optimizers]") {
       ++tensors;
       if (p.decays && p.name.starts_with("blocks.")) elements += p.rows * p.cols;
     }
-    if (test.options.kind == "lamb") {
+    if (test.options.kind == OptimizerKind::lamb) {
       CHECK(outcome.bytes == 8 * 7 * 2 * tensors * 8);  // 8 ranks, two numbers to 7 others
-    } else if (test.options.kind == "muon") {
+    } else if (test.options.kind == OptimizerKind::muon) {
       CHECK(outcome.bytes > 2 * elements * 4 * 6 / 8);  // there and back, but for the home's part
       CHECK(outcome.bytes < 2 * elements * 4);
     } else {
@@ -362,10 +371,12 @@ TEST_CASE("trainings with every optimizer are the same on any mesh", "[optimizer
 TEST_CASE("dry runs count the bytes of the real ones", "[optimizers]") {
   for (const Case& test : cases()) {
     INFO(test.name);
-    const Setting setting = setting_of(test, tiny_gpt(), kUneven, "fp32", "cpu");
+    const Setting setting =
+        setting_of(test, tiny_gpt(), kUneven, ComputeType::fp32, BackendRule::cpu);
     for (const RankPlan& plan : simulate_ranks(setting.config, setting.grid.shape())) {
       CHECK(plan.counted.bytes_on("cuboid") == plan.predicted.bytes_on("cuboid"));
-      const bool sends = test.options.kind == "lamb" || test.options.kind == "muon";
+      const bool sends =
+          test.options.kind == OptimizerKind::lamb || test.options.kind == OptimizerKind::muon;
       CHECK((plan.counted.bytes_on("cuboid") > 0) == sends);
     }
   }

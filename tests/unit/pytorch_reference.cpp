@@ -127,7 +127,7 @@ void run_rank(const Config& config, Communicator& world, const Results& referenc
   }
 }
 
-void compare(const std::string& name, Config config, const Grid& grid, const std::string& backend) {
+void compare(const std::string& name, Config config, const Grid& grid, BackendRule backend) {
   set_grid(config, grid);
   config.precision.backend = backend;
   config.debug.threads = 1;
@@ -158,7 +158,7 @@ void compare(const std::string& name, Config config, const Grid& grid, const std
 }  // namespace
 
 TEST_CASE("GPT-2 equals PyTorch", "[pytorch]") {
-  for (const char* backend : {"reference", "cpu"}) {
+  for (const BackendRule backend : {BackendRule::reference, BackendRule::cpu}) {
     compare("gpt2", tiny_gpt(), {}, backend);
     compare("gpt2", tiny_gpt(), {2, 2, 2, {}, {}, {}}, backend);
     compare("gpt2", tiny_gpt(), {2, 3, 2, {1, 2}, {1, 2, 1}, {3, 1}}, backend);
@@ -166,7 +166,7 @@ TEST_CASE("GPT-2 equals PyTorch", "[pytorch]") {
 }
 
 TEST_CASE("Llama equals PyTorch", "[pytorch]") {
-  for (const char* backend : {"reference", "cpu"}) {
+  for (const BackendRule backend : {BackendRule::reference, BackendRule::cpu}) {
     compare("llama", tiny_llama(), {}, backend);
     compare("llama", tiny_llama(), {2, 2, 2, {}, {}, {}}, backend);
     compare("llama", tiny_llama(), {3, 2, 2, {1, 0, 2}, {1, 3}, {3, 1}}, backend);

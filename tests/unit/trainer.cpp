@@ -87,7 +87,7 @@ TEST_CASE("a replica without samples stays and changes nothing") {
   config.batch.shares = {1, 1};
   const double two = sgd_step(config, {}, 2).grad_norm;
   config.batch.shares = {1, 0, 1};
-  for (const char* method : {"mean", "adasum"}) {
+  for (const AggregateMethod method : {AggregateMethod::mean, AggregateMethod::adasum}) {
     config.aggregate.method = method;
     config.aggregate.placement = AggregatePlacement::pre;
     CHECK(sgd_step(config, {1, 2, 1, {}, {}, {}}, 3).grad_norm == Approx(two).epsilon(1e-5));
@@ -104,7 +104,8 @@ TEST_CASE("learning-rate schedules") {
   ScheduleConfig schedule;
   schedule.warmup_steps = 10;
   schedule.final_fraction = 0.1;
-  for (const char* kind : {"constant", "linear", "cosine", "wsd"}) {
+  for (const ScheduleKind kind :
+       {ScheduleKind::constant, ScheduleKind::linear, ScheduleKind::cosine, ScheduleKind::wsd}) {
     schedule.kind = kind;
     INFO(kind);
     CHECK(schedule_factor(schedule, 0, 110) == Approx(0.1));
