@@ -1,5 +1,5 @@
-// The words that the trainer and whoever steers the run share: what a step did, and what comes
-// next.
+// The words that the trainer and whoever steers the run have in common: what a step did
+// (StepReport), and what comes next (Decision).
 #pragma once
 #include <limits>
 #include <vector>
@@ -8,29 +8,57 @@
 
 namespace t3d {
 
-/// Why a rank would like the run to stop; the bits are or-ed over all ranks in the step's
-/// reduction.
-enum StopRequest : int { kNoStop = 0, kStopSignal = 1 };
+/// What a rank would like to happen after the step; the bits of all ranks are or-ed.
+enum RunFlag : unsigned {
+  kNoFlag = 0,
+  kStopAsked = 1U << 0,      // by a signal
+  kCheckpointDue = 1U << 1,  // by the clock of rank 0
+  kReshapeDue = 1U << 2,     // another plan waits
+};
 
-/// What one training step did; equal on all ranks but for `own_seconds`.
+/// What comes after a step; the same on all ranks, as it follows from the flags of all.
+struct Decision {
+  bool stop = false, checkpoint = false, reshape = false;
+};
+[[nodiscard]] constexpr Decision decide(unsigned flags) {
+  return {(flags & kStopAsked) != 0, (flags & kCheckpointDue) != 0, (flags & kReshapeDue) != 0};
+}
+
+/// Where one rank's time of a step went, in seconds.
+struct RankTimes {
+  double own = 0;  // without waiting for others: matmul + attention + other
+  double matmul = 0, attention = 0, other = 0;
+};
+
+/// What one training step did; equal on all ranks but for `seconds` and `own_seconds`.
 struct StepReport {
   index_t step = 0;  // steps done, this one included
   double loss = 0;   // mean over the target tokens of the whole batch
   double grad_norm = 0;
   double lr = 0;
   index_t tokens = 0;
-  double seconds = 0;                                // wall time of this rank
-  double own_seconds = 0;                            // without waiting for others
-  double mean_own_seconds = 0, max_own_seconds = 0;  // of the step before, over ranks
-  int stop_requests = kNoStop;                       // of any rank
+  double seconds = 0;           // wall time of this rank
+  double own_seconds = 0;       // without waiting for others
+  std::vector<RankTimes> times; // of the step before, by rank of the job
+  unsigned flags = kNoFlag;     // of all ranks
   /// Where aggregation knows (adasum by gram or flat); else not numbers.
   double gain = std::numeric_limits<double>::quiet_NaN();             // mean gradient to adasum
   double noise_sequences = std::numeric_limits<double>::quiet_NaN();  // noise scale
   std::vector<int> left_out;  // leaves with samples whose gradient was not finite
   double loss_scale = 1;
   bool skipped = false;  // no finite gradient at this loss scale: the weights stayed
-};
 
-enum class Decision { go_on, checkpoint, stop };
+  /// Over the ranks, of the step before; 0 where nothing is known yet.
+  [[nodiscard]] double mean_own_seconds() const {
+    double sum = 0;
+    for (const RankTimes& rank : times) sum += rank.own;
+    return times.empty() ? 0 : sum / static_cast<double>(times.size());
+  }
+  [[nodiscard]] double max_own_seconds() const {
+    double most = 0;
+    for (const RankTimes& rank : times) most = rank.own > most ? rank.own : most;
+    return most;
+  }
+};
 
 }  // namespace t3d

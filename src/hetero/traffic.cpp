@@ -90,7 +90,7 @@ Traffic step_traffic(const Plan& plan, const Coord& coord) {
 Traffic evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequences,
                            index_t micro) {
   const RankView rank(plan, coord);
-  Traffic traffic;
+  Traffic traffic = idle_evaluation_traffic(plan);
   const index_t share = even_size(sequences, std::ssize(plan.replicas), coord.d);
   index_t micros = 0;
   for (index_t at = 0; at < share; at += micro, ++micros) {
@@ -99,8 +99,6 @@ Traffic evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequenc
     add_head(rank, rows, false, traffic);
   }
   add_weights(rank, micros, 0, false, traffic);
-  const int ranks = static_cast<int>(plan.active().size());
-  traffic.add(Verb::all_reduce, Group::world, all_reduce_bytes(1, ranks, 0, DType::f64));
   return traffic;
 }
 
@@ -108,6 +106,14 @@ Traffic idle_traffic(const Plan& plan) {
   Traffic traffic;
   traffic.add(Verb::all_gather, Group::world,
               (plan.ranks - 1) * kReportNumbers * size_of(DType::f64));
+  traffic.add(Verb::all_reduce, Group::world,
+              all_reduce_bytes(kReportSums, plan.ranks, 0, DType::f64));
+  return traffic;
+}
+
+Traffic idle_evaluation_traffic(const Plan& plan) {
+  Traffic traffic;
+  traffic.add(Verb::all_reduce, Group::world, all_reduce_bytes(1, plan.ranks, 0, DType::f64));
   return traffic;
 }
 

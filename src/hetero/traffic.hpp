@@ -37,10 +37,12 @@ class Traffic {
 /// An evaluation of `sequences` samples in passes of up to `micro`, dealt evenly to the replicas.
 [[nodiscard]] Traffic evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequences,
                                          index_t micro);
-/// What a rank without a place sends in a step: its part of the report.
+/// What a rank without a place sends in a step, or in an evaluation: its part of the sums that all
+/// ranks of the job learn.
 [[nodiscard]] Traffic idle_traffic(const Plan& plan);
+[[nodiscard]] Traffic idle_evaluation_traffic(const Plan& plan);
 
-/// Numbers (fp64) that every rank contributes to a step's report.
-inline constexpr index_t kReportNumbers = 8;
+/// Numbers (fp64) of a step's report: those that all ranks gather from each, and those that they sum.
+inline constexpr index_t kReportNumbers = 5, kReportSums = 2;
 
 }  // namespace t3d

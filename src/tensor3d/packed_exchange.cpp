@@ -19,22 +19,22 @@ void PackedExchange::start() {
   std::vector<Exchange> messages;
   for (auto& [peer, message] : sends_) {
     if (message.count == 0) continue;
-    message.memory = context_.make(wire_, 1, message.count, kind_);
+    message.memory = Tensor(device_, wire_, 1, message.count, kind_);
     for_each_piece(message, message.memory, [&](TensorView packed, ConstTensorView piece) {
-      context_.ops.copy(context_.queue, piece, packed);
+      ops_.copy(queue_, piece, packed);
     });
     if (peer != group_.rank()) messages.push_back({peer, message.memory.view(), {}});
   }
   for (auto& [peer, message] : receives_) {
     if (message.count == 0 || peer == group_.rank()) continue;
-    message.memory = context_.make(wire_, 1, message.count, kind_);
+    message.memory = Tensor(device_, wire_, 1, message.count, kind_);
     messages.push_back({peer, {}, message.memory.view()});
   }
   work_ = group_.exchange(std::move(messages));
 }
 
 void PackedExchange::finish() {
-  work_.wait(context_.queue);
+  work_.wait(queue_);
   for (auto& [peer, message] : receives_) {
     if (message.count == 0) continue;
     const bool stays = peer == group_.rank();
@@ -42,7 +42,7 @@ void PackedExchange::finish() {
               sends_[peer].count, message.count);
     for_each_piece(message, stays ? sends_[peer].memory : message.memory,
                    [&](TensorView packed, TensorView piece) {
-                     context_.ops.copy(context_.queue, packed, piece);
+                     ops_.copy(queue_, packed, piece);
                    });
   }
   sends_.clear();

@@ -13,7 +13,10 @@ class PackedExchange {
  public:
   /// `wire`: number format of the messages. `kind`: what their memory counts as.
   PackedExchange(const Context& context, Communicator& group, DType wire, MemoryKind kind)
-      : context_(context), group_(group), wire_(wire), kind_(kind) {}
+      : PackedExchange(context.device, context.ops, context.queue, group, wire, kind) {}
+  PackedExchange(Device& device, Ops& ops, Queue& queue, Communicator& group, DType wire,
+                 MemoryKind kind)
+      : device_(device), ops_(ops), queue_(queue), group_(group), wire_(wire), kind_(kind) {}
 
   /// Pieces are packed by start() and written by finish(); several calls for one peer append.
   void send(int peer, ConstTensorView piece) { append(sends_[peer], piece); }
@@ -21,7 +24,7 @@ class PackedExchange {
   /// Every rank of the group calls it at once, also without pieces.
   void start();
   /// What is queued from now on comes after the messages.
-  void settle() { work_.wait(context_.queue); }
+  void settle() { work_.wait(queue_); }
   /// All pieces are where they belong; nothing is left.
   void finish();
 
@@ -41,7 +44,9 @@ class PackedExchange {
   template <class View, class Move>
   void for_each_piece(const Message<View>& message, const Tensor& memory, Move&& move) const;
 
-  const Context& context_;
+  Device& device_;
+  Ops& ops_;
+  Queue& queue_;
   Communicator& group_;
   DType wire_;
   MemoryKind kind_;

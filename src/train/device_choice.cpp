@@ -72,22 +72,22 @@ Survey survey(Communicator& world, const Candidate& own) {
   return all;
 }
 
-bool use_nccl(const MeshConfig& mesh, const Survey& all, std::size_t gpu_ranks) {
+bool use_nccl(TransportRule transport, const Survey& all, std::size_t gpu_ranks) {
   const bool possible = nccl_built() && all.own_each() && gpu_ranks == all.identities.size();
-  if (mesh.transport == TransportRule::nccl && !possible)
+  if (transport == TransportRule::nccl && !possible)
     throw AgreedError(ExitCode::unavailable,
                       fmt::format("mesh.transport = \"nccl\" is not possible: {}; use \"staged\"",
                                   nccl_built() ? "it needs a GPU of its own for every rank"
                                                : "this program was built without NCCL"));
-  return possible && mesh.transport != TransportRule::staged;
+  return possible && transport != TransportRule::staged;
 }
 
 }  // namespace
 
-DeviceChoice choose_device(Communicator& world, const MeshConfig& mesh) {
+DeviceChoice choose_device(Communicator& world, DeviceRule device, TransportRule transport) {
   DeviceChoice choice;
   choice.alone = world.size() == 1;
-  if (mesh.device == DeviceRule::cpu || (mesh.device == DeviceRule::automatic && !cuda_built())) return choice;
+  if (device == DeviceRule::cpu || (device == DeviceRule::automatic && !cuda_built())) return choice;
 
   const std::vector<int> nodes = node_of_ranks(world);
   const auto rank = static_cast<std::size_t>(world.rank());
@@ -95,7 +95,7 @@ DeviceChoice choose_device(Communicator& world, const MeshConfig& mesh) {
   const Candidate own = own_candidate(static_cast<int>(place));
   const Survey all = survey(world, own);
 
-  if (mesh.device == DeviceRule::automatic && !all.own_each()) {
+  if (device == DeviceRule::automatic && !all.own_each()) {
     if (!all.users.empty())
       choice.note = fmt::format(
           "computing on CPUs: {} GPUs for {} ranks; mesh.device = \"cuda\" shares GPUs, \"mixed\" "
@@ -103,14 +103,14 @@ DeviceChoice choose_device(Communicator& world, const MeshConfig& mesh) {
           all.users.size(), world.size());
     return choice;
   }
-  if (mesh.device == DeviceRule::cuda && !all.all_have())
+  if (device == DeviceRule::cuda && !all.all_have())
     throw AgreedError(ExitCode::unavailable,
                       fmt::format("mesh.device = \"cuda\", but rank{} {} cannot use a GPU: {}",
                                   all.without.size() == 1 ? "" : "s", list_of(all.without),
                                   all.reasons[static_cast<std::size_t>(all.without.front())]));
 
   choice.gpus = static_cast<int>(all.users.size());
-  if (mesh.device == DeviceRule::mixed) {
+  if (device == DeviceRule::mixed) {
     const bool first =
         own.ordinal >= 0 && std::any_of(all.users.begin(), all.users.end(), [&](const auto& user) {
           return user.second.front() == world.rank();
@@ -125,8 +125,8 @@ DeviceChoice choose_device(Communicator& world, const MeshConfig& mesh) {
     if (!all.own_each())
       choice.note = fmt::format("{} ranks share {} GPUs", world.size(), all.users.size());
   }
-  const std::size_t gpu_ranks = mesh.device == DeviceRule::mixed ? all.users.size() : all.identities.size();
-  choice.nccl = !choice.alone && use_nccl(mesh, all, gpu_ranks);
+  const std::size_t gpu_ranks = device == DeviceRule::mixed ? all.users.size() : all.identities.size();
+  choice.nccl = !choice.alone && use_nccl(transport, all, gpu_ranks);
   return choice;
 }
 

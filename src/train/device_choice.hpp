@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "core/config.hpp"
+#include "core/choices.hpp"
 
 namespace t3d {
 
@@ -20,6 +20,7 @@ struct DeviceChoice {
 
 /// Collective. Throws the same AgreedError (ExitCode::unavailable) on all ranks where the wish
 /// cannot be met, naming the ranks that cannot.
-[[nodiscard]] DeviceChoice choose_device(Communicator& world, const MeshConfig& mesh);
+[[nodiscard]] DeviceChoice choose_device(Communicator& world, DeviceRule device,
+                                         TransportRule transport);
 
 }  // namespace t3d

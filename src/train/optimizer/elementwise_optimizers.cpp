@@ -17,7 +17,7 @@ class AdamW final : public Optimizer {
     for (const Run& run : runs_of(buckets_, rule_of))
       context_.ops.adamw(context_.queue, moments_.args(step, run));
   }
-  std::vector<State> state() override { return moments_.state(); }
+  std::vector<StateBuffers*> state() override { return moments_.state(); }
 
  private:
   const Context& context_;
@@ -29,7 +29,7 @@ class Sgd final : public Optimizer {
  public:
   Sgd(const Context& context, const OptimizerConfig& options,
       const std::vector<ParamBucket*>& buckets)
-      : context_(context), options_(options), buckets_(buckets), v_(make_state(context, buckets)) {}
+      : context_(context), options_(options), buckets_(buckets), v_("momentum", context, buckets) {}
 
   void update(const OptimizerStep& step) override {
     const auto rule_of = [&](std::size_t bucket, std::size_t entry) {
@@ -50,13 +50,13 @@ class Sgd final : public Optimizer {
       context_.ops.sgd(context_.queue, args);
     }
   }
-  std::vector<State> state() override { return {{"momentum", views(v_)}}; }
+  std::vector<StateBuffers*> state() override { return {&v_}; }
 
  private:
   const Context& context_;
   OptimizerConfig options_;
   std::vector<ParamBucket*> buckets_;
-  std::vector<Tensor> v_;
+  StateBuffers v_;
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ class Lamb final : public Optimizer {
                          run.in(buckets_[run.bucket]->master()));
   }
 
-  std::vector<State> state() override { return moments_.state(); }
+  std::vector<StateBuffers*> state() override { return moments_.state(); }
 
  private:
   enum Row : index_t { kWeights, kDirections };

@@ -72,7 +72,7 @@ class Muon final : public Optimizer {
     if (is_hidden_matrix(entry) || options_.adamw_lr <= 0 || options_.lr <= 0) return lr;
     return lr * (options_.adamw_lr / options_.lr);
   }
-  std::vector<State> state() override { return moments_.state(); }
+  std::vector<StateBuffers*> state() override { return moments_.state(); }
 
  private:
   void update_others(OptimizerStep step) {

@@ -8,6 +8,7 @@
 #include "core/config.hpp"
 #include "tensor3d/param_bucket.hpp"
 #include "train/optimizer/param_groups.hpp"
+#include "train/optimizer/state_buffers.hpp"
 
 namespace t3d {
 
@@ -31,13 +32,7 @@ class Optimizer {
   virtual void update(const OptimizerStep& step) = 0;
   /// What stands for `lr` where this entry is concerned.
   [[nodiscard]] virtual double learning_rate(const ParamEntry&, double lr) const { return lr; }
-  /// One kind of state per parameter element ("m", "v", "momentum"): a share-sized buffer per
-  /// bucket; no data for a bucket, on all ranks alike, that has no such state.
-  struct State {
-    std::string kind;
-    std::vector<TensorView> shards;  // like the buckets
-  };
-  [[nodiscard]] virtual std::vector<State> state() = 0;
+  [[nodiscard]] virtual std::vector<StateBuffers*> state() = 0;
 };
 
 /// Of kind options.kind.

@@ -2,23 +2,6 @@
 
 namespace t3d {
 
-std::vector<Tensor> make_state(const Context& context, const std::vector<ParamBucket*>& buckets,
-                               const HasState& has_state) {
-  std::vector<Tensor> result;
-  result.reserve(buckets.size());
-  for (const ParamBucket* bucket : buckets) {
-    Tensor& state = result.emplace_back();
-    if (has_state && !has_state(*bucket)) continue;
-    state = context.make(context.accumulator(), 1, bucket->shard_count(), MemoryKind::optimizer);
-    context.ops.fill(context.queue, state, 0);
-  }
-  return result;
-}
-
-std::vector<TensorView> views(const std::vector<Tensor>& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
-
 ConstTensorView factor_of(ConstTensorView table, const Rule& rule) {
   return rule.column == Rule::kNone ? ConstTensorView() : table.col_range(rule.column, 1);
 }
@@ -54,8 +37,8 @@ AdamMoments::AdamMoments(const Context& context, const OptimizerConfig& options,
                          const std::vector<ParamBucket*>& buckets, const HasState& has_v)
     : options_(options),
       buckets_(buckets),
-      m_(make_state(context, buckets)),
-      v_(make_state(context, buckets, has_v)) {}
+      m_("m", context, buckets),
+      v_("v", context, buckets, has_v) {}
 
 AdamWArgs AdamMoments::args(const OptimizerStep& step, const Run& run) const {
   AdamWArgs args;
@@ -73,10 +56,6 @@ AdamWArgs AdamMoments::args(const OptimizerStep& step, const Run& run) const {
   args.device_lr = factor_of(step.gains, run.rule);
   args.step = step.number;
   return args;
-}
-
-std::vector<Optimizer::State> AdamMoments::state() const {
-  return {{"m", views(m_)}, {"v", views(v_)}};
 }
 
 }  // namespace t3d

@@ -1,4 +1,4 @@
-// What the optimizers share: state of share size, runs of elements with one rule, Adam's moments,
+// What the optimizers have in common: runs of elements with one rule, Adam's moments,
 // and who makes which kind.
 #pragma once
 #include <functional>
@@ -9,14 +9,6 @@
 #include "train/optimizer/optimizer.hpp"
 
 namespace t3d {
-
-/// Which buckets have a kind of state; the same ones on every rank.
-using HasState = std::function<bool(const ParamBucket&)>;
-/// State buffers of share size, zeroed, one per bucket; not allocated where there is none.
-[[nodiscard]] std::vector<Tensor> make_state(const Context& context,
-                                             const std::vector<ParamBucket*>& buckets,
-                                             const HasState& has_state = {});
-[[nodiscard]] std::vector<TensorView> views(const std::vector<Tensor>& tensors);
 
 /// How an entry is treated: whether it decays, and which column of a [1,n] table of factors is its.
 struct Rule {
@@ -51,13 +43,13 @@ class AdamMoments {
               const std::vector<ParamBucket*>& buckets, const HasState& has_v = {});
   /// With lr = step.lr and the rule's column of step.gains.
   [[nodiscard]] AdamWArgs args(const OptimizerStep& step, const Run& run) const;
-  [[nodiscard]] std::vector<TensorView> first() const { return views(m_); }
-  [[nodiscard]] std::vector<Optimizer::State> state() const;
+  [[nodiscard]] std::vector<TensorView> first() const { return m_.views(); }
+  [[nodiscard]] std::vector<StateBuffers*> state() { return {&m_, &v_}; }
 
  private:
   OptimizerConfig options_;
   std::vector<ParamBucket*> buckets_;
-  std::vector<Tensor> m_, v_;
+  StateBuffers m_, v_;
 };
 
 [[nodiscard]] std::unique_ptr<Optimizer> make_adamw(const Context& context,

@@ -12,9 +12,9 @@ constexpr int kStepsToGrow = 2000;
 
 }  // namespace
 
-LossScale::LossScale(const PrecisionConfig& precision, DType activation) {
-  dynamic_ = activation == DType::f16 && precision.loss_scale == 0;
-  value_ = precision.loss_scale > 0 ? precision.loss_scale : dynamic_ ? kFirst : 1.0;
+LossScale::LossScale(double given, DType activation) {
+  dynamic_ = activation == DType::f16 && given == 0;
+  value_ = given > 0 ? given : dynamic_ ? kFirst : 1.0;
 }
 
 bool LossScale::learn(bool finite) {

@@ -11,7 +11,8 @@ namespace t3d {
 
 class LossScale {
  public:
-  LossScale(const PrecisionConfig& precision, DType activation);
+  /// `given`: a constant scale; 0 = 1, or found by trial where activations are fp16.
+  LossScale(double given, DType activation);
 
   [[nodiscard]] double value() const { return value_; }
   [[nodiscard]] bool dynamic() const { return dynamic_; }

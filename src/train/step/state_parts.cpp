@@ -10,7 +10,7 @@ TensorPart part_of(const ParamBucket& bucket, const ParamEntry& entry, TensorVie
   part.rows = entry.vector ? 1 : entry.rows;
   part.cols = entry.vector ? entry.rows : entry.cols;
   part.data = shard.data;
-  for (const BlockBox& piece : bucket.shard_boxes(entry)) {
+  for (const PlacedBox& piece : bucket.shard_boxes(entry)) {
     const Box& box = piece.box;
     // Buckets keep vectors as columns; files keep them as rows.
     part.boxes.push_back(entry.vector
@@ -20,8 +20,7 @@ TensorPart part_of(const ParamBucket& bucket, const ParamEntry& entry, TensorVie
   return part;
 }
 
-}  // namespace
-
+/// The pieces of `shards`, by bucket, under the name prefix + parameter name.
 void append_parts(const std::vector<ParamBucket*>& buckets, const std::vector<TensorView>& shards,
                   const std::string& prefix, std::vector<TensorPart>& parts) {
   for (std::size_t at = 0; at < buckets.size(); ++at) {
@@ -33,12 +32,25 @@ void append_parts(const std::vector<ParamBucket*>& buckets, const std::vector<Te
   }
 }
 
-std::vector<TensorPart> weight_parts(const std::vector<ParamBucket*>& buckets, HostImage& image) {
+}  // namespace
+
+std::vector<TensorPart> weight_parts(Transformer& model, HostImage& image) {
   std::vector<TensorView> shards;
-  shards.reserve(buckets.size());
-  for (ParamBucket* bucket : buckets) shards.push_back(bucket->master());
+  for (ParamBucket* bucket : model.buckets()) shards.push_back(bucket->master());
   std::vector<TensorPart> parts;
-  append_parts(buckets, image.of(shards), "", parts);
+  append_parts(model.buckets(), image.of(shards), "", parts);
+  return parts;
+}
+
+std::vector<TensorPart> state_parts(Formation& formation, HostImage& image) {
+  std::vector<TensorPart> parts = weight_parts(formation.model(), image);
+  for (const StateSlot& slot : formation.update().state())
+    append_parts(formation.model().buckets(), image.of(slot.buffers->views()), slot.name + "/",
+                 parts);
+  const TensorView noise = formation.update().aggregation().noise();
+  if (noise.data == nullptr) return parts;
+  parts.push_back({"aggregate/noise", noise.dtype, noise.rows, noise.cols, false,
+                   image.of({noise}).front().data, {{0, 0, noise.rows, noise.cols, 0}}});
   return parts;
 }
 

@@ -1,21 +1,17 @@
 // State as a checkpoint sees it: this rank's pieces of every global tensor.
 #pragma once
-#include <string>
 #include <vector>
 
 #include "io/checkpoint/checkpoint.hpp"
-#include "tensor3d/param_bucket.hpp"
+#include "train/formation.hpp"
 #include "train/step/host_image.hpp"
 
 namespace t3d {
 
-/// Appends, for every parameter, its pieces of `shards[b]` (a share-sized buffer per bucket) under
-/// the name prefix + parameter name.
-void append_parts(const std::vector<ParamBucket*>& buckets, const std::vector<TensorView>& shards,
-                  const std::string& prefix, std::vector<TensorPart>& parts);
+/// The master weights of a model, in host memory. `image` must outlive them; it copies on demand.
+[[nodiscard]] std::vector<TensorPart> weight_parts(Transformer& model, HostImage& image);
 
-/// The master weights, in host memory. `image` must outlive them; it copies when told to.
-[[nodiscard]] std::vector<TensorPart> weight_parts(const std::vector<ParamBucket*>& buckets,
-                                                   HostImage& image);
+/// Weights, optimizer state, and what aggregation keeps, of a formation that is not idle.
+[[nodiscard]] std::vector<TensorPart> state_parts(Formation& formation, HostImage& image);
 
 }  // namespace t3d

@@ -1,14 +1,19 @@
 #include "train/step/trainer.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "core/error.hpp"
-#include "train/step/schedule.hpp"
+#include "train/step/reshape.hpp"
 #include "train/step/state_parts.hpp"
 
 namespace t3d {
 namespace {
+
+/// Numbers of a rank's report; loss and squares travel as sums beside them.
+enum ReportNumber { kFlags, kOwn, kMatmul, kAttention, kOther, kNumbers };
+static_assert(kNumbers == kReportNumbers);
 
 double waited(Communicator& world) {
   double sum = 0;
@@ -18,109 +23,111 @@ double waited(Communicator& world) {
 
 }  // namespace
 
-index_t evaluation_micro(const Config& config) {
-  return config.batch.micro > 0 ? config.batch.micro : replica_share(config, 0).sequences;
-}
-
-Trainer::Trainer(Machine& machine, const Config& config, index_t steps,
+Trainer::Trainer(Machine& machine, Plan plan, const TrainOptions& options,
                  std::shared_ptr<BatchSource> source)
     : machine_(machine),
-      context_(machine.context()),
-      config_(config),
-      steps_(steps),
+      options_(options),
       source_(std::move(source)),
-      share_(replica_share(config, context_.coord(Axis::d))),
-      model_(context_,
-             ModelShape(config.model, config.mesh, machine.mesh().shape(), largest_micro(config)),
-             config.batch.recompute == Recompute::block),
-      update_(make_update(context_, config, model_.buckets())),
-      loss_scale_(config.precision, context_.activation),
-      values_(context_.make(DType::f64, 1, kValues, MemoryKind::workspace)),
-      clip_factor_(context_.make(DType::f64, 1, 1, MemoryKind::workspace)),
-      image_(context_),
-      host_values_(host_array<double>(context_.device, index_t{kMostPending} * kValues)) {
-  const ConstTensorView summary = update_->aggregation().summary();
-  if (summary.data != nullptr)
-    host_summary_ = host_array<double>(context_.device, index_t{kMostPending} * summary.cols);
-  model_.initialise(static_cast<std::uint64_t>(config.run.seed));
+      loss_scale_(options.loss_scale, plan.activation()),
+      course_(options.schedule, options.length, plan.model.context, plan.sequences()) {
+  form(std::move(plan));
+  formation_->initialise(options.seed);
 }
 
-MicroBatch SlabReader::read(const Context& context, const ModelShape& shape, BatchSource* source,
-                            index_t position, index_t sequences) {
-  const PhaseClock::Scope scope(context.clock, "read");
-  const Partition slabs = shape.tokens(sequences, 1);
-  const index_t i = context.coord(Axis::i);
-  const auto n = static_cast<std::size_t>(slabs.size(i) * shape.model.context);
-  ids_.resize(n);
-  targets_.resize(n);
-  if (n > 0 && source != nullptr)
-    source->read(position + slabs.begin(i), slabs.size(i), ids_.data(), targets_.data());
-  return {sequences, position, ids_, targets_};
+// Everything that depends on the plan, but the state.
+void Trainer::form(Plan plan) {
+  formation_ = std::make_unique<Formation>(machine_, std::move(plan), options_.optimizer);
+  course_.set_sequences(this->plan().sequences());
+  started_here_ = 0;
+  Device& device = machine_.device();
+  values_ = Tensor(device, DType::f64, 1, kValues, MemoryKind::workspace);
+  clip_factor_ = Tensor(device, DType::f64, 1, 1, MemoryKind::workspace);
+  host_values_ = host_array<double>(device, index_t{kMostPending} * kValues);
+  host_summary_.reset();
+  predicted_ = idle_traffic(this->plan()).ledger();
+  if (formation_->idle()) return;
+  image_ = std::make_unique<HostImage>(formation_->context());
+  predicted_ = step_traffic(this->plan(), formation_->coord()).ledger();
+  const ConstTensorView summary = formation_->update().aggregation().summary();
+  if (summary.data != nullptr)
+    host_summary_ = host_array<double>(device, index_t{kMostPending} * summary.cols);
 }
 
 void Trainer::run_micro_batches(std::size_t leaf, index_t& position, const GradientSink* sink) {
-  const LeafShare& share = share_.leaves[leaf];
+  const ReplicaPlan& share = formation_->share();
+  Transformer& model = formation_->model();
+  const std::vector<index_t>& micros = share.leaves[leaf];
   PassInfo pass;
-  pass.length = config_.model.context;
-  pass.step = done_;
-  pass.seed = static_cast<std::uint64_t>(config_.run.seed);
-  const double scale = loss_scale_.value() / static_cast<double>(share.sequences * pass.length);
+  pass.length = plan().model.context;
+  pass.step = progress_.steps;
+  pass.seed = options_.seed;
+  const double scale =
+      loss_scale_.value() / static_cast<double>(share.sequences_of(leaf) * pass.length);
   // The first step chooses engines and fills the cache of memory; recorded are the others.
-  const bool record = machine_.recordable() && config_.debug.graphs && started_here_ > 0;
-  for (std::size_t micro = 0; micro < share.micro.size(); ++micro) {
-    const MicroBatch batch =
-        reader_.read(context_, model_.shape(), source_.get(), position, share.micro[micro]);
-    const bool first = micro == 0, last = micro + 1 == share.micro.size();
+  const bool record = machine_.recordable() && options_.graphs && started_here_ > 0;
+  for (std::size_t micro = 0; micro < micros.size(); ++micro) {
+    const MicroBatch batch = reader_.read(*formation_, source_.get(), position, micros[micro]);
+    const bool first = micro == 0, last = micro + 1 == micros.size();
     const GradientSink* listener = last ? sink : nullptr;
     const int shape = (first ? 1 : 0) + (last ? 2 : 0) + (listener != nullptr ? 4 : 0);
     if (record)
-      model_.train_recorded(batch, pass, scale, last, shape, listener);
+      model.train_recorded(batch, pass, scale, last, shape, listener);
     else
-      model_.train(batch, pass, scale, last, listener);
-    position += share.micro[micro];
+      model.train(batch, pass, scale, last, listener);
+    position += micros[micro];
   }
-  if (share.micro.empty()) model_.train_nothing(sink);
-  model_.finish_gradients();
+  if (micros.empty()) model.train_nothing(sink);
+  model.finish_gradients();
 }
 
 void Trainer::run_leaf(std::size_t leaf, index_t& position) {
-  const bool last = leaf + 1 == share_.leaves.size();
-  const GradientSink sink{[this](std::size_t bucket) { update_->bucket_done(bucket); },
-                          [this] { update_->settle(); }};
+  Update& update = formation_->update();
+  const bool last = leaf + 1 == formation_->share().leaves.size();
+  const GradientSink sink{[&update](std::size_t bucket) { update.bucket_done(bucket); },
+                          [&update] { update.settle(); }};
   run_micro_batches(leaf, position, last ? &sink : nullptr);
-  const double lr = config_.optimizer.lr * schedule_factor(config_.schedule, done_, steps_);
-  update_->leaf_done(static_cast<index_t>(leaf), lr);
-  if (!last) model_.drop_gradients();
+  update.leaf_done(static_cast<index_t>(leaf), options_.optimizer.lr * course_.factor(progress_));
+  if (!last) formation_->model().drop_gradients();
 }
 
-void Trainer::start_step(int stop_requests) {
+void Trainer::start_step(unsigned flags) {
   T3D_CHECK(pending_.size() < kMostPending, "{} steps await their report", pending_.size());
   Pending pending;
   pending.started = PhaseClock::now();
-  pending.waited_before = waited(context_.mesh.world());
-  pending.report.step = done_ + 1;
-  pending.report.tokens = config_.batch.sequences * config_.model.context;
-  pending.report.lr = config_.optimizer.lr * schedule_factor(config_.schedule, done_, steps_);
+  pending.waited_before = waited(machine_.device_world());
+  pending.report.step = progress_.steps + 1;
+  pending.report.tokens = plan().sequences() * plan().model.context;
+  pending.report.lr = options_.optimizer.lr * course_.factor(progress_);
   pending.report.loss_scale = loss_scale_.value();
-  update_->set_steps_done(done_);
-  update_->set_loss_scale(loss_scale_.value());
-  model_.clear_loss();
-  index_t position = done_ * config_.batch.sequences + share_.first;
-  for (std::size_t leaf = 0; leaf < share_.leaves.size(); ++leaf) run_leaf(leaf, position);
-  update_->aggregate();
-  send_report(stop_requests, pending);
+  if (!formation_->idle()) run_step(pending);
+  send_report(flags, pending);
   pending.report.skipped = loss_scale_.dynamic() && !usable(pending);
-  if (!pending.report.skipped) {
-    const PhaseClock::Scope scope(machine_.clock(), "optimizer");
-    context_.ops.clip_factor(context_.queue, values_.view().col_range(kSquares, 1),
-                             config_.optimizer.clip_norm, clip_factor_);
-    update_->apply(pending.report.lr, clip_factor_);
-    model_.weights_changed();
+  if (!formation_->idle()) {
+    if (!pending.report.skipped) {
+      const Context& context = formation_->context();
+      const PhaseClock::Scope scope(machine_.clock(), "optimizer");
+      context.ops.clip_factor(context.queue, values_.view().col_range(kSquares, 1),
+                              options_.optimizer.clip_norm, clip_factor_);
+      formation_->update().apply(pending.report.lr, clip_factor_);
+      formation_->model().weights_changed();
+    }
+    formation_->model().drop_gradients();
   }
-  model_.drop_gradients();
+  course_.advance(progress_, !pending.report.skipped);
   pending_.push_back(std::move(pending));
-  ++done_;
   ++started_here_;
+}
+
+// Up to the aggregated gradient.
+void Trainer::run_step(Pending& pending) {
+  Update& update = formation_->update();
+  update.set_updates_done(progress_.updates);
+  update.set_loss_scale(pending.report.loss_scale);
+  formation_->model().clear_loss();
+  index_t position = progress_.samples + plan().first_sequence(formation_->coord().d);
+  for (std::size_t leaf = 0; leaf < formation_->share().leaves.size(); ++leaf)
+    run_leaf(leaf, position);
+  update.aggregate();
 }
 
 bool Trainer::usable(const Pending& pending) {
@@ -142,58 +149,70 @@ void Trainer::read_summary(const Pending& pending, StepReport& report) const {
   const double* summary = pending.summary;
   report.gain = summary[adasum_summary::gain];
   if (summary[adasum_summary::signal] > 0 && summary[adasum_summary::noise] > 0)
-    report.noise_sequences =
-        summary[adasum_summary::noise] / summary[adasum_summary::signal] * reference_batch(config_);
+    report.noise_sequences = summary[adasum_summary::noise] / summary[adasum_summary::signal] *
+                             plan().aggregate.reference_batch;
   int leaf = 0;
-  for (index_t replica = 0; replica < config_.mesh.replicas; ++replica)
-    for (const LeafShare& share : replica_share(config_, replica).leaves) {
-      if (share.sequences > 0 && summary[adasum_summary::columns + leaf] == 0)
-        report.left_out.push_back(leaf);
-      ++leaf;
-    }
+  for (const double weight : plan().leaf_weights()) {
+    if (weight > 0 && summary[adasum_summary::columns + leaf] == 0) report.left_out.push_back(leaf);
+    ++leaf;
+  }
 }
 
-void Trainer::send_report(int stop_requests, Pending& pending) {
+// Of the phases, those that compute; waiting is what is left of the wall time.
+RankTimes Trainer::times_since_last_step() {
+  RankTimes times;
+  for (const auto& [phase, seconds] : machine_.clock().seconds()) {
+    const double now = seconds - std::exchange(phases_before_[phase], seconds);
+    if (phase == "matmul" || phase == "head") times.matmul += now;
+    if (phase == "attention") times.attention += now;
+  }
+  times.own = last_own_seconds_;
+  times.other = std::max(0.0, times.own - times.matmul - times.attention);
+  return times;
+}
+
+void Trainer::send_report(unsigned flags, Pending& pending) {
   const PhaseClock::Scope scope(machine_.clock(), "report");
-  const TensorView values = values_;
-  double own[kValues] = {};
-  own[kStops] = stop_requests;
-  own[kOwnSeconds] = own[kLongest] = last_own_seconds_;
-  context_.device.copy(values.data, own, sizeof own, context_.queue);
-  context_.ops.add(context_.queue, model_.loss_sum_on_device(), values.col_range(kLoss, 1));
-  update_->add_squares(values.col_range(kSquares, 1));
-  Communicator& world = context_.mesh.world();
-  if (world.size() > 1) {
-    Work sum = world.all_reduce(values.col_range(0, kSums), ReduceOp::sum);
-    Work max = world.all_reduce(values.col_range(kLongest, 1), ReduceOp::max);
-    sum.wait(context_.queue);
-    max.wait(context_.queue);
-  }
+  Device& device = machine_.device();
+  Ops& ops = machine_.ops();
+  Queue& queue = machine_.queue();
+  ops.fill(queue, values_, 0);
   pending.values = host_values_.get() + started_here_ % index_t{kMostPending} * kValues;
-  context_.device.copy(pending.values, values.data, values.bytes(), context_.queue);
-  const ConstTensorView summary = update_->aggregation().summary();
-  if (summary.data != nullptr) {
-    pending.summary = host_summary_.get() + started_here_ % index_t{kMostPending} * summary.cols;
-    context_.device.copy(pending.summary, summary.data, summary.bytes(), context_.queue);
+  if (!formation_->idle()) {
+    ops.add(queue, formation_->model().loss_sum_on_device(), values_.view().col_range(kLoss, 1));
+    formation_->update().add_squares(values_.view().col_range(kSquares, 1));
+    const ConstTensorView summary = formation_->update().aggregation().summary();
+    if (summary.data != nullptr) {
+      pending.summary = host_summary_.get() + started_here_ % index_t{kMostPending} * summary.cols;
+      device.copy(pending.summary, summary.data, summary.bytes(), queue);
+    }
   }
-  pending.there = context_.queue.mark();
+  const RankTimes times = times_since_last_step();
+  pending.own = {static_cast<double>(flags), times.own, times.matmul, times.attention, times.other};
+  const auto ranks = static_cast<std::size_t>(machine_.world().size());
+  pending.of_ranks.resize(ranks * kNumbers);
+  const std::vector<index_t> counts(ranks, kNumbers);
+  pending.gathering = machine_.world().all_gather(
+      {pending.own.data(), DType::f64, 1, kNumbers},
+      {pending.of_ranks.data(), DType::f64, 1, std::ssize(pending.of_ranks)}, counts);
+  if (ranks > 1) machine_.device_world().all_reduce(values_, ReduceOp::sum).wait(queue);
+  device.copy(pending.values, values_.view().data, values_.view().bytes(), queue);
+  pending.there = queue.mark();
 }
 
-StepReport Trainer::finish_step() {
-  T3D_CHECK(!pending_.empty(), "no step awaits its report");
-  const Pending pending = std::move(pending_.front());
-  pending_.pop_front();
-  pending.there->wait();
-  const double now = PhaseClock::now(), waited_now = waited(context_.mesh.world());
-  const double* values = pending.values;
-  StepReport report = pending.report;
-  report.loss = values[kLoss] / static_cast<double>(report.tokens);
-  report.grad_norm = std::sqrt(values[kSquares]);
+void Trainer::read_report(const Pending& pending, StepReport& report) const {
+  report.loss = pending.values[kLoss] / static_cast<double>(report.tokens);
+  report.grad_norm = std::sqrt(pending.values[kSquares]);
+  for (std::size_t at = 0; at < pending.of_ranks.size(); at += kNumbers) {
+    const double* rank = pending.of_ranks.data() + at;
+    report.flags |= static_cast<unsigned>(rank[kFlags]);
+    report.times.push_back({rank[kOwn], rank[kMatmul], rank[kAttention], rank[kOther]});
+  }
   read_summary(pending, report);
-  report.stop_requests = values[kStops] > 0 ? kStopSignal : kNoStop;
-  report.mean_own_seconds =
-      values[kOwnSeconds] / static_cast<double>(context_.mesh.shape().ranks());
-  report.max_own_seconds = values[kLongest];
+}
+
+void Trainer::measure(const Pending& pending, StepReport& report) {
+  const double now = PhaseClock::now(), waited_now = waited(machine_.device_world());
   // A step that was queued behind another began when that one ended.
   const bool behind = last_finish_ > pending.started;
   report.seconds = now - (behind ? last_finish_ : pending.started);
@@ -202,72 +221,74 @@ StepReport Trainer::finish_step() {
   last_own_seconds_ = report.own_seconds;
   last_finish_ = now;
   last_waited_ = waited_now;
+}
+
+StepReport Trainer::finish_step() {
+  T3D_CHECK(!pending_.empty(), "no step awaits its report");
+  Pending pending = std::move(pending_.front());
+  pending_.pop_front();
+  pending.there->wait();
+  pending.gathering.wait_host();
+  StepReport report = pending.report;
+  read_report(pending, report);
+  measure(pending, report);
+  if (options_.check_finite && !report.skipped) check_finite(pending, report);
+  return report;
+}
+
+void Trainer::check_finite(const Pending& pending, const StepReport& report) const {
   // Some leaves may be left out, then their losses are no numbers either; not all.
   const bool sound = report.left_out.empty()
                          ? std::isfinite(report.loss) && std::isfinite(report.grad_norm)
                          : pending.summary[adasum_summary::weights] > 0;
-  if (config_.debug.check_finite && !report.skipped && !sound)
-    throw AgreedError(
-        ExitCode::internal,
-        fmt::format(
-            "step {}: the loss is {} and the gradient norm {}; no later checkpoint than that "
-            "of an earlier step was written. Try a smaller optimizer.lr, a longer "
-            "schedule.warmup_steps or {}",
-            report.step, report.loss, report.grad_norm,
-            context_.activation == DType::f16 ? "a smaller precision.loss_scale"
-                                              : "precision.compute = \"fp32\""));
-  return report;
-}
-
-index_t Trainer::evaluation_share(index_t sequences, index_t replica) const {
-  return Partition::even("evaluation", sequences, config_.mesh.replicas).size(replica);
+  if (sound) return;
+  throw AgreedError(
+      ExitCode::internal,
+      fmt::format("step {}: the loss is {} and the gradient norm {}; no later checkpoint than that "
+                  "of an earlier step was written. Try a smaller optimizer.lr, a longer "
+                  "schedule.warmup_steps or {}",
+                  report.step, report.loss, report.grad_norm,
+                  plan().compute == ComputeType::fp16 ? "a smaller precision.loss_scale"
+                                                      : "precision.compute = \"fp32\""));
 }
 
 double Trainer::evaluate(BatchSource& source, index_t sequences) {
   const PhaseClock::Scope scope(machine_.clock(), "evaluation");
-  const double loss = evaluate_model(context_, model_, source, sequences, evaluation_micro(config_),
-                                     config_.mesh.replicas);
-  model_.weights_changed();  // the next step gathers anew, so its bytes do not depend on this
+  const double loss = evaluate_model(machine_, *formation_, source, sequences);
+  // The next step gathers anew, so that its bytes do not depend on this.
+  if (!formation_->idle()) formation_->model().weights_changed();
   return loss;
 }
 
-double evaluate_model(const Context& context, Transformer& model, BatchSource& source,
-                      index_t sequences, index_t micro, index_t replicas) {
-  const Partition shares = Partition::even("evaluation", sequences, replicas);
-  const index_t d = context.coord(Axis::d);
-  PassInfo pass;
-  pass.length = model.shape().model.context;
-  SlabReader reader;
-  model.clear_loss();
-  for (index_t at = shares.begin(d); at < shares.end(d);) {
-    const index_t n = std::min(micro, shares.end(d) - at);
-    model.evaluate(reader.read(context, model.shape(), &source, at, n), pass);
-    at += n;
-  }
-  double sum = model.loss_sum();
-  context.control.all_reduce({&sum, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
-  return sum / static_cast<double>(sequences * pass.length);
+Ledger Trainer::predicted_evaluation(index_t sequences) const {
+  const Traffic idle = idle_evaluation_traffic(plan());
+  if (formation_->idle()) return idle.ledger();
+  return evaluation_traffic(plan(), formation_->coord(), sequences, evaluation_micro(plan()))
+      .ledger();
+}
+
+ReshapeReport Trainer::reshape(Plan plan) {
+  T3D_CHECK(pending_.empty(), "a change of plan while {} steps await their report",
+            pending_.size());
+  ReshapeReport report;
+  const double start = PhaseClock::now();
+  const index_t sent = machine_.world().ledger().bytes_on(kReshapeAxis);
+  const Plan before = this->plan();
+  TrainedState state = take_state(*formation_);
+  image_.reset();
+  formation_.reset();
+  machine_.device().trim();
+  form(std::move(plan));
+  report.reset = move_state(machine_, before, std::move(state), *formation_);
+  report.seconds = PhaseClock::now() - start;
+  report.bytes = machine_.world().ledger().bytes_on(kReshapeAxis) - sent;
+  return report;
 }
 
 std::vector<TensorPart> Trainer::parts() {
-  std::vector<TensorPart> result = weight_parts(model_.buckets(), image_);
-  const auto append = [&](const std::vector<Optimizer::State>& states, const char* prefix) {
-    for (const Optimizer::State& state : states)
-      append_parts(model_.buckets(), image_.of(state.shards), prefix + state.kind + "/", result);
-  };
-  append(update_->state(), "optimizer/");
-  append(update_->state_of_leaves(), kPrivateState);
-  if (const TensorView noise = update_->aggregation().noise(); noise.data != nullptr) {
-    TensorPart part{kPrivateState + std::string("noise"),
-                    noise.dtype,
-                    noise.rows,
-                    noise.cols,
-                    false,
-                    image_.of({noise}).front().data,
-                    {{0, 0, noise.rows, noise.cols, 0}}};
-    result.push_back(std::move(part));
-  }
-  image_.download();
+  if (formation_->idle()) return {};
+  std::vector<TensorPart> result = state_parts(*formation_, *image_);
+  image_->download();
   return result;
 }
 
@@ -278,40 +299,46 @@ std::vector<TensorPart> Trainer::parts_to_save() {
   for (TensorPart& part : all) {
     const bool is_private = part.name.starts_with(kPrivateState);
     const bool is_noise = is_private && part.name.ends_with("/noise");
-    if (is_noise ? context_.mesh.world().rank() == 0 : is_private || context_.coord(Axis::d) == 0)
-      own.push_back(std::move(part));
+    const bool writes = is_noise ? formation_->mesh().world().rank() == 0
+                                 : is_private || formation_->coord().d == 0;
+    if (writes) own.push_back(std::move(part));
   }
   return own;
 }
 
-void Trainer::state_loaded() {
-  image_.upload();
-  model_.weights_changed();
+std::map<std::string, std::string> Trainer::texts() const {
+  return {{"plan", plan().text()},
+          {"mesh", plan().mesh().describe()},
+          {"loss_scale", loss_scale_.text()},
+          {"samples", std::to_string(progress_.samples)},
+          {"updates", std::to_string(progress_.updates)},
+          {"warm_samples", std::to_string(progress_.warm_samples)}};
 }
 
-Ledger Trainer::predicted_step() const {
-  Ledger ledger;
-  const std::vector<index_t> micro = share_.micro();
-  model_.predict_step(ledger, micro, config_.model.context,
-                      static_cast<index_t>(share_.leaves.size()));
-  update_->predict(ledger);
-  const int ranks = static_cast<int>(context_.mesh.shape().ranks());
-  // The report: everybody's four sums and one maximum to everybody.
-  const index_t report = (4 + 1) * size_of(DType::f64) * (ranks - 1);
-  ledger.count(Verb::all_reduce, "world", report);
-  return ledger;
+void Trainer::restore(index_t step, const std::map<std::string, std::string>& texts,
+                      index_t sequences) {
+  const auto number = [&](const char* name, index_t otherwise) {
+    const auto found = texts.find(name);
+    index_t value = otherwise;
+    if (found != texts.end())
+      std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
+    return value;
+  };
+  progress_.steps = step;
+  progress_.samples = number("samples", step * sequences);
+  progress_.updates = number("updates", step);
+  const index_t warmup = options_.schedule.warmup_steps;
+  progress_.warm_samples = number("warm_samples", step >= warmup ? warmup * sequences : -1);
+  if (const auto scale = texts.find("loss_scale"); scale != texts.end())
+    loss_scale_.set(scale->second);
+  if (formation_->idle()) return;
+  image_->upload();
+  formation_->model().weights_changed();
 }
 
-Ledger Trainer::predicted_evaluation(index_t sequences) const {
-  Ledger ledger;
-  const index_t share = evaluation_share(sequences, context_.coord(Axis::d));
-  std::vector<index_t> micro;
-  for (index_t at = 0; at < share; at += micro.back())
-    micro.push_back(std::min(evaluation_micro(config_), share - at));
-  model_.predict_evaluation(ledger, micro, config_.model.context);
-  ledger.count(Verb::all_reduce, "world",
-               size_of(DType::f64) * (context_.mesh.shape().ranks() - 1));
-  return ledger;
+void Trainer::forget_updates() {
+  progress_.updates = 0;
+  if (!formation_->idle()) formation_->update().initialise();
 }
 
 }  // namespace t3d

@@ -1,58 +1,75 @@
-// Trainer: the model, its optimizer and its data on one rank; a step, an evaluation, and the state
-// that a checkpoint holds. Nothing here decides when to stop or to save.
+// Trainer: a formation, its data and its progress on one rank; a step, an evaluation, the state that
+// a checkpoint holds, and the change to another plan. Nothing here decides when to stop, to save or
+// to change.
 #pragma once
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/run_event.hpp"
 #include "data/batch_source.hpp"
+#include "hetero/traffic.hpp"
 #include "io/checkpoint/checkpoint.hpp"
-#include "layers/transformer.hpp"
+#include "train/formation.hpp"
+#include "train/step/evaluate.hpp"
 #include "train/step/host_image.hpp"
 #include "train/step/loss_scale.hpp"
-#include "train/machine.hpp"
-#include "train/step/update.hpp"
+#include "train/step/schedule.hpp"
 
 namespace t3d {
 
-/// Reads the sequences of this rank's slab out of [position, position + sequences).
-class SlabReader {
- public:
-  /// `source` may be null: ids are then 0 (dry runs). The spans live until the next call.
-  [[nodiscard]] MicroBatch read(const Context& context, const ModelShape& shape,
-                                BatchSource* source, index_t position, index_t sequences);
+struct TrainOptions {
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+  RunLength length;
+  std::uint64_t seed = 1;
+  double loss_scale = 0;  // 0 = by the activations' type
+  bool check_finite = true;
+  bool graphs = true;  // GPUs: micro-batches recorded where nothing in them passes through the host
+};
 
- private:
-  std::vector<std::int32_t> ids_, targets_;
+/// What a change of plan cost.
+struct ReshapeReport {
+  double seconds = 0;
+  index_t bytes = 0;               // that this rank sent
+  std::vector<std::string> reset;  // kinds of state that start at 0: the new plan has other leaves
 };
 
 class Trainer {
  public:
-  /// `source` may be null in a dry run. Weights are initialised from run.seed.
-  Trainer(Machine& machine, const Config& config, index_t steps,
+  /// Collective over machine.world(). `source` may be null in a dry run. Weights are initialised
+  /// from the seed.
+  Trainer(Machine& machine, Plan plan, const TrainOptions& options,
           std::shared_ptr<BatchSource> source);
 
-  /// Queues step number steps_done() + 1. `stop_requests`: this rank's wishes, or-ed over all
-  /// ranks. At most kMostPending steps may await their report.
-  void start_step(int stop_requests);
+  /// Queues the next step. `flags`: this rank's wishes (RunFlag), or-ed over all ranks. At most
+  /// kMostPending steps may await their report.
+  void start_step(unsigned flags);
   /// The report of the oldest started step; waits for it. Throws AgreedError where its loss or
   /// gradient is not finite (the weights are of no use then).
   [[nodiscard]] StepReport finish_step();
   [[nodiscard]] index_t pending() const { return static_cast<index_t>(pending_.size()); }
   static constexpr std::size_t kMostPending = 2;
   /// Both.
-  [[nodiscard]] StepReport step(int stop_requests) {
-    start_step(stop_requests);
+  [[nodiscard]] StepReport step(unsigned flags) {
+    start_step(flags);
     return finish_step();
   }
-  /// evaluate_model in the run's micro-batches.
+  /// Mean loss over the first `sequences` samples of `source`, in the run's micro-batches.
   [[nodiscard]] double evaluate(BatchSource& source, index_t sequences);
 
-  [[nodiscard]] index_t steps_done() const { return done_; }
-  void set_steps_done(index_t done) { done_ = done; }
-  [[nodiscard]] LossScale& loss_scale() { return loss_scale_; }
+  [[nodiscard]] const Plan& plan() const { return formation_->plan(); }
+  [[nodiscard]] const Progress& progress() const { return progress_; }
+  [[nodiscard]] const Course& course() const { return course_; }
+  [[nodiscard]] bool ended() const { return course_.ended(progress_); }
+  /// Steps of the whole run, as it looks now.
+  [[nodiscard]] index_t steps() const { return course_.steps(progress_); }
+
+  /// Another plan for the rest of the run: the same state in other shards, through messages only.
+  /// Collective over machine.world(); no step may be pending.
+  ReshapeReport reshape(Plan plan);
 
   /// State as boxes of global tensors, in host memory: as it is now, valid until the next step.
   /// Parts whose name starts with kPrivateState may be lacking in a checkpoint of other replicas.
@@ -60,60 +77,64 @@ class Trainer {
   /// Of parts(), what this rank writes: over all ranks every element once.
   [[nodiscard]] std::vector<TensorPart> parts_to_save();
   static constexpr const char* kPrivateState = "aggregate/";
-  /// After the last parts() were filled from a checkpoint.
-  void state_loaded();
+  /// The scalars that belong to parts(), as texts of a checkpoint.
+  [[nodiscard]] std::map<std::string, std::string> texts() const;
+  /// After the last parts() were filled from a checkpoint with these texts at `step`. Samples are
+  /// counted; checkpoints that do not say how many were done had `sequences` of them in every step.
+  void restore(index_t step, const std::map<std::string, std::string>& texts, index_t sequences);
+  /// The optimizers' state starts at 0: what stands in the checkpoint is of another kind.
+  void forget_updates();
 
-  [[nodiscard]] Transformer& model() { return model_; }
+  [[nodiscard]] Formation& formation() { return *formation_; }
   /// Bytes that this rank sends in one step; the formula side of the ledger.
-  [[nodiscard]] Ledger predicted_step() const;
+  [[nodiscard]] const Ledger& predicted_step() const { return predicted_; }
   [[nodiscard]] Ledger predicted_evaluation(index_t sequences) const;
 
  private:
-  /// What a step says of itself, as fp64 on the device: sums over ranks, then one maximum.
-  enum Value { kLoss, kSquares, kStops, kOwnSeconds, kSums, kLongest = kSums, kValues };
+  /// What a step says of itself, as fp64 on the device: summed over the ranks.
+  enum Value { kLoss, kSquares, kValues };
   struct Pending {
-    StepReport report;  // what the host knows already
-    double* values = nullptr;
+    StepReport report;         // what the host knows already
+    double* values = nullptr;  // [kValues]
     double* summary = nullptr;
     std::unique_ptr<Marker> there;
+    std::vector<double> own, of_ranks;  // [kReportNumbers], [ranks, kReportNumbers]
+    Work gathering;                     // of_ranks
     double started = 0, waited_before = 0;
   };
+  void form(Plan plan);
+  void run_step(Pending& pending);
   void run_leaf(std::size_t leaf, index_t& position);
   void run_micro_batches(std::size_t leaf, index_t& position, const GradientSink* sink);
   /// Whether the pending step's gradient can be used; waits for it. Only with a dynamic loss scale.
   [[nodiscard]] bool usable(const Pending& pending);
   /// What the summary of aggregation says, into the report.
   void read_summary(const Pending& pending, StepReport& report) const;
-  /// Sums the report over all ranks and starts its way to the host.
-  void send_report(int stop_requests, Pending& pending);
-  [[nodiscard]] index_t evaluation_share(index_t sequences, index_t replica) const;
+  /// Sends what this rank has to report, and starts its way to the host.
+  void send_report(unsigned flags, Pending& pending);
+  void read_report(const Pending& pending, StepReport& report) const;
+  void measure(const Pending& pending, StepReport& report);
+  void check_finite(const Pending& pending, const StepReport& report) const;
+  [[nodiscard]] RankTimes times_since_last_step();
 
   Machine& machine_;
-  const Context& context_;
-  Config config_;
-  index_t steps_;
+  TrainOptions options_;
   std::shared_ptr<BatchSource> source_;
-  ReplicaShare share_;
-  Transformer model_;
-  std::unique_ptr<Update> update_;
-  index_t done_ = 0;
   LossScale loss_scale_;
+  Course course_;
+  Progress progress_;
+  std::unique_ptr<Formation> formation_;
+  Ledger predicted_;
   Tensor values_, clip_factor_;
-  HostImage image_;
+  std::unique_ptr<HostImage> image_;
   std::unique_ptr<double[], HostRelease> host_values_;   // [kMostPending, kValues]
   std::unique_ptr<double[], HostRelease> host_summary_;  // [kMostPending, summary]
   std::deque<Pending> pending_;
-  index_t started_here_ = 0;  // steps of this process
+  index_t started_here_ = 0;  // steps of this formation
   double last_own_seconds_ = 0, last_finish_ = 0, last_waited_ = 0;
+  RankTimes last_times_;                        // of the step before
+  std::map<std::string, double> phases_before_;
   SlabReader reader_;
 };
-
-/// Mean loss of `model` over the first `sequences` samples of `source`, dealt to the replicas in
-/// passes of up to `micro`. Collective over the world.
-[[nodiscard]] double evaluate_model(const Context& context, Transformer& model, BatchSource& source,
-                                    index_t sequences, index_t micro, index_t replicas);
-
-/// Sequences per pass of an evaluation.
-[[nodiscard]] index_t evaluation_micro(const Config& config);
 
 }  // namespace t3d

@@ -2,35 +2,30 @@
 
 #include <limits>
 
-#include "comm/cost.hpp"
 #include "train/device_numbers.hpp"
-#include "train/machine.hpp"
 
 namespace t3d {
 namespace {
 
-Leaves leaves_of(const Config& config) {
-  Leaves leaves{config.mesh.replicas, leaves_per_replica(config), {}};
-  for (index_t replica = 0; replica < leaves.replicas; ++replica)
-    for (const LeafShare& leaf : replica_share(config, replica).leaves)
-      leaves.weights.push_back(static_cast<double>(leaf.sequences) / reference_batch(config));
-  return leaves;
+Leaves leaves_of(const Plan& plan) {
+  return {std::ssize(plan.replicas), plan.leaves_per_replica(), plan.leaf_weights()};
 }
 
 class UpdateBase : public Update {
  public:
-  UpdateBase(const Context& context, const Config& config, const std::vector<ParamBucket*>& buckets)
+  UpdateBase(const Context& context, const Plan& plan, const std::vector<ParamBucket*>& buckets)
       : context_(context),
         buckets_(buckets),
-        groups_(buckets, config.aggregate.per),
-        leaves_(leaves_of(config)) {
-    AggregateSetup setup{context, buckets_, groups_, leaves_, config.aggregate, {}};
-    if (config.aggregate.method == AggregateMethod::adasum && config.aggregate.placement == AggregatePlacement::gain)
-      setup.gain_exponent = config.aggregate.gain_exponent;
+        groups_(buckets, plan.aggregate.per),
+        leaves_(leaves_of(plan)) {
+    AggregateSetup setup{context, plan, buckets_, groups_, leaves_, {}};
+    if (plan.aggregate.method == AggregateMethod::adasum &&
+        plan.aggregate.placement == AggregatePlacement::gain)
+      setup.gain_exponent = plan.aggregate.gain_exponent;
     aggregation_ = make_aggregation(setup);
   }
   void settle() override { aggregation_->settle(); }
-  void set_steps_done(index_t done) override { done_ = done; }
+  void set_updates_done(index_t done) override { done_ = done; }
   void set_loss_scale(double scale) override { loss_scale_ = scale; }
   [[nodiscard]] Aggregation& aggregation() override { return *aggregation_; }
 
@@ -48,10 +43,10 @@ class UpdateBase : public Update {
 
 class SharedUpdate final : public UpdateBase {
  public:
-  SharedUpdate(const Context& context, const Config& config,
+  SharedUpdate(const Context& context, const Plan& plan, const OptimizerConfig& options,
                const std::vector<ParamBucket*>& buckets)
-      : UpdateBase(context, config, buckets),
-        optimizer_(make_optimizer(context, config.optimizer, buckets_)),
+      : UpdateBase(context, plan, buckets),
+        optimizer_(make_optimizer(context, plan, options, buckets_)),
         started_(buckets_.size(), false) {}
 
   void bucket_done(std::size_t bucket) override {
@@ -86,11 +81,11 @@ class SharedUpdate final : public UpdateBase {
   void apply(double lr, ConstTensorView factor) override {
     optimizer_->update({++done_, lr, 1 / loss_scale_, factor, aggregation_->gains(), &groups_});
   }
-  [[nodiscard]] std::vector<Optimizer::State> state() override { return optimizer_->state(); }
-  [[nodiscard]] std::vector<Optimizer::State> state_of_leaves() override { return {}; }
-  void predict(Ledger& ledger) const override {
-    aggregation_->predict(ledger);
-    optimizer_->predict(ledger);
+  [[nodiscard]] std::vector<StateSlot> state() override {
+    std::vector<StateSlot> slots;
+    for (StateBuffers* buffers : optimizer_->state())
+      slots.push_back({"optimizer/" + buffers->kind(), StateSlot::kShared, buffers});
+    return slots;
   }
 
  private:
@@ -100,16 +95,15 @@ class SharedUpdate final : public UpdateBase {
 
 class LocalUpdate final : public UpdateBase {
  public:
-  LocalUpdate(const Context& context, const Config& config,
+  LocalUpdate(const Context& context, const Plan& plan, OptimizerConfig options,
               const std::vector<ParamBucket*>& buckets)
-      : UpdateBase(context, config, buckets), clip_norm_(config.optimizer.clip_norm) {
-    OptimizerConfig options = config.optimizer;
+      : UpdateBase(context, plan, buckets), clip_norm_(options.clip_norm) {
     if (options.kind == OptimizerKind::adamw || options.kind == OptimizerKind::muon) {
       decay_ = options.weight_decay;
       options.weight_decay = 0;
     }
     for (index_t leaf = 0; leaf < leaves_.per_replica; ++leaf)
-      optimizers_.push_back(make_optimizer(context, options, buckets_));
+      optimizers_.push_back(make_optimizer(context, plan, options, buckets_));
     squares_ = zeros(context, 1, 1);
     all_squares_ = zeros(context, 1, 1);
     factor_ = zeros(context, 1, 1);
@@ -123,9 +117,7 @@ class LocalUpdate final : public UpdateBase {
     context_.ops.fill(context_.queue, all_squares_, 0);
   }
   void apply(double lr, ConstTensorView) override;
-  [[nodiscard]] std::vector<Optimizer::State> state() override { return {}; }
-  [[nodiscard]] std::vector<Optimizer::State> state_of_leaves() override;
-  void predict(Ledger& ledger) const override;
+  [[nodiscard]] std::vector<StateSlot> state() override;
 
  private:
   /// |gradient|^2 of the leaf, of the whole cuboid, on the host: a step along numbers that are not
@@ -207,34 +199,26 @@ void LocalUpdate::apply(double lr, ConstTensorView) {
   ++done_;
 }
 
-std::vector<Optimizer::State> LocalUpdate::state_of_leaves() {
-  std::vector<Optimizer::State> all;
+std::vector<StateSlot> LocalUpdate::state() {
+  std::vector<StateSlot> slots;
   const index_t first = context_.coord(Axis::d) * leaves_.per_replica;
-  for (std::size_t leaf = 0; leaf < optimizers_.size(); ++leaf)
-    for (Optimizer::State& state : optimizers_[leaf]->state()) {
-      state.kind = fmt::format("leaf-{}/{}", first + static_cast<index_t>(leaf), state.kind);
-      all.push_back(std::move(state));
+  for (std::size_t at = 0; at < optimizers_.size(); ++at)
+    for (StateBuffers* buffers : optimizers_[at]->state()) {
+      const index_t leaf = first + static_cast<index_t>(at);
+      slots.push_back({fmt::format("aggregate/leaf-{}/{}", leaf, buffers->kind()), leaf, buffers});
     }
-  return all;
-}
-
-void LocalUpdate::predict(Ledger& ledger) const {
-  aggregation_->predict(ledger);
-  const Communicator& cuboid = context_.mesh.cuboid();
-  for (const auto& optimizer : optimizers_) {
-    optimizer->predict(ledger);
-    ledger.count(Verb::all_reduce, "cuboid",
-                 all_reduce_bytes(1, cuboid.size(), cuboid.rank(), DType::f64));
-  }
+  return slots;
 }
 
 }  // namespace
 
-std::unique_ptr<Update> make_update(const Context& context, const Config& config,
+std::unique_ptr<Update> make_update(const Context& context, const Plan& plan,
+                                    const OptimizerConfig& options,
                                     const std::vector<ParamBucket*>& buckets) {
-  if (config.aggregate.method == AggregateMethod::adasum && config.aggregate.placement == AggregatePlacement::post)
-    return std::make_unique<LocalUpdate>(context, config, buckets);
-  return std::make_unique<SharedUpdate>(context, config, buckets);
+  if (plan.aggregate.method == AggregateMethod::adasum &&
+      plan.aggregate.placement == AggregatePlacement::post)
+    return std::make_unique<LocalUpdate>(context, plan, options, buckets);
+  return std::make_unique<SharedUpdate>(context, plan, options, buckets);
 }
 
 }  // namespace t3d

@@ -15,6 +15,15 @@
 
 namespace t3d {
 
+/// State of the optimizers under the name that it has in checkpoints: "optimizer/m" where all
+/// replicas hold it alike, else that of one leaf: "aggregate/leaf-3/m".
+struct StateSlot {
+  std::string name;
+  index_t leaf = kShared;  // number over all replicas
+  StateBuffers* buffers = nullptr;
+  static constexpr index_t kShared = -1;
+};
+
 class Update {
  public:
   virtual ~Update() = default;
@@ -31,21 +40,22 @@ class Update {
   virtual void add_squares(TensorView result) = 0;
   /// New weights. `factor` [1,1] fp64: what clipping by add_squares' norm leaves.
   virtual void apply(double lr, ConstTensorView factor) = 0;
-  /// Steps done before the next one.
-  virtual void set_steps_done(index_t done) = 0;
+  /// Updates of the weights so far; steps that were skipped do not count.
+  virtual void set_updates_done(index_t done) = 0;
   /// What gradients are multiplied with on their way here.
   virtual void set_loss_scale(double scale) = 0;
 
-  /// State that every replica holds alike, by kind; and that of the leaves of this replica.
-  [[nodiscard]] virtual std::vector<Optimizer::State> state() = 0;
-  [[nodiscard]] virtual std::vector<Optimizer::State> state_of_leaves() = 0;
+  /// Zero state.
+  void initialise() {
+    for (const StateSlot& slot : state()) slot.buffers->clear();
+  }
+  [[nodiscard]] virtual std::vector<StateSlot> state() = 0;
   [[nodiscard]] virtual Aggregation& aggregation() = 0;
-  /// Bytes that this rank sends in a step.
-  virtual void predict(Ledger& ledger) const = 0;
 };
 
-/// Collective over the world.
-[[nodiscard]] std::unique_ptr<Update> make_update(const Context& context, const Config& config,
+/// Collective over the mesh.
+[[nodiscard]] std::unique_ptr<Update> make_update(const Context& context, const Plan& plan,
+                                                  const OptimizerConfig& options,
                                                   const std::vector<ParamBucket*>& buckets);
 
 }  // namespace t3d

@@ -1,0 +1,41 @@
+// What a run has learned, on its way from one formation to another: the shards of weights and
+// optimizer state leave the old formation, and travel bucket by bucket to the ranks that hold them
+// in the new one. Who sends what to whom follows from the two plans; no file is touched.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "train/formation.hpp"
+
+namespace t3d {
+
+/// The axis under which the ledger counts the messages.
+inline constexpr const char* kReshapeAxis = "reshape";
+
+/// One kind of state on this rank: shards by bucket, empty where a bucket has none, and everywhere on
+/// an idle rank.
+struct StateKind {
+  std::string name;                    // "" = weights, else as StateSlot
+  index_t leaf = StateSlot::kShared;   // whose it is, where replicas differ
+  std::vector<Tensor> shards;
+};
+
+struct TrainedState {
+  std::vector<StateKind> kinds;
+  std::vector<double> noise;  // of aggregation, the same on all ranks; empty = none
+};
+
+/// Takes the state out of a formation, which is of no use afterwards.
+[[nodiscard]] TrainedState take_state(Formation& formation);
+
+/// Gives `state`, held as plan `before` says, to `formation`. Collective over machine.world(). State
+/// that the new plan needs and the old one did not have starts at 0: its names are returned, the same
+/// on all ranks. Memory: the larger formation's, one bucket, and messages of at most 64 MiB.
+[[nodiscard]] std::vector<std::string> move_state(Machine& machine, const Plan& before,
+                                                  TrainedState state, Formation& formation);
+
+/// All kinds of state that a plan has, whoever holds them: "" and the names of the slots.
+[[nodiscard]] std::vector<std::string> state_names(const Plan& plan);
+
+}  // namespace t3d
