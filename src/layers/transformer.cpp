@@ -36,11 +36,13 @@ Transformer::Transformer(const Context& context, const ModelShape& shape, bool r
   clear_loss();
 }
 
+void Transformer::allocate() {
+  for (ParamBucket* bucket : buckets_) bucket->allocate();
+}
+
 void Transformer::initialise(std::uint64_t seed) {
-  for (ParamBucket* bucket : buckets_) {
-    bucket->allocate();
-    bucket->initialise(seed);
-  }
+  allocate();
+  for (ParamBucket* bucket : buckets_) bucket->initialise(seed);
 }
 
 Transformer::Uploaded Transformer::upload(const MicroBatch& batch, index_t length) {

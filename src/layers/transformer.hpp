@@ -33,7 +33,8 @@ class Transformer {
   /// come by initialise() or by ParamBucket::adopt().
   Transformer(const Context& context, const ModelShape& shape, bool recompute);
 
-  void initialise(std::uint64_t seed);
+  void allocate();                      // weights without values
+  void initialise(std::uint64_t seed);  // fresh ones
 
   /// Forward and backward: loss_sum() += sum over targets of -log p, gradients += those of
   /// scale * that sum. On the step's last micro-batch (`last`) the sums over the buckets' groups

@@ -83,17 +83,18 @@ class Generator {
     const index_t n = std::min<index_t>(std::ssize(ids), length_);
     std::vector<std::int32_t> window(ids.end() - n, ids.end());
     window.resize(static_cast<std::size_t>(length_), 0);
-    const Mesh& mesh = loaded_.machine->mesh();
-    const Partition slabs = loaded_.model->shape().tokens(1, length_);
-    const auto first = static_cast<std::size_t>(slabs.begin(mesh.coord().i));
-    const auto count = static_cast<std::size_t>(slabs.size(mesh.coord().i));
+    Transformer& model = loaded_.formation->model();
+    const index_t i = loaded_.formation->coord().i;
+    const Partition slabs = model.shape().tokens(1, length_);
+    const auto first = static_cast<std::size_t>(slabs.begin(i));
+    const auto count = static_cast<std::size_t>(slabs.size(i));
     MicroBatch batch;
     batch.sequences = 1;
     batch.ids = std::span<const std::int32_t>(window).subspan(first, count);
     batch.targets = batch.ids;
     PassInfo pass;
     pass.length = length_;
-    return choose(loaded_.model->next_logits(batch, pass, n - 1), wish_, number);
+    return choose(model.next_logits(batch, pass, n - 1), wish_, number);
   }
 
  private:

@@ -47,12 +47,31 @@ std::shared_ptr<BatchSource> open_corpus(const std::vector<std::string>& files, 
                                        static_cast<std::uint64_t>(config.run.seed), shuffle);
 }
 
-MeshShape mesh_shape(const Config& config) {
-  const MeshConfig& mesh = config.mesh;
-  std::vector<Cuboid> cuboids(static_cast<std::size_t>(mesh.replicas), mesh.cuboid);
-  for (std::size_t at = 0; at < mesh.cuboids.size(); ++at)
-    cuboids[at / 3][at % 3] = mesh.cuboids[at];
-  return MeshShape(std::move(cuboids), mesh.place);
+MachineOptions machine_options(const Config& config) {
+  MachineOptions options;
+  options.device = config.mesh.device;
+  options.transport = config.mesh.transport;
+  options.precision = config.precision;
+  options.threads = config.debug.threads;
+  options.watchdog_seconds = config.debug.watchdog_seconds;
+  options.engines_folder = config.run.dir + "/engines";
+  return options;
+}
+
+PlanFacts plan_facts(const Machine& machine) {
+  return {machine.world().size(), machine.transport(), machine.has_gpus()};
+}
+
+TrainOptions train_options(const Config& config) {
+  TrainOptions options;
+  options.optimizer = config.optimizer;
+  options.schedule = config.schedule;
+  options.length = {config.run.steps, config.run.tokens};
+  options.seed = static_cast<std::uint64_t>(config.run.seed);
+  options.loss_scale = config.precision.loss_scale;
+  options.check_finite = config.debug.check_finite;
+  options.graphs = config.debug.graphs;
+  return options;
 }
 
 std::string placement_warning(Communicator& world) {
@@ -75,11 +94,11 @@ struct Products {
 
 // Products of size^3, all ranks at once. The best of several short windows: other programs only
 // ever make it slower.
-Products measure_products(const Context& context, index_t size) {
+Products measure_products(Machine& machine, DType type, index_t size) {
   constexpr double kSeconds = 0.03;
   const auto make = [&] {
-    Tensor x = context.make(context.activation, size, size, MemoryKind::workspace);
-    context.ops.random_init(context.queue, x, {1, 1}, 0, 0, size, 1.0);
+    Tensor x(machine.device(), type, size, size, MemoryKind::workspace);
+    machine.ops().random_init(machine.queue(), x, {1, 1}, 0, 0, size, 1.0);
     return x;
   };
   const Tensor a = make();
@@ -92,8 +111,8 @@ Products measure_products(const Context& context, index_t size) {
   args.transpose_b = true;
   const auto timed = [&](index_t repeats) {
     const double start = PhaseClock::now();
-    for (index_t n = 0; n < repeats; ++n) context.ops.gemm(context.queue, args);
-    context.queue.synchronize();
+    for (index_t n = 0; n < repeats; ++n) machine.ops().gemm(machine.queue(), args);
+    machine.queue().synchronize();
     return PhaseClock::now() - start;
   };
   (void)timed(1);
@@ -101,26 +120,26 @@ Products measure_products(const Context& context, index_t size) {
   const double once = std::min({timed(1), timed(1), timed(1)});
   const auto repeats = std::max<index_t>(1, static_cast<index_t>(kSeconds / once));
   for (int window = 0; window < 5; ++window) {
-    context.control.barrier();
+    machine.world().barrier();
     double rate = 2.0 * static_cast<double>(size * size * size * repeats) / timed(repeats);
-    context.control.all_reduce({&rate, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
+    machine.world().all_reduce({&rate, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
     result.rate = std::max(result.rate, rate);
   }
   result.seconds = once;
-  context.control.all_reduce({&result.seconds, DType::f64, 1, 1}, ReduceOp::max).wait_host();
+  machine.world().all_reduce({&result.seconds, DType::f64, 1, 1}, ReduceOp::max).wait_host();
   return result;
 }
 
 }  // namespace
 
-double measure_gemm_rate(Machine& machine) {
+double measure_gemm_rate(Machine& machine, DType type) {
   if (machine.ops().name() == "reference") return 0;
   // Large enough that a product takes milliseconds, whatever computes.
   constexpr double kLongEnough = 2e-3;
   constexpr index_t kLargest = 8192;
   double rate = 0, seconds = 0;
   for (index_t size = 96; size <= kLargest && seconds < kLongEnough; size *= 2) {
-    const auto [best, longest] = measure_products(machine.context(), size);
+    const auto [best, longest] = measure_products(machine, type, size);
     rate = std::max(rate, best);
     seconds = longest;
   }
@@ -172,20 +191,19 @@ LoadedModel load_model(Communicator& world, const std::string& path,
     loaded.config = parse_config(input->second, found->path + " (input)", all);
     check_against_ranks(loaded.config, world.size());
   });
-  loaded.machine = std::make_unique<Machine>(world, loaded.config, mesh_shape(loaded.config));
-  const Context& context = loaded.machine->context();
+  loaded.machine = std::make_unique<Machine>(world, machine_options(loaded.config));
   all_or_none(world, [&] {
-    loaded.model = std::make_unique<Transformer>(
-        context,
-        ModelShape(loaded.config.model, loaded.config.mesh, context.mesh.shape(),
-                   largest_micro(loaded.config)),
-        false);
+    loaded.formation = std::make_unique<Formation>(
+        *loaded.machine, make_plan(loaded.config, plan_facts(*loaded.machine)),
+        loaded.config.optimizer);
   });
-  HostImage image(context);
-  std::vector<TensorPart> parts = weight_parts(loaded.model->buckets(), image);
+  Transformer& model = loaded.formation->model();
+  model.allocate();
+  HostImage image(loaded.formation->context());
+  std::vector<TensorPart> parts = weight_parts(model, image);
   load_checkpoint(world, found->path, parts);
   image.upload();
-  loaded.model->weights_changed();
+  model.weights_changed();
   return loaded;
 }
 

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "app/config/config_load.hpp"
+#include "app/config/make_plan.hpp"
 #include "comm/communicator.hpp"
 #include "data/batch_source.hpp"
 #include "io/checkpoint/checkpoint.hpp"
-#include "layers/transformer.hpp"
-#include "train/machine.hpp"
+#include "train/step/trainer.hpp"
 
 namespace t3d {
 
@@ -26,14 +26,16 @@ void all_or_none(Communicator& world, const std::function<void()>& work);
 [[nodiscard]] std::shared_ptr<BatchSource> open_corpus(const std::vector<std::string>& files,
                                                        Config& config, bool shuffle);
 
-[[nodiscard]] MeshShape mesh_shape(const Config& config);
+[[nodiscard]] MachineOptions machine_options(const Config& config);
+[[nodiscard]] PlanFacts plan_facts(const Machine& machine);
+[[nodiscard]] TrainOptions train_options(const Config& config);
 
 /// Says what slows a job down needlessly (ranks that share cores without yielding).
 [[nodiscard]] std::string placement_warning(Communicator& world);
 
 /// Matmul flops per second that all ranks reach at the same time, for MFU; 0 on the reference
 /// back end.
-[[nodiscard]] double measure_gemm_rate(Machine& machine);
+[[nodiscard]] double measure_gemm_rate(Machine& machine, DType type);
 
 /// A model for reading only (evaluation, generation): the input that a checkpoint carries, on any
 /// mesh, with its weights loaded.
@@ -41,7 +43,7 @@ struct LoadedModel {
   Config config;
   CheckpointInfo checkpoint;
   std::unique_ptr<Machine> machine;
-  std::unique_ptr<Transformer> model;
+  std::unique_ptr<Formation> formation;
 };
 /// `path`: a checkpoint, a folder of checkpoints, or a run folder.
 [[nodiscard]] LoadedModel load_model(Communicator& world, const std::string& path,

@@ -54,11 +54,9 @@ int run_evaluation(Communicator& world, const CommandLine& command) {
   Config& config = loaded.config;
   std::shared_ptr<BatchSource> source;
   all_or_none(world, [&] { source = open_corpus({wish.token_file}, config, false); });
-  const Context& context = loaded.machine->context();
   const index_t available = source->ledger().samples();
   const index_t total = wish.sequences > 0 ? std::min(wish.sequences, available) : available;
-  const double loss = evaluate_model(context, *loaded.model, *source, total,
-                                     evaluation_micro(config), config.mesh.replicas);
+  const double loss = evaluate_model(*loaded.machine, *loaded.formation, *source, total);
   if (world.rank() != 0) return 0;
   fmt::print("checkpoint {} (step {})\n", loaded.checkpoint.path, loaded.checkpoint.state.step);
   fmt::print("{} sequences of {} tokens\n", total, config.model.context);

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "train/machine.hpp"
 
 namespace t3d {
 namespace {
@@ -260,7 +259,11 @@ void fill_computed_defaults(Config& config, const std::string& file_name) {
   if (aggregate.algorithm == AggregateAlgorithm::automatic)
     aggregate.algorithm = AggregateAlgorithm::gram;
   if (aggregate.gain_exponent < 0) aggregate.gain_exponent = sgd ? 1 : 0.5;
-  if (config.mesh.replicas > 0) aggregate.reference_batch = reference_batch(config);
+  if (aggregate.reference_batch <= 0 && config.mesh.replicas > 0) {
+    const index_t leaves = aggregate.method == AggregateMethod::adasum ? aggregate.leaves : 1;
+    aggregate.reference_batch = static_cast<double>(config.batch.sequences) /
+                                static_cast<double>(config.mesh.replicas * leaves);
+  }
   if (config.run.name.empty()) config.run.name = stem(file_name);
   if (config.run.dir.empty()) config.run.dir = "runs/" + config.run.name;
   if (config.checkpoint.dir.empty()) config.checkpoint.dir = config.run.dir + "/ckpt";
