@@ -42,6 +42,9 @@ class GroupCommunicator final : public Communicator {
     return engine_->wait_seconds();
   }
   void set_watchdog(double seconds) override { engine_->set_watchdog(seconds); }
+  void set_wait_limit(const std::string& axis, double seconds) override {
+    engine_->set_wait_limit(axis, seconds);
+  }
 
   // For back ends that start operations of this group themselves (comm/staged).
   [[nodiscard]] Engine& engine() { return *engine_; }
@@ -74,8 +77,9 @@ void check_reduce_scatter(const Communicator& group, ConstTensorView whole, Cons
 void check_all_reduce(ConstTensorView x, ReduceOp op);
 void check_broadcast(const Communicator& group, ConstTensorView x, int root);
 void check_exchange(const Communicator& group, std::span<const Exchange> messages);
-/// Bytes that this rank sends to others.
-[[nodiscard]] index_t exchange_bytes(const Communicator& group, std::span<const Exchange> messages);
+/// What this rank sends to others; messages to one peer count as one.
+[[nodiscard]] Traffic exchange_traffic(const Communicator& group,
+                                       std::span<const Exchange> messages);
 /// This rank's position in `members`, after checking them.
 [[nodiscard]] int position_in(const Communicator& group, const std::vector<int>& members);
 

@@ -1,7 +1,9 @@
 // The in-process back end: the verbs among threads, and what happens when a rank fails or stays
 // away.
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <thread>
 
@@ -25,10 +27,26 @@ TEST_CASE("every verb among threads, twice the same", "[local]") {
   }
 }
 
+TEST_CASE("small verbs among many threads, the same on every rank", "[local]") {
+  for (const int ranks : {17, 24, 33})
+    run_local_ranks(ranks, [](Communicator& world) { (void)test::check_small_verbs(world); });
+}
+
+TEST_CASE("a maximum over many ranks that contains a NaN is a NaN", "[local]") {
+  for (const int where : {0, 9, 17}) {
+    run_local_ranks(18, [&](Communicator& world) {
+      std::array<float, 2> x{static_cast<float>(world.rank()), 1.0F};
+      if (world.rank() == where) x[0] = std::nanf("");
+      world.all_reduce({x.data(), DType::f32, 1, 2}, ReduceOp::max).wait_host();
+      T3D_CHECK(std::isnan(x[0]) && x[1] == 1.0F, "{} {}", x[0], x[1]);
+    });
+  }
+}
+
 TEST_CASE("many operations in flight and many groups among threads", "[local]") {
-  for (const int ranks : {1, 2, 5, 6}) {
+  for (const int ranks : {1, 2, 5, 6, 18}) {
     run_local_ranks(ranks, test::check_many_in_flight);
-    run_local_ranks(ranks, test::check_subgroups);
+    if (ranks < 16) run_local_ranks(ranks, test::check_subgroups);
   }
 }
 
@@ -76,6 +94,55 @@ TEST_CASE("a rank that stays away ends the wait with a message that names it", "
   CHECK(contains(error, "missing: world rank 2."));
   CHECK(contains(error, "all_reduce on k, 12 bytes sent, finished"));
   CHECK(contains(error, "all_gather on k, 12000 bytes sent, IN FLIGHT"));
+}
+
+TEST_CASE("while messages arrive the deadline moves", "[local]") {
+  run_local_ranks(2, [](Communicator& world) {
+    std::array<float, 8> x{};
+    if (world.rank() == 1) {
+      for (float& number : x) {
+        std::this_thread::sleep_for(100ms);
+        world.exchange({{0, TensorView(&number, DType::f32, 1, 1), {}}}).wait_host();
+      }
+      return;
+    }
+    world.set_watchdog(0.4);  // less than all of them take
+    std::vector<Work> works;
+    for (float& number : x)
+      works.push_back(world.exchange({{1, {}, TensorView(&number, DType::f32, 1, 1)}}));
+    works.back().wait_host();
+  });
+}
+
+TEST_CASE("groups of a label may have a limit of their own", "[local]") {
+  // Longer than the watchdog's: a rank that writes a file is not lost.
+  run_local_ranks(3, [](Communicator& world) {
+    world.set_watchdog(0.1);
+    world.set_wait_limit("files", 20);
+    const auto files = world.subgroup({0, 1, 2}, "files");
+    if (world.rank() == 0) std::this_thread::sleep_for(400ms);
+    const auto some = files->subgroup({2, 1, 0}, "files");  // waits as long, too
+    if (world.rank() == 1) std::this_thread::sleep_for(400ms);
+    some->barrier();
+  });
+  // And it ends: rank 1 stays away.
+  std::atomic<bool> over = false;
+  const Error error = error_of(2, [&](Communicator& world) {
+    world.set_wait_limit("files", 0.1);
+    const auto files = world.subgroup({0, 1}, "files");
+    if (world.rank() == 1) {
+      while (!over) std::this_thread::sleep_for(1ms);
+      return;
+    }
+    try {
+      files->barrier();
+    } catch (const Error&) {
+      over = true;
+      throw;
+    }
+  });
+  CHECK(error.code() == ExitCode::peer_lost);
+  CHECK(contains(error, "barrier on axis files"));
 }
 
 TEST_CASE("the error of a failed rank is the one that is reported, and nobody hangs", "[local]") {

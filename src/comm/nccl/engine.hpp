@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/cost.hpp"
 #include "comm/nccl/handle.hpp"
 #include "comm/nccl/nccl.hpp"
 #include "comm/trace.hpp"
@@ -35,6 +36,7 @@ class Engine {
   [[nodiscard]] Ledger& ledger() { return host_world_.ledger(); }
   [[nodiscard]] const std::map<std::string, double>& wait_seconds();
   void set_watchdog(double seconds);
+  void set_wait_limit(const std::string& axis, double seconds);
 
   /// Handles that a failure must abort.
   void add(Handle& handle) { handles_.push_back(&handle); }
@@ -43,7 +45,7 @@ class Engine {
   /// Throws where this rank's world has failed.
   void check() const;
   /// Counts a verb that is about to be submitted; its number.
-  [[nodiscard]] index_t begin(Verb verb, const std::string& axis, index_t bytes);
+  [[nodiscard]] index_t begin(Verb verb, const std::string& axis, const Traffic& traffic);
   /// All of it is on `stream`.
   [[nodiscard]] FlightPtr submitted(Verb verb, const std::string& axis, index_t bytes,
                                     index_t number, cudaStream_t stream);
@@ -59,6 +61,7 @@ class Engine {
   using Clock = std::chrono::steady_clock;
   class Events;
 
+  [[nodiscard]] double limit_of(const Flight& flight) const;
   [[nodiscard]] bool recording() const;
   void look();
   void retire();
@@ -74,6 +77,7 @@ class Engine {
   Trace trace_;
   std::map<std::string, double> own_wait_seconds_, wait_seconds_;
   double watchdog_seconds_ = 0;
+  std::map<std::string, double> limit_of_axis_;
   std::deque<FlightPtr> flights_;  // in the order of submission
   Clock::time_point oldest_since_;
   FlightPtr recorded_;   // the last verb of a recording that has not been seen to run
