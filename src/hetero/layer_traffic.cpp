@@ -58,7 +58,7 @@ void for_each_linear(const RankView& rank, const Rows& rows, Visit&& visit) {
   visit(inner_side(rank, rows, rank.ffn), hidden);                         // down
 }
 
-void add_block_forward(const RankView& rank, const Rows& rows, Traffic& traffic) {
+void add_block_forward(const RankView& rank, const Rows& rows, TrafficTable& traffic) {
   for_each_linear(rank, rows, [&](const Side& in, const Side& out) {
     traffic.add(Verb::all_gather, in.over, gather_bytes(in, rank.activation));
     traffic.add(Verb::reduce_scatter, out.over, scatter_bytes(out, partial(rank, in)));
@@ -139,8 +139,8 @@ Rows::Rows(const RankView& rank, index_t sequences) {
   heads_over_k = even_size(slab, rank.r, rank.coord.k, length);
 }
 
-void add_forward(const RankView& rank, const Rows& rows, Traffic& traffic) {
-  Traffic block;
+void add_forward(const RankView& rank, const Rows& rows, TrafficTable& traffic) {
+  TrafficTable block;
   add_block_forward(rank, rows, block);
   traffic.add(block, rank.model.layers);
   traffic.add(Verb::all_gather, Group::k,
@@ -149,8 +149,8 @@ void add_forward(const RankView& rank, const Rows& rows, Traffic& traffic) {
               scatter_bytes(hidden_side(rank, rows), rank.activation));  // embedding
 }
 
-void add_backward(const RankView& rank, const Rows& rows, Traffic& traffic) {
-  Traffic block;
+void add_backward(const RankView& rank, const Rows& rows, TrafficTable& traffic) {
+  TrafficTable block;
   for_each_linear(rank, rows, [&](const Side& in, const Side& out) {
     block.add(Verb::all_gather, out.over, gather_bytes(out, rank.activation));
     block.add(Verb::reduce_scatter, in.over, scatter_bytes(in, partial(rank, out)));
@@ -165,14 +165,14 @@ void add_backward(const RankView& rank, const Rows& rows, Traffic& traffic) {
   if (rank.plan.recompute == Recompute::block) add_recomputation(rank, rows, traffic);
 }
 
-void add_recomputation(const RankView& rank, const Rows& rows, Traffic& traffic) {
-  Traffic block;
+void add_recomputation(const RankView& rank, const Rows& rows, TrafficTable& traffic) {
+  TrafficTable block;
   add_block_forward(rank, rows, block);
   block.add(Verb::all_gather, Group::k, 2 * norm_forward_bytes(rank, rows));
   traffic.add(block, rank.model.layers);
 }
 
-void add_head(const RankView& rank, const Rows& rows, bool training, Traffic& traffic) {
+void add_head(const RankView& rank, const Rows& rows, bool training, TrafficTable& traffic) {
   const Side at_rest = hidden_side(rank, rows);
   const Side panels{Group::k, rank.r, rows.slab * rank.hidden, rows.slab * rank.model.hidden, false};
   const index_t slice = even_size(rank.vocab, rank.r, rank.coord.k);

@@ -32,12 +32,12 @@ struct Rows {
 };
 
 /// Activations of all layers, forward; and backward beside it.
-void add_forward(const RankView& rank, const Rows& rows, Traffic& traffic);
-void add_backward(const RankView& rank, const Rows& rows, Traffic& traffic);
+void add_forward(const RankView& rank, const Rows& rows, TrafficTable& traffic);
+void add_backward(const RankView& rank, const Rows& rows, TrafficTable& traffic);
 /// What recomputed blocks send once more.
-void add_recomputation(const RankView& rank, const Rows& rows, Traffic& traffic);
+void add_recomputation(const RankView& rank, const Rows& rows, TrafficTable& traffic);
 /// The head without its backward pass; and that.
-void add_head(const RankView& rank, const Rows& rows, bool training, Traffic& traffic);
+void add_head(const RankView& rank, const Rows& rows, bool training, TrafficTable& traffic);
 
 /// The buckets of tensor3d/parameters.hpp by kind: how many are alike, and what of them is here.
 struct BucketSize {

@@ -20,7 +20,7 @@ bool is_gathered(const RankView& rank, const BucketSize& size) {
 }
 
 void add_weights(const RankView& rank, index_t micros, index_t reductions, bool training,
-                 Traffic& traffic) {
+                 TrafficTable& traffic) {
   for (const BucketSize& size : bucket_sizes(rank)) {
     const index_t uses = training ? size.uses : size.evaluation_uses;
     const DType type = size.matrices ? rank.activation : rank.accumulator;
@@ -35,26 +35,26 @@ void add_weights(const RankView& rank, index_t micros, index_t reductions, bool 
 
 }  // namespace
 
-void Traffic::add(const Traffic& other, index_t times) {
+void TrafficTable::add(const TrafficTable& other, index_t times) {
   for (std::size_t verb = 0; verb < bytes_.size(); ++verb)
     for (std::size_t group = 0; group < kGroups; ++group)
       bytes_[verb][group] += times * other.bytes_[verb][group];
 }
 
-index_t Traffic::total() const {
+index_t TrafficTable::total() const {
   index_t sum = 0;
   for (const auto& of_verb : bytes_)
     for (const index_t bytes : of_verb) sum += bytes;
   return sum;
 }
 
-index_t Traffic::on(Group group) const {
+index_t TrafficTable::on(Group group) const {
   index_t sum = 0;
   for (const auto& of_verb : bytes_) sum += of_verb[static_cast<std::size_t>(group)];
   return sum;
 }
 
-Ledger Traffic::ledger() const {
+Ledger TrafficTable::ledger() const {
   Ledger ledger;
   for (std::size_t verb = 0; verb < bytes_.size(); ++verb)
     for (std::size_t group = 0; group < kGroups; ++group)
@@ -64,11 +64,11 @@ Ledger Traffic::ledger() const {
   return ledger;
 }
 
-Traffic step_traffic(const Plan& plan, const Coord& coord) {
+TrafficTable step_traffic(const Plan& plan, const Coord& coord) {
   const RankView rank(plan, coord);
-  Traffic traffic = idle_traffic(plan);  // the report
+  TrafficTable traffic = idle_traffic(plan);  // the report
   index_t micros = 0, last = -1;
-  Traffic pass;  // of a micro-batch like the last one
+  TrafficTable pass;  // of a micro-batch like the last one
   for (const auto& leaf : rank.cut.leaves)
     for (const index_t sequences : leaf) {
       if (sequences != last) {
@@ -87,10 +87,10 @@ Traffic step_traffic(const Plan& plan, const Coord& coord) {
   return traffic;
 }
 
-Traffic evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequences,
+TrafficTable evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequences,
                            index_t micro) {
   const RankView rank(plan, coord);
-  Traffic traffic = idle_evaluation_traffic(plan);
+  TrafficTable traffic = idle_evaluation_traffic(plan);
   const index_t share = even_size(sequences, std::ssize(plan.replicas), coord.d);
   index_t micros = 0;
   for (index_t at = 0; at < share; at += micro, ++micros) {
@@ -102,8 +102,8 @@ Traffic evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequenc
   return traffic;
 }
 
-Traffic idle_traffic(const Plan& plan) {
-  Traffic traffic;
+TrafficTable idle_traffic(const Plan& plan) {
+  TrafficTable traffic;
   traffic.add(Verb::all_gather, Group::world,
               (plan.ranks - 1) * kReportNumbers * size_of(DType::f64));
   traffic.add(Verb::all_reduce, Group::world,
@@ -111,8 +111,8 @@ Traffic idle_traffic(const Plan& plan) {
   return traffic;
 }
 
-Traffic idle_evaluation_traffic(const Plan& plan) {
-  Traffic traffic;
+TrafficTable idle_evaluation_traffic(const Plan& plan) {
+  TrafficTable traffic;
   traffic.add(Verb::all_reduce, Group::world, all_reduce_bytes(1, plan.ranks, 0, DType::f64));
   return traffic;
 }

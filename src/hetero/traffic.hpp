@@ -1,4 +1,4 @@
-// Traffic: the bytes that a rank sends, by verb and group, as pure functions of (plan, coordinate).
+// TrafficTable: the bytes that a rank sends, by verb and group, as pure functions of (plan, coordinate).
 // The formula side of the ledger: what the program counts at its calls must be equal. All algorithms
 // are bandwidth-optimal pairwise ones (comm/cost.hpp). Microseconds for one coordinate, so that a
 // search can ask for many; Adasum, mean and sum over different cuboids need the boxes of all ranks and
@@ -11,10 +11,10 @@
 
 namespace t3d {
 
-class Traffic {
+class TrafficTable {
  public:
   void add(Verb verb, Group group, index_t bytes) { at(verb, group) += bytes; }
-  void add(const Traffic& other, index_t times);
+  void add(const TrafficTable& other, index_t times);
   [[nodiscard]] index_t bytes(Verb verb, Group group) const {
     return bytes_[static_cast<std::size_t>(verb)][static_cast<std::size_t>(group)];
   }
@@ -22,7 +22,7 @@ class Traffic {
   /// Of all verbs.
   [[nodiscard]] index_t on(Group group) const;
   [[nodiscard]] Ledger ledger() const;
-  friend bool operator==(const Traffic&, const Traffic&) = default;
+  friend bool operator==(const TrafficTable&, const TrafficTable&) = default;
 
  private:
   static constexpr std::size_t kGroups = static_cast<std::size_t>(Group::count_);
@@ -33,14 +33,14 @@ class Traffic {
 };
 
 /// One training step, report included.
-[[nodiscard]] Traffic step_traffic(const Plan& plan, const Coord& coord);
+[[nodiscard]] TrafficTable step_traffic(const Plan& plan, const Coord& coord);
 /// An evaluation of `sequences` samples in passes of up to `micro`, dealt evenly to the replicas.
-[[nodiscard]] Traffic evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequences,
+[[nodiscard]] TrafficTable evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequences,
                                          index_t micro);
 /// What a rank without a place sends in a step, or in an evaluation: its part of the sums that all
 /// ranks of the job learn.
-[[nodiscard]] Traffic idle_traffic(const Plan& plan);
-[[nodiscard]] Traffic idle_evaluation_traffic(const Plan& plan);
+[[nodiscard]] TrafficTable idle_traffic(const Plan& plan);
+[[nodiscard]] TrafficTable idle_evaluation_traffic(const Plan& plan);
 
 /// Numbers (fp64) of a step's report: those that all ranks gather from each, and those that they sum.
 inline constexpr index_t kReportNumbers = 5, kReportSums = 2;

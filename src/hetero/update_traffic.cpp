@@ -21,14 +21,14 @@ DType wire(const RankView& rank) {
 }
 
 /// Where every rank sums `count` fp64 numbers over all ranks with a place.
-void add_world_sum(const RankView& rank, index_t count, Traffic& traffic) {
+void add_world_sum(const RankView& rank, index_t count, TrafficTable& traffic) {
   const MeshShape mesh = rank.plan.mesh();
   traffic.add(Verb::all_reduce, Group::world,
               all_reduce_bytes(count, static_cast<int>(mesh.ranks()), mesh.rank_of(rank.coord),
                                DType::f64));
 }
 
-void add_cuboid_sum(const RankView& rank, index_t count, index_t times, Traffic& traffic) {
+void add_cuboid_sum(const RankView& rank, index_t count, index_t times, TrafficTable& traffic) {
   const index_t number = (rank.coord.i * rank.q + rank.coord.j) * rank.r + rank.coord.k;
   traffic.add(Verb::all_reduce, Group::cuboid,
               times * all_reduce_bytes(count, static_cast<int>(rank.p * rank.q * rank.r),
@@ -36,7 +36,7 @@ void add_cuboid_sum(const RankView& rank, index_t count, index_t times, Traffic&
 }
 
 /// Mean, sum and flat: every shard summed over its replicas.
-void add_all_reduces(const RankView& rank, Traffic& traffic) {
+void add_all_reduces(const RankView& rank, TrafficTable& traffic) {
   const auto replicas = static_cast<int>(rank.plan.replicas.size());
   for (const BucketSize& size : bucket_sizes(rank))
     traffic.add(Verb::all_reduce, Group::d,
@@ -45,7 +45,7 @@ void add_all_reduces(const RankView& rank, Traffic& traffic) {
 }
 
 /// Gram where replicas are cut alike: leaves to the owner of each chunk, its result back to all.
-void add_chunks(const RankView& rank, Traffic& traffic) {
+void add_chunks(const RankView& rank, TrafficTable& traffic) {
   const index_t replicas = std::ssize(rank.plan.replicas);
   const index_t leaves = rank.plan.leaves_per_replica(), size = size_of(wire(rank));
   for (const BucketSize& bucket : bucket_sizes(rank)) {
@@ -56,7 +56,7 @@ void add_chunks(const RankView& rank, Traffic& traffic) {
 }
 
 /// The same over the common refinement of different cuboids.
-void add_refined(const RankView& rank, Traffic& traffic) {
+void add_refined(const RankView& rank, TrafficTable& traffic) {
   const int here = rank.plan.mesh().rank_of(rank.coord);
   const index_t leaves = rank.plan.leaves_per_replica(), size = size_of(wire(rank));
   for (const RefinedBucket& bucket : refined_routes(rank.plan, here)) {
@@ -69,7 +69,7 @@ void add_refined(const RankView& rank, Traffic& traffic) {
   }
 }
 
-void add_aggregation(const RankView& rank, Traffic& traffic) {
+void add_aggregation(const RankView& rank, TrafficTable& traffic) {
   const Plan& plan = rank.plan;
   const bool alike = plan.alike();
   const bool gram = is_adasum(plan) && !is_flat(plan);
@@ -86,7 +86,7 @@ void add_aggregation(const RankView& rank, Traffic& traffic) {
 }
 
 /// Every matrix of a block to its owner, and back.
-void add_muon(const RankView& rank, index_t times, Traffic& traffic) {
+void add_muon(const RankView& rank, index_t times, TrafficTable& traffic) {
   const std::vector<HiddenMatrix> matrices = hidden_matrices(rank.model);
   const MatrixOwners owners = muon_owners(matrices, rank.p * rank.q * rank.r);
   const index_t here = (rank.coord.i * rank.q + rank.coord.j) * rank.r + rank.coord.k;
@@ -101,7 +101,7 @@ void add_muon(const RankView& rank, index_t times, Traffic& traffic) {
   traffic.add(Verb::exchange, Group::cuboid, times * elements * size_of(rank.accumulator));
 }
 
-void add_optimizer(const RankView& rank, Traffic& traffic) {
+void add_optimizer(const RankView& rank, TrafficTable& traffic) {
   // Local updates: an optimizer for each leaf, which measures its gradient first.
   const index_t times = is_local(rank.plan) ? rank.plan.leaves_per_replica() : 1;
   if (is_local(rank.plan)) add_cuboid_sum(rank, 1, times, traffic);
@@ -144,7 +144,7 @@ MatrixOwners muon_owners(const std::vector<HiddenMatrix>& matrices, index_t rank
   return choose_owners(costs, speeds);
 }
 
-void add_update(const RankView& rank, Traffic& traffic) {
+void add_update(const RankView& rank, TrafficTable& traffic) {
   add_aggregation(rank, traffic);
   add_optimizer(rank, traffic);
 }

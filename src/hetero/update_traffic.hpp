@@ -6,7 +6,7 @@
 namespace t3d {
 
 /// Aggregation over the replicas, then the optimizer.
-void add_update(const RankView& rank, Traffic& traffic);
+void add_update(const RankView& rank, TrafficTable& traffic);
 
 /// Parameters that aggregation treats as one vector, by plan.aggregate.per.
 [[nodiscard]] index_t group_count(const Plan& plan);

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "comm/cost.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
 
@@ -51,6 +52,12 @@ Formation::Formation(Machine& machine, Plan plan, const OptimizerConfig& optimiz
   model_ = std::make_unique<Transformer>(*context_, ModelShape(plan_.model, share()),
                                          plan_.recompute == Recompute::block);
   update_ = make_update(*context_, plan_, optimizer, model_->buckets());
+}
+
+Ledger Formation::predicted(const Plan& plan) {
+  Ledger ledger;
+  ledger.count(Verb::all_reduce, "world", all_reduce_bytes(4, plan.ranks, 0, DType::i32));
+  return ledger;
 }
 
 void Formation::initialise(std::uint64_t seed) {

@@ -31,6 +31,9 @@ class Formation {
   [[nodiscard]] Transformer& model() const { return *model_; }
   [[nodiscard]] Update& update() const { return *update_; }
 
+  /// Bytes that every rank sends while a formation is built.
+  [[nodiscard]] static Ledger predicted(const Plan& plan);
+
   /// Fresh weights, state 0.
   void initialise(std::uint64_t seed);
 

@@ -31,12 +31,12 @@ void print_memory(const std::vector<RankPlan>& plans) {
                bytes_text(most->memory.at_peak[static_cast<std::size_t>(kind)]));
 }
 
-void print_state(const std::vector<RankPlan>& plans, const Config& config, const MeshShape& mesh) {
+void print_state(const std::vector<RankPlan>& plans, const Plan& plan) {
   const auto most = std::max_element(
       plans.begin(), plans.end(),
       [](const RankPlan& a, const RankPlan& b) { return a.parameters < b.parameters; });
-  const double ideal = static_cast<double>(parameter_count(config.model)) /
-                       static_cast<double>(mesh.seen_from(most->coord.d).cuboid_ranks());
+  const double ideal = static_cast<double>(parameter_count(plan.model)) /
+                       static_cast<double>(plan.mesh().seen_from(most->coord.d).cuboid_ranks());
   fmt::print("parameters per rank: {} at most, {:.2f} % above total / ranks of its cuboid\n",
              most->parameters, 100 * (static_cast<double>(most->parameters) / ideal - 1));
 }
@@ -70,27 +70,30 @@ bool print_bytes(const std::vector<RankPlan>& plans) {
   return equal;
 }
 
-void print_widths(const Config& config, const MeshShape& mesh) {
-  const ModelShape shape(config.model, config.mesh, mesh, largest_micro(config));
-  fmt::print("widths {}\n       {}\n       {}\n       {}\n       {}\n",
-             shape.tokens(largest_micro(config), config.model.context).describe(),
-             shape.hidden.describe(), shape.groups.describe(), shape.ffn.describe(),
-             shape.vocab.describe());
+void print_widths(const ReplicaPlan& cut, const Plan& plan) {
+  const Partition tokens =
+      cut.tokens_of(plan.largest_micro()).scaled(plan.model.context, "tokens");
+  fmt::print("widths {}\n       {}\n       {}\n       {}\n       {}\n", tokens.describe(),
+             cut.hidden.describe(), cut.groups.describe(), cut.ffn.describe(),
+             cut.vocab.describe());
   fmt::print("attention over k: by {}\n",
-             shape.attention == AttentionCut::heads ? "heads (layout B)" : "sequences (layout A)");
+             cut.attention == AttentionCut::heads ? "heads (layout B)" : "sequences (layout A)");
 }
 
-void print_mesh(const Config& config, const MeshShape& mesh) {
-  const ModelConfig& m = config.model;
-  fmt::print("mesh {} on {} ranks\n", mesh.describe(), mesh.ranks());
+void print_mesh(const Plan& plan, index_t steps) {
+  const ModelConfig& m = plan.model;
+  const MeshShape mesh = plan.mesh();
+  fmt::print("mesh {} on {} ranks", mesh.describe(), mesh.ranks());
+  if (mesh.ranks() < plan.ranks) fmt::print(", {} idle", plan.ranks - mesh.ranks());
+  fmt::print("; plan {}\n", plan.hash());
   fmt::print("model {:.2f} M parameters, {:.3f} GFLOP per token (causal; {:.3f} full square)\n",
              static_cast<double>(parameter_count(m)) / 1e6, flops_per_token(m, false) / 1e9,
              flops_per_token(m, true) / 1e9);
-  fmt::print("batch {} sequences of {} tokens; micro-batch {}; steps {}\n", config.batch.sequences,
-             m.context, largest_micro(config), planned_steps(config));
-  for (index_t d = 0; d < (mesh.alike() ? 1 : mesh.extent(Axis::d)); ++d) {
-    if (!mesh.alike()) fmt::print("replica {}\n", d);
-    print_widths(config, mesh.seen_from(d));
+  fmt::print("batch {} sequences of {} tokens; micro-batch {}; steps {}\n", plan.sequences(),
+             m.context, plan.largest_micro(), steps);
+  for (index_t d = 0; d < (plan.alike() ? 1 : mesh.extent(Axis::d)); ++d) {
+    if (!plan.alike()) fmt::print("replica {}\n", d);
+    print_widths(plan.replica(d), plan);
   }
 }
 
@@ -103,10 +106,11 @@ int run_dry(Communicator& world, const CommandLine& command) {
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
     if (config.model.vocab == 0) (void)open_corpus(config.data.train, config, false);
-    const MeshShape mesh = mesh_shape(config);
-    print_mesh(config, mesh);
-    const std::vector<RankPlan> plans = simulate_ranks(config, mesh);
-    print_state(plans, config, mesh);
+    const bool gpus = config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed;
+    const Plan plan = make_plan(config, {ranks, gpus ? Transport::staged : Transport::host, gpus});
+    print_mesh(plan, planned_steps(config));
+    const std::vector<RankPlan> plans = simulate_ranks(plan, config.optimizer);
+    print_state(plans, plan);
     print_memory(plans);
     if (!print_bytes(plans)) throw_error(ExitCode::internal, "predicted and counted bytes differ");
   });

@@ -4,16 +4,16 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <set>
 
 #include "app/commands/setup.hpp"
 #include "comm/agree.hpp"
+#include "io/checkpoint/checkpoint_group.hpp"
 #include "t3d_version.hpp"
 
 namespace t3d {
 namespace {
 
-constexpr std::array<const char*, 10> kAxes{"i",  "j", "k",     "ij",     "ik",
-                                            "jk", "d", "merge", "cuboid", "world"};
 constexpr index_t kWarmUpSteps = 2;  // not in the averages
 
 // Largest resident set of this process so far, in bytes; 0 where the system does not say.
@@ -36,32 +36,44 @@ RunLog open_log(Communicator& world, const Config& config, index_t start_step, b
   return RunLog(options);
 }
 
+/// The lines of all ranks, each once, in their order.
+std::string union_of_lines(Communicator& world, const std::string& lines) {
+  std::set<std::string> all;
+  for (const std::string& of_rank : all_gather_texts(world, lines))
+    for (std::size_t at = 0; at < of_rank.size(); at = of_rank.find('\n', at) + 1)
+      all.insert(of_rank.substr(at, of_rank.find('\n', at) - at));
+  std::string text;
+  for (const std::string& line : all) text += line + "\n";
+  return text;
+}
+
 }  // namespace
 
-JobReport::JobReport(Communicator& world, Machine& machine, const Config& config, index_t steps,
-                     index_t start_step, bool quiet)
-    : world_(world),
-      machine_(machine),
+JobReport::JobReport(Machine& machine, const Config& config, index_t start_step, bool quiet)
+    : machine_(machine),
+      world_(machine.world()),
       config_(config),
-      steps_(steps),
       first_step_(start_step),
-      log_(open_log(world, config, start_step, quiet)) {}
+      log_(open_log(world_, config, start_step, quiet)) {}
 
 void JobReport::open(Trainer& trainer) {
-  gemm_rate_ = measure_gemm_rate(machine_);
-  const Context& context = machine_.context();
-  const ModelShape& shape = trainer.model().shape();
-  const ModelConfig& model = shape.model;
-  note(fmt::format("transformer3d {} ({}), {} ranks, mesh {}, {} in {}", kVersion, kGit,
-                   world_.size(), context.mesh.shape().describe(), context.ops.name(),
-                   name_of(context.activation)));
+  const Plan& plan = trainer.plan();
+  gemm_rate_ = measure_gemm_rate(machine_, plan.activation());
+  const ModelConfig& model = plan.model;
+  note(fmt::format("transformer3d {} ({}), {} ranks, mesh {}, {} in {}, plan {}", kVersion, kGit,
+                   world_.size(), plan.mesh().describe(), machine_.ops().name(),
+                   name_of(plan.activation()), plan.hash()));
   note(fmt::format(
       "model {:.2f} M parameters: {} layers, hidden {}, heads {}, ffn {}, vocab {}, context {}",
       static_cast<double>(parameter_count(model)) / 1e6, model.layers, model.hidden, model.heads,
       model.ffn, model.vocab, model.context));
-  note(fmt::format("widths {}; {}; {}; {}; attention by {} over k", shape.hidden.describe(),
-                   shape.groups.describe(), shape.ffn.describe(), shape.vocab.describe(),
-                   shape.attention == AttentionCut::heads ? "heads" : "sequences"));
+  const ReplicaPlan& cut = plan.replicas.front();
+  note(fmt::format("widths {}; {}; {}; {}; attention by {} over k", cut.hidden.describe(),
+                   cut.groups.describe(), cut.ffn.describe(), cut.vocab.describe(),
+                   cut.attention));
+  if (const index_t idle = plan.ranks - plan.mesh().ranks(); idle > 0)
+    warn(fmt::format("{} of {} ranks are idle: mesh.replicas does not divide them", idle,
+                     plan.ranks));
   if (const DeviceChoice& choice = machine_.choice(); choice.gpu >= 0)
     note(fmt::format("rank 0 on {}; GPU ranks talk {}", machine_.device().name(),
                      choice.alone  ? "to nobody"
@@ -70,47 +82,40 @@ void JobReport::open(Trainer& trainer) {
   if (!machine_.choice().note.empty()) note(machine_.choice().note);
   if (gemm_rate_ > 0)
     note(fmt::format("matmul rate {:.1f} GFLOP/s over all ranks (mfu 100 %)", gemm_rate_ / 1e9));
-  note(fmt::format("steps {} to {}, {} sequences of {} tokens each", first_step_, steps_,
-                   config_.batch.sequences, model.context));
+  note(fmt::format("steps {} to {}, {} sequences of {} tokens each", first_step_, trainer.steps(),
+                   plan.sequences(), model.context));
+  world_.ledger().clear();
   machine_.clock().clear();
   phases_before_.clear();
   start_seconds_ = PhaseClock::now();
 }
 
-void JobReport::add_bytes(const Ledger& predicted) {
+// Compares what was sent since the last step with what the formulas say.
+void JobReport::close_books() {
   step_bytes_.clear();
-  for (const char* axis : kAxes) {
-    const index_t bytes = world_.ledger().bytes_on(axis);
-    counted_[axis] += bytes;
-    predicted_[axis] += predicted.bytes_on(axis);
-    if (bytes > 0) step_bytes_[axis] = bytes;
+  Ledger counted;  // without what has no formula
+  for (const auto& [key, entry] : world_.ledger().table()) {
+    if (entry.bytes > 0) step_bytes_[key.second] += entry.bytes;
+    if (key.second != kCheckpointAxis) counted.add(key.first, key.second, entry);
   }
-}
-
-void JobReport::counted_step(const std::function<void()>& work, const Ledger& predicted) {
+  if (difference_.empty()) difference_ = difference(counted, predicted_now_);
+  counted_.merge(world_.ledger());
+  predicted_.merge(predicted_now_);
+  predicted_now_.clear();
   world_.ledger().clear();
-  work();
-  add_bytes(predicted);
 }
 
-double JobReport::counted(const std::function<double()>& work, const Ledger& predicted) {
-  const auto bytes = step_bytes_;
-  world_.ledger().clear();
-  const double result = work();
-  add_bytes(predicted);
-  step_bytes_ = bytes;  // the step's own, for its record
-  return result;
-}
-
-void JobReport::step(const StepReport& step, std::optional<double> valid_loss) {
+void JobReport::step(const Trainer& trainer, const StepReport& step,
+                     std::optional<double> valid_loss) {
   ++steps_done_;
+  close_books();
   if (steps_done_ > kWarmUpSteps) {
     step_seconds_ += step.seconds;
     step_tokens_ += static_cast<double>(step.tokens);
   }
   StepRecord record;
   record.step = step.step;
-  record.steps = steps_;
+  record.steps = trainer.steps();
   record.loss = step.loss;
   record.grad_norm = step.grad_norm;
   record.lr = step.lr;
@@ -119,8 +124,8 @@ void JobReport::step(const StepReport& step, std::optional<double> valid_loss) {
   record.tokens_per_second = record.tokens / step.seconds;
   if (gemm_rate_ > 0)
     record.mfu = flops_per_token(config_.model, false) * record.tokens_per_second / gemm_rate_;
-  if (step.mean_own_seconds > 0)
-    record.imbalance = step.max_own_seconds / step.mean_own_seconds - 1;
+  if (step.mean_own_seconds() > 0)
+    record.imbalance = step.max_own_seconds() / step.mean_own_seconds() - 1;
   record.comm_fraction = 1 - step.own_seconds / step.seconds;
   for (const auto& [phase, seconds] : machine_.clock().seconds())
     record.phase_seconds[phase] = seconds - phases_before_[phase];
@@ -134,11 +139,31 @@ void JobReport::step(const StepReport& step, std::optional<double> valid_loss) {
   if (config_.precision.compute == ComputeType::fp16) record.loss_scale = step.loss_scale;
   if (std::isfinite(step.noise_sequences)) noise_sequences_ = step.noise_sequences;
   log_.step(record);
+  report_pause(step.seconds);
   for (const int leaf : step.left_out)
     warn(fmt::format("step {}: gradient {} is not finite and was left out", step.step, leaf));
   if (step.skipped)
     warn(fmt::format("step {}: no finite gradient at loss scale {}; the weights stay", step.step,
                      step.loss_scale));
+}
+
+void JobReport::report_pause(double first_step_seconds) {
+  if (pause_seconds_ > 0 && usual_seconds_ > 0) {
+    const double extra = std::max(0.0, first_step_seconds - usual_seconds_);
+    note(fmt::format("the change of plan cost {:.3f} s, {:.2f} of a step: {:.3f} s for the state, "
+                     "{:.3f} s more in the first step",
+                     pause_seconds_ + extra, (pause_seconds_ + extra) / usual_seconds_,
+                     pause_seconds_, extra));
+  }
+  if (pause_seconds_ <= 0) usual_seconds_ = first_step_seconds;
+  pause_seconds_ = 0;
+}
+
+// The first step under a new plan chooses engines and fills caches: its extra is part of the price.
+void JobReport::reshaped(double seconds, const std::string& mesh_before, const Plan& plan) {
+  pause_seconds_ = seconds;
+  note(fmt::format("plan {}: mesh {} -> {}, state moved in {:.3f} s", plan.hash(), mesh_before,
+                   plan.mesh().describe(), seconds));
 }
 
 // Rank 0's phases, over all ranks.
@@ -174,11 +199,20 @@ std::vector<PhaseRow> JobReport::phase_rows() {
 }
 
 std::vector<AxisRow> JobReport::axis_rows() {
+  std::set<std::string> axes;
+  for (const Ledger* ledger : {&counted_, &predicted_})
+    for (const auto& [key, entry] : ledger->table()) axes.insert(key.second);
+  std::string names;
+  for (const std::string& axis : axes) names += axis + "\n";
+  names = union_of_lines(world_, names);
   std::vector<AxisRow> rows;
-  for (const char* axis : kAxes) {
+  for (std::size_t at = 0; at < names.size();) {
+    const std::size_t end = names.find('\n', at);
+    const std::string axis = names.substr(at, end - at);
+    at = end + 1;
     // fp64 holds byte counts exactly up to 2^53.
-    std::array<double, 2> bytes{static_cast<double>(counted_[axis]),
-                                static_cast<double>(predicted_[axis])};
+    std::array<double, 2> bytes{static_cast<double>(counted_.bytes_on(axis)),
+                                static_cast<double>(predicted_.bytes_on(axis))};
     world_.all_reduce({bytes.data(), DType::f64, 1, 2}, ReduceOp::sum).wait_host();
     if (bytes[0] > 0 || bytes[1] > 0)
       rows.push_back({axis, static_cast<index_t>(bytes[0]), static_cast<index_t>(bytes[1])});

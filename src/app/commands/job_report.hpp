@@ -15,8 +15,7 @@ namespace t3d {
 
 class JobReport {
  public:
-  JobReport(Communicator& world, Machine& machine, const Config& config, index_t steps,
-            index_t start_step, bool quiet);
+  JobReport(Machine& machine, const Config& config, index_t start_step, bool quiet);
 
   /// The opening lines. Collective.
   void open(Trainer& trainer);
@@ -24,31 +23,39 @@ class JobReport {
   void warn(const std::string& text) { log_.warn(text); }
   void write_resolved(const std::string& text) { log_.write_resolved(text); }
 
-  /// Runs work with the ledger watching; `predicted` is its formula.
-  void counted_step(const std::function<void()>& work, const Ledger& predicted);
-  double counted(const std::function<double()>& work, const Ledger& predicted);
+  /// Something has been done whose bytes a formula knows; everything that is sent between two steps
+  /// must be in one of them, or under an axis of its own that has no formula (checkpoints).
+  void expect(const Ledger& predicted) { predicted_now_.merge(predicted); }
 
-  void step(const StepReport& step, std::optional<double> valid_loss);
+  /// A step is done. Its line counts everything since the step before.
+  void step(const Trainer& trainer, const StepReport& step, std::optional<double> valid_loss);
+  /// The plan has changed between two steps.
+  void reshaped(double seconds, const std::string& mesh_before, const Plan& plan);
   /// The end table. Collective.
   void finish(const std::string& reason);
 
  private:
-  void add_bytes(const Ledger& predicted);
+  void close_books();
+  /// After the first step under a new plan, whose extra is part of the pause.
+  void report_pause(double first_step_seconds);
   [[nodiscard]] std::vector<PhaseRow> phase_rows();
   [[nodiscard]] std::vector<AxisRow> axis_rows();
   [[nodiscard]] std::string memory_line();
   [[nodiscard]] std::string batch_remark() const;
 
-  Communicator& world_;
   Machine& machine_;
+  Communicator& world_;
   Config config_;
-  index_t steps_, first_step_, steps_done_ = 0;
+  index_t first_step_, steps_done_ = 0;
   RunLog log_;
   double gemm_rate_ = 0;  // flops per second of all ranks
   double start_seconds_ = 0, step_seconds_ = 0, step_tokens_ = 0;
   double noise_sequences_ = 0;  // the last that was measured; 0 = none
   std::map<std::string, double> phases_before_;
-  std::map<std::string, index_t> counted_, predicted_, step_bytes_;
+  Ledger counted_, predicted_, predicted_now_;  // of the whole run; since the last step
+  std::map<std::string, index_t> step_bytes_;
+  double usual_seconds_ = 0, pause_seconds_ = 0;  // of the last step; of the last change of plan
+  std::string difference_;  // the first of counted and predicted bytes
 };
 
 }  // namespace t3d

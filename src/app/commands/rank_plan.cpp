@@ -17,61 +17,61 @@ constexpr index_t kSimulateAll = 64;  // up to here every rank is run, beyond on
 using Kind = std::tuple<index_t, index_t, index_t, index_t, index_t, bool, bool, bool, index_t>;
 
 // First ranks of an axis hold the odd units of sub-splits, so they are kinds of their own. Replicas
-// behind the first differ where their cuboids do.
-Kind kind_of(const ModelShape& shape, const Coord& c, index_t micro_sequences, bool alike) {
-  return {shape.tokens(micro_sequences, 1).size(c.i),
-          shape.groups.size(c.j),
-          shape.ffn.size(c.j),
-          shape.vocab.size(c.j),
-          shape.hidden.size(c.k),
+// behind the first differ where their cuts do.
+Kind kind_of(const Plan& plan, const Coord& c) {
+  const ReplicaPlan& cut = plan.replica(c.d);
+  return {cut.tokens.back().size(c.i),
+          cut.groups.size(c.j),
+          cut.ffn.size(c.j),
+          cut.vocab.size(c.j),
+          cut.hidden.size(c.k),
           c.i == 0,
           c.j == 0,
           c.k == 0,
-          alike ? std::min(c.d, index_t{1}) : c.d};
+          plan.alike() ? std::min(c.d, index_t{1}) : c.d};
 }
 
 }  // namespace
 
-RankPlan simulate_rank(const Config& config, const MeshShape& mesh, const Coord& coord) {
-  const auto world = make_dry_communicator(mesh.rank_of(coord), static_cast<int>(mesh.ranks()));
-  Machine machine(*world, config, mesh, true);
-  RankPlan plan;
-  plan.coord = coord;
-  plan.ranks = 1;
-  {
-    Trainer trainer(machine, config, 2, nullptr);
-    for (const ParamBucket* bucket : trainer.model().buckets())
-      plan.parameters += bucket->shard_count();
-    (void)trainer.step(kNoStop);  // the second step finds the cached memory of the first
-    world->ledger().clear();
-    (void)trainer.step(kNoStop);
-    plan.counted = world->ledger();
-    plan.predicted = trainer.predicted_step();
-    plan.memory = machine.device().memory();
-  }
-  return plan;
+RankPlan simulate_rank(const Plan& plan, const OptimizerConfig& optimizer, int rank) {
+  const auto world =
+      make_dry_communicator(plan.active()[static_cast<std::size_t>(rank)], plan.ranks);
+  MachineOptions options;
+  options.dry = true;
+  Machine machine(*world, options);
+  TrainOptions training;
+  training.optimizer = optimizer;
+  training.length.steps = 2;
+  RankPlan result;
+  result.coord = plan.mesh().coord_of(rank);
+  result.ranks = 1;
+  Trainer trainer(machine, plan, training, nullptr);
+  for (const ParamBucket* bucket : trainer.formation().model().buckets())
+    result.parameters += bucket->shard_count();
+  (void)trainer.step(kNoFlag);  // the second step finds the cached memory of the first
+  world->ledger().clear();
+  (void)trainer.step(kNoFlag);
+  result.counted = world->ledger();
+  result.predicted = trainer.predicted_step();
+  result.memory = machine.device().memory();
+  return result;
 }
 
-std::vector<RankPlan> simulate_ranks(const Config& config, const MeshShape& mesh) {
-  std::vector<ModelShape> shapes;  // by replica
-  for (index_t d = 0; d < mesh.extent(Axis::d); ++d)
-    shapes.emplace_back(config.model, config.mesh, mesh.seen_from(d), largest_micro(config));
-  const bool alike = mesh.alike();
+std::vector<RankPlan> simulate_ranks(const Plan& plan, const OptimizerConfig& optimizer) {
+  const MeshShape mesh = plan.mesh();
   std::map<Kind, std::size_t> known;
-  std::vector<RankPlan> plans;
+  std::vector<RankPlan> results;
   for (int rank = 0; rank < static_cast<int>(mesh.ranks()); ++rank) {
-    const Coord coord = mesh.coord_of(rank);
-    const Kind kind =
-        kind_of(shapes[static_cast<std::size_t>(coord.d)], coord, largest_micro(config), alike);
+    const Kind kind = kind_of(plan, mesh.coord_of(rank));
     const auto found = known.find(kind);
     if (mesh.ranks() > kSimulateAll && found != known.end()) {
-      ++plans[found->second].ranks;
+      ++results[found->second].ranks;
       continue;
     }
-    known.emplace(kind, plans.size());
-    plans.push_back(simulate_rank(config, mesh, coord));
+    known.emplace(kind, results.size());
+    results.push_back(simulate_rank(plan, optimizer, rank));
   }
-  return plans;
+  return results;
 }
 
 std::string memory_shortage(const RankPlan& plan, const Device& device, int sharers) {

@@ -5,9 +5,8 @@
 #pragma once
 #include <vector>
 
-#include "comm/mesh.hpp"
-#include "core/config.hpp"
 #include "core/ledger.hpp"
+#include "core/plan.hpp"
 #include "device/device.hpp"
 
 namespace t3d {
@@ -20,11 +19,11 @@ struct RankPlan {
   index_t parameters = 0;
 };
 
-/// The rank at `coord`.
-[[nodiscard]] RankPlan simulate_rank(const Config& config, const MeshShape& mesh,
-                                     const Coord& coord);
+/// Rank number `rank` of the plan's active ones.
+[[nodiscard]] RankPlan simulate_rank(const Plan& plan, const OptimizerConfig& optimizer, int rank);
 /// Every rank of small jobs, one of each kind of large ones.
-[[nodiscard]] std::vector<RankPlan> simulate_ranks(const Config& config, const MeshShape& mesh);
+[[nodiscard]] std::vector<RankPlan> simulate_ranks(const Plan& plan,
+                                                   const OptimizerConfig& optimizer);
 
 /// Empty where `device` (shared by `sharers` ranks) has room for what `plan` needs, or where nobody
 /// knows; else the arithmetic in words.

@@ -9,6 +9,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/job_report.hpp"
 #include "app/commands/rank_plan.hpp"
+#include "app/commands/replan.hpp"
 #include "app/commands/setup.hpp"
 #include "app/config/config_schema.hpp"
 #include "app/config/defaults.hpp"
@@ -17,6 +18,8 @@
 #include "data/tokenizer.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/log/run_log.hpp"
+#include "io/posix_file.hpp"
+#include "train/step/reshape.hpp"
 #include "train/step/trainer.hpp"
 
 namespace t3d {
@@ -43,28 +46,21 @@ class TrainJob {
       source_ = open_corpus(config_.data.train, config_, config_.data.shuffle);
       // Validation reads its text in order: the same samples at every evaluation.
       if (!config_.data.valid.empty()) valid_ = open_corpus(config_.data.valid, config_, false);
-      steps_ = planned_steps(config_);
     });
     all_or_none(world_, [&] {
       if (world_.rank() == 0) prepare_folder();
     });
-    machine_ = std::make_unique<Machine>(world_, config_, mesh_shape(config_));
-    all_or_none(world_, [&] { check_memory(); });
-    all_or_none(world_,
-                [&] { trainer_ = std::make_unique<Trainer>(*machine_, config_, steps_, source_); });
+    machine_ = std::make_unique<Machine>(world_, machine_options(config_));
   }
 
   // A GPU's memory has no swap: refused with the arithmetic now rather than in the middle of a
   // step.
-  void check_memory() const {
-    if (machine_->choice().gpu < 0) return;
-    const MeshShape& mesh = machine_->mesh().shape();
-    Config config = config_;
-    config.mesh.device =
-        machine_->choice().gpus < mesh.ranks() ? DeviceRule::mixed : DeviceRule::cuda;
-    const RankPlan plan = simulate_rank(config, mesh, mesh.coord_of(world_.rank()));
+  void check_memory(const Plan& plan) const {
+    const auto rank = plan.active_rank(world_.rank());
+    if (machine_->choice().gpu < 0 || !rank) return;
     const std::string shortage =
-        memory_shortage(plan, machine_->device(), machine_->choice().sharers);
+        memory_shortage(simulate_rank(plan, config_.optimizer, *rank), machine_->device(),
+                        machine_->choice().sharers);
     if (!shortage.empty())
       throw_error(ExitCode::unavailable, "too little GPU memory: {}", shortage);
   }
@@ -87,39 +83,118 @@ class TrainJob {
   void restart() {
     std::vector<std::string> notes;
     const auto warn = [&](const std::string& text) { notes.push_back(text); };
-    std::optional<CheckpointInfo> info;
-    std::vector<TensorPart> parts = trainer_->parts();
-    const std::string& wish = config_.checkpoint.restart;
-    if (wish == "auto") {
-      // The model first: a wrong shape would only name a tensor.
-      if (const auto newest =
-              find_checkpoint(world_, config_.checkpoint.dir, [](const std::string&) {}))
-        all_or_none(world_, [&] { check_same_model(*newest); });
-      info = load_newest(world_, config_.checkpoint.dir, parts, warn, Trainer::kPrivateState);
-    } else if (wish != "never") {
-      info = open_checkpoint(world_, wish);
-      all_or_none(world_, [&] { check_same_model(*info); });
-      load_checkpoint(world_, wish, parts, Trainer::kPrivateState);
-    }
-    if (info) {
-      trainer_->set_steps_done(info->state.step);
-      trainer_->loss_scale().set(info->state.texts["loss_scale"]);
-      trainer_->state_loaded();
-      run_id_ = info->state.run_id;
-      resumed_from_ = info->path;
-    } else {
-      run_id_ = new_run_id();
-    }
+    std::optional<CheckpointInfo> info = checkpoint_to_continue();
+    make_trainer(info ? &*info : nullptr);
+    if (info) load_state(*info, warn);
+    run_id_ = info ? info->state.run_id : new_run_id();
     last_saved_ = info ? info->state.step : -1;
     all_or_none(world_, [&] {
-      report_ = std::make_unique<JobReport>(world_, *machine_, config_, steps_,
-                                            trainer_->steps_done(), command_.verbosity < 0);
+      report_ = std::make_unique<JobReport>(*machine_, config_, trainer_->progress().steps,
+                                            command_.verbosity < 0);
       report_->write_resolved(resolved_text(config_, origins_));
+      keep_plan();
     });
     for (const std::string& text : notes) report_->warn(text);
     if (info)
-      report_->note(fmt::format("resumed from {} at step {}", resumed_from_, info->state.step));
+      report_->note(fmt::format("resumed from {} at step {}", info->path, info->state.step));
+    for (const std::string& text : plan_notes_) report_->note(text);
     if (const std::string text = placement_warning(world_); !text.empty()) report_->warn(text);
+  }
+
+  // The header only: the plan of the run decides which boxes are read.
+  [[nodiscard]] std::optional<CheckpointInfo> checkpoint_to_continue() const {
+    const std::string& wish = config_.checkpoint.restart;
+    std::optional<CheckpointInfo> info;
+    if (wish == "auto")
+      info = find_checkpoint(world_, config_.checkpoint.dir, [](const std::string&) {});
+    else if (wish != "never")
+      info = open_checkpoint(world_, wish);
+    if (info) all_or_none(world_, [&] { check_same_model(*info); });
+    return info;
+  }
+
+  void make_trainer(const CheckpointInfo* info) {
+    all_or_none(world_, [&] {
+      const PlanFacts facts = plan_facts(*machine_);
+      if (info != nullptr) before_ = plan_before(*info, facts);
+      plan_ = before_ ? continued_plan(config_, origins_, facts, before_->plan, before_->config)
+                      : make_plan(config_, facts);
+      check_memory(plan_);
+      for (const std::string& wish : config_.debug.replan)
+        replans_.push_back(parse_replan(wish, plan_));
+    });
+    if (before_)
+      for (const std::string& text : plan_differences(before_->plan, plan_))
+        plan_notes_.push_back("plan: " + text);
+    trainer_ = std::make_unique<Trainer>(*machine_, plan_, train_options(config_), source_);
+  }
+
+  /// The plan of a checkpoint, and its input. Checkpoints of earlier versions hold no plan: it is made
+  /// again, for the ranks that there are now.
+  struct Before {
+    Config config;
+    Plan plan;
+  };
+  [[nodiscard]] std::optional<Before> plan_before(const CheckpointInfo& info,
+                                                  const PlanFacts& facts) const {
+    const auto input = info.state.texts.find("input"), plan = info.state.texts.find("plan");
+    if (input == info.state.texts.end()) return std::nullopt;
+    Before before{parse_config(input->second, info.path + " (input)"), {}};
+    if (plan != info.state.texts.end()) {
+      before.plan = parse_plan(plan->second, info.path + " (plan)");
+      return before;
+    }
+    Config pinned = config_;
+    if (!origins_.contains("aggregate.reference_batch"))
+      pinned.aggregate.reference_batch = before.config.aggregate.reference_batch;
+    if (!origins_.contains("aggregate.leaves"))
+      pinned.aggregate.leaves = before.config.aggregate.leaves;
+    before.plan = make_plan(pinned, facts);
+    before.plan.aggregate.method = before.config.aggregate.method;
+    before.plan.aggregate.placement = before.config.aggregate.placement;
+    before.plan.optimizer = before.config.optimizer.kind;
+    return before;
+  }
+
+  void load_state(CheckpointInfo& info, const std::function<void(const std::string&)>& warn) {
+    std::vector<TensorPart> parts = trainer_->parts();
+    const bool lacking = before_ && drop_lacking(parts);
+    if (before_) {
+      const Plan& plan = before_->plan;
+      for (TensorPart& part : parts)
+        part.name =
+            leaf_source(part.name, std::ssize(plan.replicas) * plan.leaves_per_replica());
+    }
+    if (config_.checkpoint.restart == "auto") {
+      // A checkpoint that turns out damaged is passed over.
+      if (auto loaded = load_newest(world_, config_.checkpoint.dir, parts, warn,
+                                    Trainer::kPrivateState))
+        info = std::move(*loaded);
+    } else {
+      load_checkpoint(world_, info.path, parts, Trainer::kPrivateState);
+    }
+    const index_t sequences = before_ ? before_->config.batch.sequences : config_.batch.sequences;
+    trainer_->restore(info.state.step, info.state.texts, sequences);
+    if (!lacking) return;
+    trainer_->forget_updates();
+    warn("the optimizer's state starts at 0: aggregate.method or placement is another one than in "
+         "the checkpoint, which holds other state");
+  }
+
+  /// Leaves out the optimizer state that the checkpoint cannot have; true where there is such.
+  bool drop_lacking(std::vector<TensorPart>& parts) const {
+    const bool lacking =
+        before_->plan.optimizer == plan_.optimizer && !keeps_same_state(before_->plan, plan_);
+    if (lacking)
+      std::erase_if(parts, [](const TensorPart& part) {
+        return part.name.starts_with("optimizer/") || part.name.starts_with("aggregate/leaf-");
+      });
+    return lacking;
+  }
+
+  void keep_plan() const {
+    if (world_.rank() != 0) return;
+    write_text_durably(config_.run.dir + "/plan.toml", trainer_->plan().text());
   }
 
   // Of a checkpoint's input, the model and the seed must stay; the rest may change and is said.
@@ -147,28 +222,58 @@ class TrainJob {
 
   void loop() {
     last_save_time_ = PhaseClock::now();
-    while (trainer_->steps_done() < steps_ && !stop_) {
-      report_->counted_step(
-          [&] { trainer_->start_step(stop_signal() != 0 ? kStopSignal : kNoStop); },
-          trainer_->predicted_step());
-      const index_t done = trainer_->steps_done();
+    while (!trainer_->ended() && !decision_.stop) {
+      trainer_->start_step(wishes());
+      report_->expect(trainer_->predicted_step());
+      const index_t done = trainer_->progress().steps;
       if (steps_run_++ == 0) keep_choices();
-      const bool save_now = due(done) || done == steps_;
+      const bool save_now = due_at(done) || trainer_->ended();
+      const bool wait = save_now || evaluates_after(done) || replan_after(done) != nullptr;
       // A GPU works on this step while the report of the one before is read.
-      take_reports(machine_->runs_ahead() && !save_now && !evaluates_after(done) ? 1 : 0);
-      if (stop_) take_reports(0);
-      if (!save_now && !stop_) continue;
+      take_reports(machine_->runs_ahead() && !wait ? 1 : 0);
+      if (decision_.stop || decision_.checkpoint) take_reports(0);
+      if (const Replan* replan = replan_after(done)) reshape(replan->plan);
+      if (!save_now && !decision_.stop && !decision_.checkpoint) continue;
       save();
+      decision_.checkpoint = false;
       last_save_time_ = PhaseClock::now();
     }
-    stopped_ = stop_ && trainer_->steps_done() < steps_;
+    stopped_ = decision_.stop && !trainer_->ended();
+  }
+
+  // What this rank would like after the next step. The clock of rank 0 decides for all.
+  [[nodiscard]] unsigned wishes() const {
+    const double minutes = config_.checkpoint.every_minutes;
+    const bool due = world_.rank() == 0 && minutes > 0 &&
+                     PhaseClock::now() - last_save_time_ >= 60 * minutes;
+    return (stop_signal() != 0 ? kStopAsked : kNoFlag) | (due ? kCheckpointDue : kNoFlag);
+  }
+
+  [[nodiscard]] bool due_at(index_t step) const {
+    return config_.checkpoint.every_steps > 0 && step % config_.checkpoint.every_steps == 0;
+  }
+
+  [[nodiscard]] const Replan* replan_after(index_t step) const {
+    for (const Replan& replan : replans_)
+      if (replan.step == step && !trainer_->ended()) return &replan;
+    return nullptr;
+  }
+
+  void reshape(const Plan& plan) {
+    const std::string before = trainer_->plan().mesh().describe();
+    const ReshapeReport done = trainer_->reshape(plan);
+    report_->expect(done.predicted);
+    all_or_none(world_, [&] { keep_plan(); });
+    report_->reshaped(done.seconds, before, trainer_->plan());
+    for (const std::string& name : done.reset)
+      report_->warn(fmt::format("{} starts at 0 under the new plan", name));
   }
 
   // The first step has chosen the engines of a GPU.
   void keep_choices() {
     for (const std::string& text : machine_->ops().notes()) report_->warn(text);
     if (machine_->ops().choices().empty()) return;
-    const std::string path = choices_file(config_, world_.rank());
+    const std::string path = machine_->choices_file();
     try {
       std::filesystem::create_directories(std::filesystem::path(path).parent_path());
       machine_->ops().save_choices(path);
@@ -178,8 +283,9 @@ class TrainJob {
   }
 
   [[nodiscard]] bool evaluates_after(index_t step) const {
-    return valid_ != nullptr && (step == steps_ || (config_.eval.every_steps > 0 &&
-                                                    step % config_.eval.every_steps == 0));
+    const bool last = step == trainer_->progress().steps && trainer_->ended();
+    return valid_ != nullptr && (last || (config_.eval.every_steps > 0 &&
+                                          step % config_.eval.every_steps == 0));
   }
 
   // Reads and writes down what has been done, until at most `left` steps await their report.
@@ -187,19 +293,22 @@ class TrainJob {
     while (trainer_->pending() > left) {
       const StepReport step = trainer_->finish_step();
       std::optional<double> valid;
-      if (evaluates_after(step.step)) valid = evaluate(step.step == steps_);
-      report_->step(step, valid);
+      if (evaluates_after(step.step))
+        valid = evaluate(trainer_->ended() && step.step == trainer_->progress().steps);
+      report_->step(*trainer_, step, valid);
       if (valid) report_valid(*valid);
-      stop_ = stop_ || step.stop_requests != kNoStop;
+      const Decision now = decide(step.flags);
+      decision_.stop = decision_.stop || now.stop;
+      decision_.checkpoint = decision_.checkpoint || now.checkpoint;
     }
   }
 
   double evaluate(bool whole) {
     const index_t available = valid_->ledger().samples();
-    index_t sequences = config_.eval.batches * config_.batch.sequences;
+    index_t sequences = config_.eval.batches * trainer_->plan().sequences();
     sequences = whole ? available : std::min(sequences, available);
-    return report_->counted([&] { return trainer_->evaluate(*valid_, sequences); },
-                            trainer_->predicted_evaluation(sequences));
+    report_->expect(trainer_->predicted_evaluation(sequences));
+    return trainer_->evaluate(*valid_, sequences);
   }
 
   void report_valid(double loss) {
@@ -210,32 +319,19 @@ class TrainJob {
     report_->note(text);
   }
 
-  // The clock of rank 0 decides for all.
-  [[nodiscard]] bool due(index_t step) const {
-    if (config_.checkpoint.every_steps > 0 && step % config_.checkpoint.every_steps == 0)
-      return true;
-    if (config_.checkpoint.every_minutes <= 0) return false;
-    std::int32_t due =
-        PhaseClock::now() - last_save_time_ >= 60 * config_.checkpoint.every_minutes ? 1 : 0;
-    world_.broadcast({&due, DType::i32, 1, 1}, 0).wait_host();
-    return due != 0;
-  }
-
   // A checkpoint that cannot be written costs a warning, not the run; at the end it costs the exit
   // code.
   void save() {
-    if (last_saved_ == trainer_->steps_done()) return;
+    if (last_saved_ == trainer_->progress().steps) return;
     const PhaseClock::Scope scope(machine_->clock(), "checkpoint");
     CheckpointOptions options{config_.checkpoint.dir, config_.checkpoint.ranks_per_file,
                               config_.checkpoint.keep, config_.checkpoint.major_every,
                               config_.checkpoint.verify};
     CheckpointState state;
-    state.step = trainer_->steps_done();
+    state.step = trainer_->progress().steps;
     state.run_id = run_id_;
+    state.texts = trainer_->texts();
     state.texts["input"] = resolved_text(config_);
-    state.texts["mesh"] = machine_->mesh().shape().describe();
-    state.texts["loss_scale"] = trainer_->loss_scale().text();
-    state.texts["samples"] = std::to_string(state.step * config_.batch.sequences);
     const double start = PhaseClock::now();
     try {
       const std::string path =
@@ -250,7 +346,7 @@ class TrainJob {
   int finish() {
     const std::string reason = stopped_ ? "asked to stop by a signal" : "all steps done";
     report_->finish(reason);
-    if (last_saved_ != trainer_->steps_done())
+    if (last_saved_ != trainer_->progress().steps)
       throw AgreedError(ExitCode::io,
                         "the last checkpoint could not be written; see the warnings above");
     return static_cast<int>(stopped_ ? ExitCode::retry : ExitCode::done);
@@ -260,11 +356,16 @@ class TrainJob {
   const CommandLine& command_;
   Origins origins_;
   Config config_;
-  index_t steps_ = 0, last_saved_ = -1;
-  bool stop_ = false, stopped_ = false;  // somebody asks to stop; it came to that
+  index_t last_saved_ = -1;
+  Decision decision_;     // of the steps whose reports have been read
+  bool stopped_ = false;  // it came to a stop before the end
   double last_save_time_ = 0;
   index_t steps_run_ = 0;  // by this process
-  std::string run_id_, resumed_from_;
+  std::string run_id_;
+  std::optional<Before> before_;
+  Plan plan_;
+  std::vector<std::string> plan_notes_;
+  std::vector<Replan> replans_;
   std::shared_ptr<BatchSource> source_, valid_;
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Trainer> trainer_;

@@ -351,6 +351,9 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
             {.range = above(0), .unit = "seconds"});
   debug.add("threads", &DebugConfig::threads, "Threads per rank; 0 = cores / ranks of the node.",
             {.range = at_least(0, 4096)});
+  debug.add("replan", &DebugConfig::replan,
+            "Changes of plan during the run, to try them: \"STEP:FILE\" takes the plan of that file "
+            "after that step, \"STEP:same\" builds the run's own plan anew.");
   debug.add("graphs", &DebugConfig::graphs,
             "GPU: submit each micro-batch as one graph where nothing in it needs the host.");
 }

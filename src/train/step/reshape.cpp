@@ -1,8 +1,10 @@
 #include "train/step/reshape.hpp"
 
 #include <algorithm>
-#include <set>
+#include <charconv>
+#include <string_view>
 
+#include "comm/cost.hpp"
 #include "core/error.hpp"
 #include "tensor3d/packed_exchange.hpp"
 #include "tensor3d/route.hpp"
@@ -91,7 +93,7 @@ class Mover {
 
   /// One bucket of one kind. `shard` is this rank's under the old plan, or nothing; returns that
   /// under the new one. `leaf_from`, `leaf_to`: the only replicas that hold the kind; -1 = all.
-  Tensor move(std::size_t bucket, Tensor shard, index_t leaf_from, index_t leaf_to, DType dtype,
+  Tensor move(std::size_t bucket, const Tensor& shard, index_t leaf_from, index_t leaf_to, DType dtype,
               MemoryKind kind) {
     const bool receives = to_.has(rank_) && (leaf_to < 0 || to_.replica_of(rank_) == leaf_to);
     Tensor result;
@@ -105,6 +107,9 @@ class Mover {
       run(bucket, round, leaf_from, leaf_to, shard, result, dtype);
     return result;
   }
+
+  /// By the routes of all moves so far.
+  [[nodiscard]] index_t bytes_to_send() const { return bytes_; }
 
  private:
   static std::vector<int> everybody(int ranks) {
@@ -149,6 +154,7 @@ class Mover {
                            source(receiver) == from_.replica_of(rank_);
         if (!wants) continue;
         for_each_piece(bucket, round, rank_, receiver, [&](const RoutePiece& piece) {
+          if (receiver != rank_) bytes_ += piece.rows * piece.cols * size_of(dtype);
           exchange.send(receiver, rectangle(ConstTensorView(shard.view()), piece.from_offset,
                                             piece.rows, piece.cols, piece.from_ld));
         });
@@ -161,6 +167,7 @@ class Mover {
   std::unique_ptr<Communicator> world_;
   ShardMap from_, to_;
   int rank_;
+  index_t bytes_ = 0;
 };
 
 /// The kinds of optimizer state of a plan, and which buckets have them.
@@ -217,13 +224,44 @@ void give(Formation& formation, const std::string& name, std::size_t bucket, Ten
     buffers_of(formation, name)->adopt(bucket, std::move(shard));
 }
 
-Tensor take(TrainedState& state, const std::string& name, std::size_t bucket) {
+Tensor* find(TrainedState& state, const std::string& name, std::size_t bucket) {
   for (StateKind& kind : state.kinds)
-    if (kind.name == name) return std::move(kind.shards[bucket]);
-  return {};
+    if (kind.name == name) return &kind.shards[bucket];
+  return nullptr;
+}
+
+// The noise estimate is the same on all ranks that had a place; the others get it from the first.
+void move_noise(Machine& machine, const Plan& before, std::vector<double> noise,
+                Formation& formation, Ledger& predicted) {
+  const int root = before.active().front();
+  auto count = std::ssize(noise);
+  machine.world().broadcast({&count, DType::i32, 1, 2}, root).wait_host();
+  noise.resize(static_cast<std::size_t>(count));
+  machine.world().broadcast({noise.data(), DType::f64, 1, count}, root).wait_host();
+  const int ranks = machine.world().size();
+  const int rank = machine.world().rank();
+  predicted.count(Verb::broadcast, "world",
+                  broadcast_bytes(2, ranks, rank, root, DType::i32) +
+                      broadcast_bytes(count, ranks, rank, root, DType::f64));
+  if (formation.idle()) return;
+  const TensorView target = formation.update().aggregation().noise();
+  if (target.data == nullptr || target.rows * target.cols != count) return;
+  const Context& context = formation.context();
+  context.device.copy(target.data, noise.data(), target.bytes(), context.queue);
+  context.queue.synchronize();
 }
 
 }  // namespace
+
+std::string leaf_source(const std::string& name, index_t leaves) {
+  constexpr std::string_view kLeaf = "aggregate/leaf-";
+  if (!name.starts_with(kLeaf)) return name;
+  index_t leaf = 0;
+  const char* end = name.data() + name.size();
+  const auto [rest, error] = std::from_chars(name.data() + kLeaf.size(), end, leaf);
+  if (error != std::errc()) return name;
+  return fmt::format("{}{}{}", kLeaf, leaf % leaves, std::string_view(rest, end));
+}
 
 std::vector<std::string> state_names(const Plan& plan) {
   std::vector<std::string> names;
@@ -254,27 +292,12 @@ TrainedState take_state(Formation& formation) {
   return state;
 }
 
-// The noise estimate is the same on all ranks that had a place; the others get it from the first.
-void move_noise(Machine& machine, const Plan& before, std::vector<double> noise,
-                Formation& formation) {
-  const int root = before.active().front();
-  auto count = std::ssize(noise);
-  machine.world().broadcast({&count, DType::i32, 1, 2}, root).wait_host();
-  noise.resize(static_cast<std::size_t>(count));
-  machine.world().broadcast({noise.data(), DType::f64, 1, count}, root).wait_host();
-  if (formation.idle()) return;
-  const TensorView target = formation.update().aggregation().noise();
-  if (target.data == nullptr || target.rows * target.cols != count) return;
-  const Context& context = formation.context();
-  context.device.copy(target.data, noise.data(), target.bytes(), context.queue);
-  context.queue.synchronize();
-}
-
 std::vector<std::string> move_state(Machine& machine, const Plan& before, TrainedState state,
-                                    Formation& formation) {
+                                    Formation& formation, Ledger& predicted) {
   const Plan& after = formation.plan();
   Mover mover(machine, before, after);
-  const std::vector<NamedState> had = states_of(before);
+  const std::vector<NamedState> had = states_of(before), wants = states_of(after);
+  const index_t leaves_before = std::ssize(before.replicas) * before.leaves_per_replica();
   const DType dtype = accumulator_of(after.activation());
   T3D_CHECK(dtype == accumulator_of(before.activation()), "a plan with other types of state");
   std::vector<std::string> reset;
@@ -282,24 +305,33 @@ std::vector<std::string> move_state(Machine& machine, const Plan& before, Traine
   const MeshShape mesh = after.mesh();
   const std::vector<BucketTable> buckets =
       parameter_buckets(any, mesh.seen_from(0), mesh.coord_of(mesh.rank_of({})));
-  for (const NamedState& wanted : states_of(after)) {
-    const auto old = std::find_if(had.begin(), had.end(), [&](const NamedState& one) {
-      return one.name == wanted.name;
-    });
+  for (std::size_t at = 0; at < wants.size(); ++at) {
+    const NamedState& wanted = wants[at];
+    const std::string source = leaf_source(wanted.name, leaves_before);
+    const auto old = std::find_if(had.begin(), had.end(),
+                                  [&](const NamedState& one) { return one.name == source; });
     if (old == had.end()) {
       if (StateBuffers* buffers = buffers_of(formation, wanted.name)) buffers->clear();
       reset.push_back(wanted.name);
       continue;
     }
     const MemoryKind kind = wanted.name.empty() ? MemoryKind::weights : MemoryKind::optimizer;
+    const bool again = std::any_of(wants.begin() + static_cast<std::ptrdiff_t>(at) + 1, wants.end(),
+                                   [&](const NamedState& later) {
+                                     return leaf_source(later.name, leaves_before) == source;
+                                   });
     for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) {
       if (of_block(buckets[bucket]) && !wanted.kind.has_matrices) continue;
+      Tensor* shard = find(state, source, bucket);
+      const Tensor nothing;
       give(formation, wanted.name, bucket,
-           mover.move(bucket, take(state, wanted.name, bucket), old->replica, wanted.replica, dtype,
-                      kind));
+           mover.move(bucket, shard != nullptr ? *shard : nothing, old->replica, wanted.replica,
+                      dtype, kind));
+      if (shard != nullptr && !again) shard->reset();
     }
   }
-  move_noise(machine, before, std::move(state.noise), formation);
+  predicted.count(Verb::exchange, kReshapeAxis, mover.bytes_to_send());
+  move_noise(machine, before, std::move(state.noise), formation, predicted);
   return reset;
 }
 

@@ -31,9 +31,14 @@ struct TrainedState {
 
 /// Gives `state`, held as plan `before` says, to `formation`. Collective over machine.world(). State
 /// that the new plan needs and the old one did not have starts at 0: its names are returned, the same
-/// on all ranks. Memory: the larger formation's, one bucket, and messages of at most 64 MiB.
+/// on all ranks. `predicted` gets the bytes that this rank sends. Memory: the larger formation's, one bucket, and messages of at most 64 MiB.
 [[nodiscard]] std::vector<std::string> move_state(Machine& machine, const Plan& before,
-                                                  TrainedState state, Formation& formation);
+                                                  TrainedState state, Formation& formation,
+                                                  Ledger& predicted);
+
+/// The name of the state from which that of a leaf comes, where there were `leaves` before: new leaves
+/// begin with a copy of an old one's.
+[[nodiscard]] std::string leaf_source(const std::string& name, index_t leaves);
 
 /// All kinds of state that a plan has, whoever holds them: "" and the names of the slots.
 [[nodiscard]] std::vector<std::string> state_names(const Plan& plan);

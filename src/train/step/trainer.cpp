@@ -261,7 +261,7 @@ double Trainer::evaluate(BatchSource& source, index_t sequences) {
 }
 
 Ledger Trainer::predicted_evaluation(index_t sequences) const {
-  const Traffic idle = idle_evaluation_traffic(plan());
+  const TrafficTable idle = idle_evaluation_traffic(plan());
   if (formation_->idle()) return idle.ledger();
   return evaluation_traffic(plan(), formation_->coord(), sequences, evaluation_micro(plan()))
       .ledger();
@@ -272,16 +272,16 @@ ReshapeReport Trainer::reshape(Plan plan) {
             pending_.size());
   ReshapeReport report;
   const double start = PhaseClock::now();
-  const index_t sent = machine_.world().ledger().bytes_on(kReshapeAxis);
   const Plan before = this->plan();
   TrainedState state = take_state(*formation_);
   image_.reset();
   formation_.reset();
   machine_.device().trim();
   form(std::move(plan));
-  report.reset = move_state(machine_, before, std::move(state), *formation_);
+  report.predicted = Formation::predicted(this->plan());
+  report.reset =
+      move_state(machine_, before, std::move(state), *formation_, report.predicted);
   report.seconds = PhaseClock::now() - start;
-  report.bytes = machine_.world().ledger().bytes_on(kReshapeAxis) - sent;
   return report;
 }
 

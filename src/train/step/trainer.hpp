@@ -33,7 +33,7 @@ struct TrainOptions {
 /// What a change of plan cost.
 struct ReshapeReport {
   double seconds = 0;
-  index_t bytes = 0;               // that this rank sent
+  Ledger predicted;                // bytes that this rank sent, by formula
   std::vector<std::string> reset;  // kinds of state that start at 0: the new plan has other leaves
 };
 

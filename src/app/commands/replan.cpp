@@ -1,0 +1,34 @@
+#include "app/commands/replan.hpp"
+
+#include <charconv>
+
+#include "core/error.hpp"
+#include "io/posix_file.hpp"
+
+namespace t3d {
+
+Replan parse_replan(const std::string& wish, const Plan& now) {
+  const auto colon = wish.find(':');
+  Replan replan;
+  const char* end = wish.data() + std::min(colon, wish.size());
+  const auto [stop, error] = std::from_chars(wish.data(), end, replan.step);
+  if (colon == std::string::npos || error != std::errc() || stop != end || replan.step < 1)
+    throw_error(ExitCode::config, "debug.replan: \"{}\" is not STEP:FILE or STEP:same", wish);
+  const std::string file = wish.substr(colon + 1);
+  replan.plan = file == "same" ? now : parse_plan(read_text_file(file), file);
+  if (replan.plan.ranks != now.ranks)
+    throw_error(ExitCode::config, "debug.replan: {} is a plan for {} ranks, and there are {}", file,
+                replan.plan.ranks, now.ranks);
+  replan.plan.transport = now.transport;
+  return replan;
+}
+
+bool keeps_same_state(const Plan& a, const Plan& b) {
+  const auto local = [](const Plan& plan) {
+    return plan.aggregate.method == AggregateMethod::adasum &&
+           plan.aggregate.placement == AggregatePlacement::post;
+  };
+  return a.optimizer == b.optimizer && local(a) == local(b);
+}
+
+}  // namespace t3d

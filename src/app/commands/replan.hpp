@@ -1,0 +1,19 @@
+// Changes of plan that the input asks for: debug.replan = ["5:same", "10:other.toml"].
+#pragma once
+#include <string>
+
+#include "core/plan.hpp"
+
+namespace t3d {
+
+struct Replan {
+  index_t step = 0;  // after this step
+  Plan plan;
+};
+/// "STEP:FILE", or "STEP:same" for the run's own plan `now`. Throws Error(config) or Error(no_input).
+[[nodiscard]] Replan parse_replan(const std::string& wish, const Plan& now);
+
+/// Whether the optimizers keep the same kinds of state under both plans.
+[[nodiscard]] bool keeps_same_state(const Plan& a, const Plan& b);
+
+}  // namespace t3d
