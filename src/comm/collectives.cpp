@@ -17,9 +17,9 @@ void copy(void* to, const void* from, index_t bytes) {
 // Transports never write through what they send.
 void* sendable(const void* data) { return const_cast<void*>(data); }
 
-class Transfer final : public Operation {
+class MessageOperation final : public Operation {
  public:
-  explicit Transfer(const Party& party) : lanes_(party.engine.transport(), party.tag) {}
+  explicit MessageOperation(const Party& party) : lanes_(party.engine.transport(), party.tag) {}
   [[nodiscard]] Lanes& lanes() { return lanes_; }
   bool advance() override { return lanes_.advance(); }
   [[nodiscard]] index_t bytes_sent() const override { return lanes_.bytes_sent(); }
@@ -78,7 +78,7 @@ std::vector<Exchange> messages_to_self(int rank, std::span<const Exchange> messa
 
 OperationPtr make_all_gather(const Party& party, ConstTensorView part, TensorView whole,
                              std::span<const index_t> counts) {
-  auto operation = std::make_unique<Transfer>(party);
+  auto operation = std::make_unique<MessageOperation>(party);
   const index_t size = size_of(whole.dtype);
   const int n = party.size();
   std::vector<index_t> offsets(counts.size() + 1, 0);
@@ -103,7 +103,7 @@ OperationPtr make_all_gather(const Party& party, ConstTensorView part, TensorVie
 }
 
 OperationPtr make_broadcast(const Party& party, TensorView x, int root) {
-  auto operation = std::make_unique<Transfer>(party);
+  auto operation = std::make_unique<MessageOperation>(party);
   if (party.rank != root) {
     const int from = party.members[static_cast<std::size_t>(root)];
     operation->lanes().receive_from(from).add(x.data, x.bytes());
@@ -117,7 +117,7 @@ OperationPtr make_broadcast(const Party& party, TensorView x, int root) {
 }
 
 OperationPtr make_exchange(const Party& party, std::span<const Exchange> messages) {
-  auto operation = std::make_unique<Transfer>(party);
+  auto operation = std::make_unique<MessageOperation>(party);
   Lanes& lanes = operation->lanes();
   // One lane per peer and direction keeps several messages with one peer in order.
   std::map<int, std::size_t> send_lane, receive_lane;

@@ -14,11 +14,11 @@ namespace {
 
 constexpr index_t kSimulateAll = 64;  // up to here every rank is run, beyond one of each kind
 
-using Kind = std::tuple<index_t, index_t, index_t, index_t, index_t, bool, bool, bool, index_t>;
+using RankKind = std::tuple<index_t, index_t, index_t, index_t, index_t, bool, bool, bool, index_t>;
 
 // First ranks of an axis hold the odd units of sub-splits, so they are kinds of their own. Replicas
 // behind the first differ where their cuboids do.
-Kind kind_of(const ModelShape& shape, const Coord& c, index_t micro_sequences, bool alike) {
+RankKind kind_of(const ModelShape& shape, const Coord& c, index_t micro_sequences, bool alike) {
   return {shape.tokens(micro_sequences, 1).size(c.i),
           shape.groups.size(c.j),
           shape.ffn.size(c.j),
@@ -57,11 +57,11 @@ std::vector<RankPlan> simulate_ranks(const Config& config, const MeshShape& mesh
   for (index_t d = 0; d < mesh.extent(Axis::d); ++d)
     shapes.emplace_back(config.model, config.mesh, mesh.seen_from(d), largest_micro(config));
   const bool alike = mesh.alike();
-  std::map<Kind, std::size_t> known;
+  std::map<RankKind, std::size_t> known;
   std::vector<RankPlan> plans;
   for (int rank = 0; rank < static_cast<int>(mesh.ranks()); ++rank) {
     const Coord coord = mesh.coord_of(rank);
-    const Kind kind =
+    const RankKind kind =
         kind_of(shapes[static_cast<std::size_t>(coord.d)], coord, largest_micro(config), alike);
     const auto found = known.find(kind);
     if (mesh.ranks() > kSimulateAll && found != known.end()) {
