@@ -1,5 +1,6 @@
 // Bytes that one rank sends in each collective: pure functions, the formula side of the ledger.
-// All algorithms are bandwidth-optimal pairwise ones (tensor3d reference, section 1.5).
+// All algorithms are pairwise exchanges: a rank sends no more than the (n-1)/n of the data that any
+// algorithm must (Chan et al. 2007, "Collective communication: theory, practice, and experience").
 #pragma once
 #include <span>
 

@@ -1,5 +1,5 @@
-// Linear3d: Y = X W^T + b on the cuboid (Bian et al. 2021, generalised to p x q x r and to unequal
-// parts; tensor3d reference, sections 1.1-1.3 and 4.2). With output axis o and contraction axis c
+// Linear3d: Y = X W^T + b on the cuboid (Bian et al. 2021, arXiv:2105.14450, generalised to
+// p x q x r and to unequal parts; docs/04-layouts.md). With output axis o and contraction axis c
 // ({o, c} = {j, k}; the two exchange roles from one linear to the next) rank (i, o, c) holds
 //
 //   X at rest  rows tokens|i then evenly|o   columns in|c      gather over o  -> X[M_i x K_c]

@@ -53,7 +53,7 @@ Backend gpu_backend(const Config& config, int gpu, int rank) {
 bool reduce_in_fp32(const Config& config, const MeshShape& shape, DType activation) {
   if (config.precision.reduce == ReduceType::fp32) return true;
   if (config.precision.reduce == ReduceType::compute || !is_half(activation)) return false;
-  // Each low-precision addend is rounded once more: harmless for few ranks (tensor3d, section 5).
+  // Each low-precision addend is rounded once more: harmless for few ranks.
   return std::max(shape.extent(Axis::j), shape.extent(Axis::k)) > 4;
 }
 
