@@ -24,11 +24,6 @@ std::string file_of(const void* address) {
   return known ? info.dli_fname : "";
 }
 
-bool has_alternate_stack() {
-  stack_t stack{};
-  return sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE) == 0;
-}
-
 const void* code_of(const struct sigaction& action) {
   const void* code = nullptr;  // both kinds of handler lie at the same place
   static_assert(sizeof(code) == sizeof(action.sa_handler));
@@ -48,7 +43,6 @@ std::vector<SignalState> asynchronous_signals() {
   sigset_t blocked;
   sigemptyset(&blocked);
   pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
-  const bool stack = has_alternate_stack();
   std::vector<SignalState> signals;
   for (int number = 1; number <= SIGRTMAX; ++number) {
     struct sigaction action {};
@@ -57,7 +51,6 @@ std::vector<SignalState> asynchronous_signals() {
     SignalState state;
     state.number = number;
     state.handled = action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
-    state.alternate_stack = stack && (action.sa_flags & SA_ONSTACK) != 0;
     state.blocked = sigismember(&blocked, number) == 1;
     if (state.handled) state.owner = file_of(code_of(action));
     signals.push_back(state);
@@ -68,7 +61,7 @@ std::vector<SignalState> asynchronous_signals() {
 std::string handler_warning(const std::vector<SignalState>& signals) {
   std::string list;
   for (const SignalState& signal : signals) {
-    if (!signal.handled || signal.alternate_stack || signal.blocked) continue;
+    if (!signal.handled || signal.blocked) continue;
     list += fmt::format("{}{} ({}{}{})", list.empty() ? "" : ", ", signal.number,
                         name_of(signal.number), signal.owner.empty() ? "" : ", handler in ",
                         signal.owner);

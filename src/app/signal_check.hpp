@@ -1,9 +1,9 @@
 // Warns of signal handlers that can damage the memory of a training. oneDNN's fp32 matmul keeps its
 // stack pointer in a workspace on the heap while its generated code runs (uxlfoundation/oneDNN,
 // issue 4845; versions 2.6 to 3.11, repaired in 2026). The kernel writes a handler's frame where
-// the stack pointer points, unless the handler asked for an alternate stack and the thread has one:
-// any ordinary handler of an asynchronous signal then overwrites the heap. This program installs
-// none (stop_signal.hpp), but preloaded libraries do: profilers above all.
+// the stack pointer points, and so over the heap. An alternate stack helps only if every thread has
+// one, OpenMP's too, which nobody can see here. This program installs no handlers
+// (stop_signal.hpp), but preloaded libraries do: profilers above all.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,10 +15,9 @@ namespace t3d {
 /// What a process does with one signal.
 struct SignalState {
   int number = 0;
-  bool handled = false;          // by a function: neither default nor ignored
-  bool alternate_stack = false;  // the handler asks for one, and this thread has one
-  bool blocked = false;          // in this thread: the handler cannot run here
-  std::string owner;             // file of the handler's code; empty if unknown
+  bool handled = false;  // by a function: neither default nor ignored
+  bool blocked = false;  // in this thread: the handler cannot run here
+  std::string owner;     // file of the handler's code; empty if unknown
 };
 
 /// All signals of this process that may come at any instant; not those that an instruction raises

@@ -1,5 +1,5 @@
-# A preloaded library that handles SIGPROF on the ordinary stack is named before training starts; without
-# one, or with an alternate stack, nothing is said. Alone and under mpirun; training goes on either way.
+# A preloaded library that handles SIGPROF is named before training starts; without one nothing is said.
+# Alone and under mpirun; training goes on either way.
 source "$T3D_SOURCE/tests/support/job.sh"
 library=$(dirname "$T3D_BIN")/tests/libt3d_profiler.so
 make_text 20000
@@ -18,11 +18,3 @@ for ranks in 1 2; do
   expect_text "warning: $ranks of $ranks ranks: signal 27 .*libt3d_profiler.so.*docs/03-running.md"
   (($(grep -c "signal 27" error.log) == 1)) || fail "the warning does not stand once"
 done
-
-# What is not warned of does no harm: thousands of samples on an alternate stack.
-export LD_PRELOAD=$library T3D_PROFILER_STACK=1 T3D_PROFILER_MICROSECONDS=500
-run 1 input.toml "${short[@]}" --set model.hidden=128 --set model.context=256 --set batch.micro=8
-unset LD_PRELOAD
-expect_status 0
-grep -q "signal" error.log && fail "a warning of a handler with an alternate stack"
-exit 0
