@@ -101,9 +101,10 @@ function(t3d_gpu_emulation name)
   set(sources ${T3D_GPU_SOURCES} ${T3D_GPU_NO_CUBLAS} ${T3D_GPU_NO_CUDNN} ${T3D_GPU_NCCL})
   foreach(source ${sources})
     if(source MATCHES "\\.cu$")
-      # Kernels index arrays by int, as registers want it, and unroll loops by pragmas of nvcc.
+      # Kernels index arrays by int, as registers want it, and unroll loops by pragmas of nvcc, which
+      # g++ does not know and clang cannot always do.
       set_source_files_properties(${source} PROPERTIES LANGUAGE CXX
-        COMPILE_OPTIONS "-Wno-sign-conversion;-Wno-unknown-pragmas")
+        COMPILE_OPTIONS "-Wno-sign-conversion;-Wno-unknown-pragmas;-Wno-pass-failed")
     endif()
   endforeach()
   add_library(${name} STATIC ${sources} ${emulator})

@@ -6,8 +6,9 @@
 #   jobs/packages.sh install [SET]   installs them with apt-get (as root, or through sudo), else says
 #                                    plainly what is missing and ends with 69 ("unavailable")
 #
-# SET: build (default) = what the binary needs; test = and the tests; demo = and the corpus of
-# jobs/quickstart.sh; all. Other scripts source this file and call packages_install SET.
+# SET: build (default) = what the binary needs; test = and the tests; demo = and jobs/quickstart.sh;
+# corpus = and the text that it takes where it is; clang = and the second compiler of
+# tests/run.sh --full; all. Other scripts source this file and call packages_install SET.
 # Tried on Debian 12 and Debian 13 (tests/portability.sh). Elsewhere use the Spack column.
 
 # logical name   | set   | Debian, Ubuntu                      | Spack
@@ -30,13 +31,13 @@ fmt              | build | libfmt-dev                          | fmt
 nlohmann json    | build | nlohmann-json3-dev                  | nlohmann-json
 sentencepiece    | build | libsentencepiece-dev                | sentencepiece
 isa-l            | build | libisal-dev                         | isa-l
-xxhash           | build | libxxhash-dev                       | xxhash
 catch2           | test  | catch2                              | catch2
 python           | test  | python3                             | python
 h5py             | test  | python3-h5py                        | py-h5py
 boost.context    | test  | libboost-context-dev                | boost+context
-english corpus   | demo  | bible-kjv                           | -
-python, to clean | demo  | python3                             | python
+clang            | clang | clang libomp-dev                    | llvm+clang+lld llvm-openmp
+python           | demo  | python3                             | python
+english text     | corpus| bible-kjv                           | -
 TABLE
 }
 
@@ -49,14 +50,7 @@ packages_of() {
     tr ' ' '\n' | awk 'NF && !seen[$0]++'
 }
 
-# debian, or the distribution's own ID ("fedora", ...) where there is no apt-get.
-packages_system() {
-  if command -v apt-get > /dev/null && command -v dpkg-query > /dev/null; then
-    echo debian
-  else
-    (. /etc/os-release 2> /dev/null && echo "${ID:-unknown}") || echo unknown
-  fi
-}
+packages_have_apt() { command -v apt-get > /dev/null && command -v dpkg-query > /dev/null; }
 
 packages_missing() {
   local name
@@ -75,18 +69,22 @@ packages_say_missing() {
   } >&2
 }
 
+# Where nothing can be installed: modules or Spack may have everything already, and CMake is the
+# judge of that. Without cmake and mpirun there is nothing to judge.
+packages_go_on() { # why, Debian names, SET
+  if command -v cmake > /dev/null && command -v mpirun > /dev/null; then
+    echo "packages: $1; going on with what the environment offers (Debian's names: $2)" >&2
+    return 0
+  fi
+  packages_say_missing "$1; please provide these packages:" "$2" "$3"
+  return 69
+}
+
 packages_install() {
-  local set="${1:-build}" system missing as_root=()
-  system=$(packages_system)
-  if [[ "$system" != debian ]]; then
-    # Modules or Spack may have everything already: CMake is the judge of that.
-    if command -v cmake > /dev/null && command -v mpirun > /dev/null; then
-      echo "packages: '$system' has no apt-get; going on with what the environment offers" >&2
-      return 0
-    fi
-    packages_say_missing "this system ('$system') has no apt-get; please provide these packages:" \
-      "$(packages_of "$set" 3 | tr '\n' ' ')" "$set"
-    return 69
+  local set="${1:-build}" missing log as_root=()
+  if ! packages_have_apt; then
+    packages_go_on "this system has no apt-get" "$(packages_of "$set" 3 | tr '\n' ' ')" "$set"
+    return
   fi
   missing=$(packages_missing "$set" | tr '\n' ' ')
   if [[ -z "$missing" ]]; then
@@ -96,23 +94,23 @@ packages_install() {
     if command -v sudo > /dev/null && { sudo -n true 2> /dev/null || [[ -t 0 ]]; }; then
       as_root=(sudo)
     else
-      packages_say_missing "not root and no sudo; ask an administrator for these packages:" \
-        "$missing" "$set"
-      return 69
+      packages_go_on "not root and no sudo" "$missing" "$set"
+      return
     fi
   fi
   echo "packages: installing $missing"
+  log=$(mktemp)
   # shellcheck disable=SC2086  # a list of names
   if ! { "${as_root[@]}" apt-get update -q &&
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y \
-      --no-install-recommends -o Dpkg::Use-Pty=0 $missing; } > "${TMPDIR:-/tmp}/t3d-apt.$$" 2>&1; then
-    tail -n 15 "${TMPDIR:-/tmp}/t3d-apt.$$" >&2
-    rm -f "${TMPDIR:-/tmp}/t3d-apt.$$"
+      --no-install-recommends -o Dpkg::Use-Pty=0 $missing; } > "$log" 2>&1; then
+    tail -n 15 "$log" >&2
+    rm -f "$log"
     packages_say_missing "apt-get failed (its last lines are above); still missing:" \
       "$(packages_missing "$set" | tr '\n' ' ')" "$set"
     return 69
   fi
-  rm -f "${TMPDIR:-/tmp}/t3d-apt.$$"
+  rm -f "$log"
 }
 
 if [[ "${BASH_SOURCE[0]}" == "$0" ]]; then

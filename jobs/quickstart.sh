@@ -30,6 +30,7 @@ trap 'echo; echo "quickstart: stopped; call it again to go on"; exit 130' INT TE
 
 say "packages"
 packages_install demo
+packages_install corpus || echo "going on with another text"
 echo "all there"
 
 say "build"

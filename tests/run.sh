@@ -4,7 +4,8 @@
 #   tests/run.sh                 everything but the tests of label "slow"
 #   tests/run.sh --label mpi     only tests of this label (unit, ops, mpi, system, lint, ...)
 #   tests/run.sh --full          also label "slow", the quick tests under the address and the
-#                                undefined-behaviour sanitizer, and the build on Debian 13
+#                                undefined-behaviour sanitizer, the build by clang, and the build on
+#                                Debian 13
 #   tests/run.sh ... -- ARGS     ARGS go to ctest
 #
 # The last line but CTest's times is CTest's summary; the exit status is 0 when all passed.
@@ -18,7 +19,7 @@ while (($#)); do
     --full) full=1; shift ;;
     --label) label=${2:?--label needs a name}; shift 2 ;;
     --) shift; break ;;
-    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "tests/run.sh: unknown argument '$1' (see --help)" >&2; exit 64 ;;
   esac
 done
@@ -73,6 +74,8 @@ failed=()
 attempt() { echo "--- $*"; "$@" || failed+=("$*"); }
 build cpu
 attempt build_cuda
+attempt packages_install clang
+attempt build clang # compiles and links; the numbers of its kernels are not checked
 for preset in asan ubsan; do
   attempt build "$preset"
   attempt run_tests "$preset" -L '^(unit|ops)$' "$@"

@@ -5,6 +5,7 @@
 
 #include "app/cli.hpp"
 #include "app/commands/commands.hpp"
+#include "app/signal_check.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/mpi/mpi_world.hpp"
 
@@ -50,6 +51,7 @@ int run(int argc, char** argv) {
       throw AgreedError(error.code(), error.what());
     }
     if (command.action != CommandLine::Action::train) unblock_stop_signals();
+    if (command.action == CommandLine::Action::train) warn_of_signal_handlers(*world);
     return run_command(*world, command);
   } catch (const AgreedError& error) {
     if (world->rank() == 0) say(error.what());

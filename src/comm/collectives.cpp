@@ -13,9 +13,9 @@ namespace {
 // Transports never write through what they send.
 void* sendable(const void* data) { return const_cast<void*>(data); }
 
-class Transfer final : public Operation {
+class MessageOperation final : public Operation {
  public:
-  explicit Transfer(const Party& party) : lanes_(party.engine.transport(), party.tag) {}
+  explicit MessageOperation(const Party& party) : lanes_(party.engine.transport(), party.tag) {}
   [[nodiscard]] Lanes& lanes() { return lanes_; }
   bool advance() override { return lanes_.advance(); }
   [[nodiscard]] Traffic traffic() const override { return lanes_.traffic(); }
@@ -71,7 +71,7 @@ OperationPtr make_all_gather(const Party& party, ConstTensorView part, TensorVie
                              std::span<const index_t> counts) {
   if (gathers_in_rounds(whole.bytes(), party.size()))
     return make_gather_in_rounds(party, part, whole, counts);
-  auto operation = std::make_unique<Transfer>(party);
+  auto operation = std::make_unique<MessageOperation>(party);
   const index_t size = size_of(whole.dtype);
   const int n = party.size();
   std::vector<index_t> offsets(counts.size() + 1, 0);
@@ -94,7 +94,7 @@ OperationPtr make_all_gather(const Party& party, ConstTensorView part, TensorVie
 
 OperationPtr make_broadcast(const Party& party, TensorView x, int root) {
   if (party.size() > kFlatRanks) return make_tree_broadcast(party, x, root);
-  auto operation = std::make_unique<Transfer>(party);
+  auto operation = std::make_unique<MessageOperation>(party);
   if (party.rank != root) {
     const int from = party.member(root);
     operation->lanes().receive_from(from).add(x.data, x.bytes());
@@ -108,7 +108,7 @@ OperationPtr make_broadcast(const Party& party, TensorView x, int root) {
 }
 
 OperationPtr make_exchange(const Party& party, std::span<const Exchange> messages) {
-  auto operation = std::make_unique<Transfer>(party);
+  auto operation = std::make_unique<MessageOperation>(party);
   Lanes& lanes = operation->lanes();
   // One lane per peer and direction keeps several messages with one peer in order.
   std::map<int, std::size_t> send_lane, receive_lane;

@@ -5,7 +5,7 @@
 namespace t3d {
 namespace {
 
-// A destructor cannot report; the group has noted the failure and tells it to whoever comes next.
+// A destructor cannot report; the group has noted the failure and throws it at its next call.
 // While an exception unwinds nobody may wait for peers: the operation is abandoned.
 void finish_quietly(std::unique_ptr<Work::Impl>& impl) noexcept {
   if (impl == nullptr) return;

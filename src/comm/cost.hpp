@@ -1,7 +1,7 @@
 // What one rank sends in each collective: pure functions, the formula side of the ledger.
 //
 // Groups of up to kFlatRanks ranks: every rank exchanges with every other, which moves the least
-// possible bytes in one hop (tensor3d reference, section 1.5). Larger groups send O(log P) messages
+// possible bytes in one hop (Chan et al. 2007). Larger groups send O(log P) messages
 // per rank where latency counts: small all-gathers (Bruck et al. 1997), small all-reduces
 // (recursive doubling) and broadcasts (a binomial tree).
 //

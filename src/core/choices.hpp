@@ -62,9 +62,9 @@ struct Words<TransportRule> {
 };
 
 /// The same, decided; host where every rank computes on a CPU.
-enum class Transport { host, nccl, staged };
+enum class TransportKind { host, nccl, staged };
 template <>
-struct Words<Transport> {
+struct Words<TransportKind> {
   static constexpr std::array<std::string_view, 3> all{"host", "nccl", "staged"};
 };
 

@@ -57,7 +57,7 @@ struct Plan {
   bool reduce_in_fp32 = false;
   /// Gathered weights / inputs stay until the backward pass, else they are gathered again.
   bool keep_weights = true, keep_inputs = true;
-  Transport transport = Transport::host;
+  TransportKind transport = TransportKind::host;
   /// Who may multiply and attend on GPUs. What a rank measured and chose is its own file: it is known
   /// after the first step only, and differs between GPUs.
   EngineRule gemm_engine = EngineRule::automatic, attention_engine = EngineRule::automatic;

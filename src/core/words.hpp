@@ -3,6 +3,7 @@
 #pragma once
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -39,6 +40,7 @@ struct fmt::formatter<Choice, char> {
   constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
   template <class Context>
   auto format(Choice choice, Context& context) const {
-    return fmt::format_to(context.out(), "{}", t3d::word_of(choice));
+    const std::string_view word = t3d::word_of(choice);
+    return std::copy(word.begin(), word.end(), context.out());
   }
 };

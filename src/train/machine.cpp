@@ -87,9 +87,9 @@ Machine::Machine(Communicator& world, const MachineOptions& options)
   queue_->set_poll([this] { device_world().progress(); });
 }
 
-Transport Machine::transport() const {
-  if (choice_.gpus == 0) return Transport::host;
-  return choice_.nccl ? Transport::nccl : Transport::staged;
+TransportKind Machine::transport() const {
+  if (choice_.gpus == 0) return TransportKind::host;
+  return choice_.nccl ? TransportKind::nccl : TransportKind::staged;
 }
 
 std::string Machine::choices_file() const {

@@ -40,7 +40,7 @@ class Machine {
   [[nodiscard]] Queue& queue() const { return *queue_; }
   [[nodiscard]] PhaseClock& clock() { return clock_; }
   [[nodiscard]] const DeviceChoice& choice() const { return choice_; }
-  [[nodiscard]] Transport transport() const;
+  [[nodiscard]] TransportKind transport() const;
   /// Where this rank keeps which engines it found fastest; empty = nowhere.
   [[nodiscard]] std::string choices_file() const;
   /// A GPU runs behind the host: what a step reports is read one step later, so that nobody waits.

@@ -1,4 +1,4 @@
-// Directional derivative of the whole loss in fp64 (tensor3d reference, section 5, test 3):
+// Directional derivative of the whole loss in fp64:
 // |(L(w + e v) - L(w - e v)) / 2e - <g, v>| <= 1e-6 |<g, v>|, v random over all parameters.
 #include <cmath>
 

@@ -1,7 +1,6 @@
-// Exact-integer tests of the 3-D linear (tensor3d reference, section 5, test 1): entries in
-// {-1,0,1} and sums that every dtype represents, so forward, dgrad, wgrad and bias must equal the
-// dense product bitwise on every cuboid, with uneven, prime and empty parts, and counted bytes must
-// equal predicted ones.
+// Exact-integer tests of the 3-D linear: entries in {-1,0,1} and sums that every dtype represents,
+// so forward, dgrad, wgrad and bias must equal the dense product bitwise on every cuboid, with
+// uneven, prime and empty parts, and counted bytes must equal predicted ones.
 #include "tensor3d/linear3d.hpp"
 
 #include <mutex>

@@ -107,7 +107,7 @@ int run_dry(Communicator& world, const CommandLine& command) {
     if (world.rank() != 0) return;
     if (config.model.vocab == 0) (void)open_corpus(config.data.train, config, false);
     const bool gpus = config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed;
-    const Plan plan = make_plan(config, {ranks, gpus ? Transport::staged : Transport::host, gpus});
+    const Plan plan = make_plan(config, {ranks, gpus ? TransportKind::staged : TransportKind::host, gpus});
     print_mesh(plan, planned_steps(config));
     const std::vector<RankPlan> plans = simulate_ranks(plan, config.optimizer);
     print_state(plans, plan);

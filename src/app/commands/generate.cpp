@@ -29,23 +29,25 @@ std::unique_ptr<Tokenizer> find_tokenizer(const LoadedModel& loaded) {
               beside.string());
 }
 
-struct Candidate {
+struct WeightedToken {
   std::int32_t id;
   double weight;
 };
 
 // The candidates that top-k and top-p leave, likeliest first, with their weights.
-std::vector<Candidate> candidates(const std::vector<float>& logits, const GenerateCommand& wish) {
+std::vector<WeightedToken> candidates(const std::vector<float>& logits,
+                                      const GenerateCommand& wish) {
   const float highest = *std::max_element(logits.begin(), logits.end());
-  std::vector<Candidate> all;
+  std::vector<WeightedToken> all;
   double total = 0;
   for (std::size_t id = 0; id < logits.size(); ++id) {
     const double weight = std::exp(static_cast<double>(logits[id] - highest) / wish.temperature);
     all.push_back({static_cast<std::int32_t>(id), weight});
     total += weight;
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.weight > b.weight; });
+  std::stable_sort(all.begin(), all.end(), [](const WeightedToken& a, const WeightedToken& b) {
+    return a.weight > b.weight;
+  });
   if (wish.top_k > 0 && wish.top_k < std::ssize(all))
     all.resize(static_cast<std::size_t>(wish.top_k));
   if (wish.top_p < 1) {
@@ -61,12 +63,12 @@ std::int32_t choose(const std::vector<float>& logits, const GenerateCommand& wis
   if (wish.greedy || wish.temperature <= 0)
     return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) -
                                      logits.begin());
-  const std::vector<Candidate> left = candidates(logits, wish);
+  const std::vector<WeightedToken> left = candidates(logits, wish);
   double total = 0;
-  for (const Candidate& candidate : left) total += candidate.weight;
+  for (const WeightedToken& candidate : left) total += candidate.weight;
   const RandomKey key{static_cast<std::uint64_t>(wish.seed), stream_of("generate")};
   double at = static_cast<double>(random_uniform(key, number)) * total;
-  for (const Candidate& candidate : left) {
+  for (const WeightedToken& candidate : left) {
     at -= candidate.weight;
     if (at < 0) return candidate.id;
   }

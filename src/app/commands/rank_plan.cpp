@@ -14,11 +14,11 @@ namespace {
 
 constexpr index_t kSimulateAll = 64;  // up to here every rank is run, beyond one of each kind
 
-using Kind = std::tuple<index_t, index_t, index_t, index_t, index_t, bool, bool, bool, index_t>;
+using RankKind = std::tuple<index_t, index_t, index_t, index_t, index_t, bool, bool, bool, index_t>;
 
 // First ranks of an axis hold the odd units of sub-splits, so they are kinds of their own. Replicas
 // behind the first differ where their cuts do.
-Kind kind_of(const Plan& plan, const Coord& c) {
+RankKind kind_of(const Plan& plan, const Coord& c) {
   const ReplicaPlan& cut = plan.replica(c.d);
   return {cut.tokens.back().size(c.i),
           cut.groups.size(c.j),
@@ -59,10 +59,10 @@ RankPlan simulate_rank(const Plan& plan, const OptimizerConfig& optimizer, int r
 
 std::vector<RankPlan> simulate_ranks(const Plan& plan, const OptimizerConfig& optimizer) {
   const MeshShape mesh = plan.mesh();
-  std::map<Kind, std::size_t> known;
+  std::map<RankKind, std::size_t> known;
   std::vector<RankPlan> results;
   for (int rank = 0; rank < static_cast<int>(mesh.ranks()); ++rank) {
-    const Kind kind = kind_of(plan, mesh.coord_of(rank));
+    const RankKind kind = kind_of(plan, mesh.coord_of(rank));
     const auto found = known.find(kind);
     if (mesh.ranks() > kSimulateAll && found != known.end()) {
       ++results[found->second].ranks;

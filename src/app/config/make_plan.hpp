@@ -8,7 +8,7 @@ namespace t3d {
 /// What a plan depends on beside the input.
 struct PlanFacts {
   int ranks = 1;
-  Transport transport = Transport::host;
+  TransportKind transport = TransportKind::host;
   bool gpus = false;  // some rank computes on one
 };
 

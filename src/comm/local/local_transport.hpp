@@ -15,7 +15,7 @@ namespace t3d {
 /// What the ranks of one in-process world share.
 class LocalHub {
  public:
-  /// A message as its receiver sees it. `state` tells sender and receiver who may touch `data`.
+  /// A message as its receiver sees it. `state` says whether sender or receiver may touch `data`.
   enum class State : int { offered, copying, copied, withdrawn };
   struct Envelope {
     int source = 0;

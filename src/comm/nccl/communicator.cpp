@@ -159,7 +159,7 @@ std::unique_ptr<Communicator> NcclCommunicator::subgroup(const std::vector<int>&
   return std::make_unique<NcclCommunicator>(engine_, group, std::move(host), comm);
 }
 
-// Rank 0 names the meeting point; where it cannot, all ranks hear so.
+// Rank 0 makes the id that all ranks join with; where it cannot, all ranks throw.
 ncclUniqueId agree_on_id(Communicator& host_world) {
   struct Invitation {
     std::int32_t result = ncclSuccess;

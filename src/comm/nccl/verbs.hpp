@@ -1,5 +1,5 @@
 // The data movement of the verbs, submitted to one stream. Each returns the scratch memory that
-// must live until the verb has landed.
+// must stay until the verb has finished.
 #pragma once
 #include <span>
 

@@ -160,7 +160,9 @@ void add_fragment(Manifest& manifest, const std::string& text) {
   for (const auto& [name, entry] : json.at("tensors").items()) {
     ManifestTensor tensor = tensor_from(entry);
     ManifestTensor& whole =
-        manifest.tensors.try_emplace(name, tensor.dtype, tensor.rows, tensor.cols, tensor.vector)
+        manifest.tensors
+            .try_emplace(name,
+                         ManifestTensor{tensor.dtype, tensor.rows, tensor.cols, tensor.vector, {}})
             .first->second;
     if (whole.dtype != tensor.dtype || whole.rows != tensor.rows || whole.cols != tensor.cols ||
         whole.vector != tensor.vector)

@@ -4,8 +4,8 @@
 //   log.jsonl      one object per step; after a restart the steps behind the checkpoint are dropped
 //   resolved.toml  every key of the input
 //
-// A file that cannot be opened is an Error(io). One that fails later is told once, and the training
-// goes on: a full disk must not cost the run.
+// A file that cannot be opened is an Error(io). One that fails later is reported once, and the
+// training goes on: a full disk must not cost the run.
 #pragma once
 #include <chrono>
 #include <cstdio>

@@ -29,7 +29,7 @@ constexpr int shared_bytes() {
 /// The running softmax of the warp's rows; a thread keeps two rows (g and g + 8) of each band,
 /// shared by four lanes. `max` is what weights are relative to: a maximum that was seen, at most
 /// kSlack (in base 2) below the largest one.
-struct Softmax {
+struct WarpSoftmax {
   float max[kBands][2], total[kBands][2];
 
   __device__ __forceinline__ void clear() {
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(kThreads, 2) forward(const AttentionProblem<T>
 
   WarpSums<kBands, kSize / 8> sums;
   sums.clear();
-  Softmax softmax;
+  WarpSoftmax softmax;
   softmax.clear();
   const int warp_query = first + warp_first, query = warp_query + lane / 4;
   for (int key = 0; key < keys; key += kKeys) {

@@ -9,9 +9,9 @@ bool nothing_to_do(const AttentionArgs& args) {
   return args.sequences == 0 || args.length == 0 || args.heads == 0;
 }
 
-class SimtEngine final : public AttentionEngine {
+class SimtAttention final : public AttentionEngine {
  public:
-  explicit SimtEngine(Device& device) : device_(device) {}
+  explicit SimtAttention(Device& device) : device_(device) {}
   [[nodiscard]] std::string_view name() const override { return "simt"; }
   [[nodiscard]] bool usable(const AttentionArgs& args) const override {
     return args.head_size <= kMaxSimtHead;
@@ -28,9 +28,9 @@ class SimtEngine final : public AttentionEngine {
   Device& device_;
 };
 
-class MmaEngine final : public AttentionEngine {
+class MmaAttention final : public AttentionEngine {
  public:
-  explicit MmaEngine(Device& device) : device_(device) {}
+  explicit MmaAttention(Device& device) : device_(device) {}
   [[nodiscard]] std::string_view name() const override { return "mma"; }
   [[nodiscard]] bool usable(const AttentionArgs& args) const override {
     return is_half(args.qkv.dtype) && args.head_size <= kMaxMmaHead && args.head_size % 8 == 0 &&
@@ -56,8 +56,8 @@ class MmaEngine final : public AttentionEngine {
 
 std::vector<std::unique_ptr<AttentionEngine>> make_native_attention_engines(Device& device) {
   std::vector<std::unique_ptr<AttentionEngine>> engines;
-  engines.push_back(std::make_unique<MmaEngine>(device));
-  engines.push_back(std::make_unique<SimtEngine>(device));
+  engines.push_back(std::make_unique<MmaAttention>(device));
+  engines.push_back(std::make_unique<SimtAttention>(device));
   return engines;
 }
 

@@ -22,10 +22,10 @@ using namespace simt;
 
 /// The running softmax of a thread's rows of scores, shared by eight lanes.
 template <class S>
-struct Softmax {
+struct ThreadSoftmax {
   float max[S::kScoreRows], total[S::kScoreRows];
 
-  __device__ __forceinline__ Softmax() {
+  __device__ __forceinline__ ThreadSoftmax() {
 #pragma unroll
     for (int r = 0; r < S::kScoreRows; ++r) {
       max[r] = -INFINITY;
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads) forward(const AttentionProblem<T> p)
 
   Sums<S> sums;
   clear<S>(sums);
-  Softmax<S> softmax;
+  ThreadSoftmax<S> softmax;
   const int keys = p.causal ? min(p.length, first + S::kSide) : p.length;
   for (int tile = 0; tile < keys; tile += S::kSide) {
     __syncthreads();

@@ -59,10 +59,10 @@ void run_mma(Device& device, Queue& queue, const GemmArgs& args, const GemmPlan&
   });
 }
 
-class MmaEngine final : public GemmEngine {
+class MmaGemm final : public GemmEngine {
  public:
   /// Of 16-bit numbers, or with `tf32` of fp32 ones; `tile` >= 0 fixes the tile.
-  MmaEngine(Device& device, bool tf32, std::optional<int> tile)
+  MmaGemm(Device& device, bool tf32, std::optional<int> tile)
       : device_(device),
         machine_(machine_now()),
         tf32_(tf32),
@@ -97,9 +97,9 @@ class MmaEngine final : public GemmEngine {
   std::string name_;
 };
 
-class SimtEngine final : public GemmEngine {
+class SimtGemm final : public GemmEngine {
  public:
-  explicit SimtEngine(Device& device) : device_(device), machine_(machine_now()) {}
+  explicit SimtGemm(Device& device) : device_(device), machine_(machine_now()) {}
   [[nodiscard]] std::string_view name() const override { return "simt"; }
   [[nodiscard]] bool usable(const GemmArgs& args) const override {
     return args.a.dtype == DType::f32;
@@ -157,13 +157,13 @@ GemmEngines make_native_gemm_engines(Device& device, const EngineOptions& option
   GemmEngines engines;
   if (options.fp8) engines.push_back(std::make_unique<Fp8GridEngine>(device));
   const auto add_mma = [&](bool tf32) {
-    engines.push_back(std::make_unique<MmaEngine>(device, tf32, std::nullopt));
+    engines.push_back(std::make_unique<MmaGemm>(device, tf32, std::nullopt));
     for (const int tile : {kMmaWide, kMmaSquare, kMmaSmall})
-      engines.push_back(std::make_unique<MmaEngine>(device, tf32, tile));
+      engines.push_back(std::make_unique<MmaGemm>(device, tf32, tile));
   };
   add_mma(false);
   if (options.tf32) add_mma(true);
-  engines.push_back(std::make_unique<SimtEngine>(device));
+  engines.push_back(std::make_unique<SimtGemm>(device));
   return engines;
 }
 

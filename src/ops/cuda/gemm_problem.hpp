@@ -1,4 +1,4 @@
-// What a matmul kernel is told, and the kernels' doors for gemm_native.cpp.
+// Arguments of a matmul kernel, and the functions by which gemm_native.cpp launches them.
 #pragma once
 #include "ops/cuda/gemm_plan.hpp"
 #include "ops/ops.hpp"

@@ -39,7 +39,7 @@ int row_threads(index_t cols) {
 
 /// max and sum of exp(x - max) over the numbers seen. Nothing seen: (-FLT_MAX, 0), which keeps the
 /// difference of two maxima finite.
-struct Softmax {
+struct RowSoftmax {
   float max = -FLT_MAX, sum = 0;
 
   __device__ __forceinline__ void raise(float to) {
@@ -48,17 +48,17 @@ struct Softmax {
     max = larger;
   }
   __device__ __forceinline__ void add(float x) { sum += __expf(x - max); }
-  __device__ __forceinline__ void merge(const Softmax& other) {
+  __device__ __forceinline__ void merge(const RowSoftmax& other) {
     raise(other.max);
     sum += other.sum * __expf(other.max - max);
   }
 };
 
-__device__ __forceinline__ Softmax warp_softmax(Softmax own) {
+__device__ __forceinline__ RowSoftmax warp_softmax(RowSoftmax own) {
 #pragma unroll
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    const Softmax other{__shfl_xor_sync(kAllLanes, own.max, distance),
-                        __shfl_xor_sync(kAllLanes, own.sum, distance)};
+    const RowSoftmax other{__shfl_xor_sync(kAllLanes, own.max, distance),
+                           __shfl_xor_sync(kAllLanes, own.sum, distance)};
     own.merge(other);
   }
   return own;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(512)
   float nothing[N];
 #pragma unroll
   for (int i = 0; i < N; ++i) nothing[i] = -INFINITY;
-  Softmax own;
+  RowSoftmax own;
   for (int first = thread; first < cut.packs; first += threads * kInFlight) {
     Elements<T, N> item[kInFlight];
     float max = -FLT_MAX;
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(512)
   if (thread % kWarp == 0) max_of[thread / kWarp] = own.max, sum_of[thread / kWarp] = own.sum;
   __syncthreads();
   if (thread >= kWarp) return;
-  own = thread < threads / kWarp ? Softmax{max_of[thread], sum_of[thread]} : Softmax{};
+  own = thread < threads / kWarp ? RowSoftmax{max_of[thread], sum_of[thread]} : RowSoftmax{};
   own = warp_softmax(own);
   if (thread > 0) return;
   const index_t target = targets[row] - col0;

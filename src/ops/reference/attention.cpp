@@ -11,7 +11,7 @@ using reference::Matrix;
 
 namespace {
 
-// Where one (sequence, query head) lives inside qkv and out.
+// Where one (sequence, query head) lies inside qkv and out.
 struct Head {
   index_t row0, q, k, v;  // first row; first columns
   index_t index;          // query head number

@@ -52,7 +52,7 @@ void rope(T* __restrict x, index_t heads, index_t half, const float* __restrict 
   for (index_t h = 0; h < heads; ++h) {
     T* first = x + h * 2 * half;
     T* second = first + half;
-#pragma GCC ivdep
+    T3D_INDEPENDENT
     for (index_t d = 0; d < half; ++d) {
       const float a = widen(first[d]), b = widen(second[d]);
       const float s = sign * sine[d];
@@ -78,7 +78,7 @@ void add(const From* __restrict a, To* __restrict b, index_t n) {
 }
 
 inline void axpby(float a, const float* x, float b, float* y, index_t n) {
-#pragma GCC ivdep
+  T3D_INDEPENDENT
   for (index_t i = 0; i < n; ++i) y[i] = a * x[i] + b * y[i];
 }
 

@@ -3,6 +3,13 @@
 #pragma once
 #include "ops/cpu/kernels.hpp"
 
+// Before a loop whose iterations do not depend on each other, whatever its pointers look like.
+#ifdef __clang__
+#define T3D_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define T3D_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 namespace t3d::cpu::T3D_ISA {
 namespace {
 

@@ -96,7 +96,7 @@ void adamw(float* __restrict w, float* __restrict m, float* __restrict v, const 
 template <class T>
 void adam_direction(const float* __restrict w, float* __restrict m, float* __restrict v,
                     const T* grad, const AdamWStep& step, float* direction, index_t n) {
-#pragma GCC ivdep
+  T3D_INDEPENDENT
   for (index_t i = 0; i < n; ++i)
     direction[i] = adamw_move(step, widen(grad[i]) * step.grad_scale, w[i], m[i], v[i]);
 }
