@@ -4,18 +4,19 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 
 #include "app/commands/commands.hpp"
-#include "app/config/config_schema.hpp"
-#include "app/config/defaults.hpp"
 #include "app/commands/job_report.hpp"
 #include "app/commands/rank_plan.hpp"
 #include "app/commands/setup.hpp"
+#include "app/commands/tokenizer_check.hpp"
+#include "app/config/config_schema.hpp"
+#include "app/config/defaults.hpp"
 #include "app/stop_signal.hpp"
-#include "data/tokenizer.hpp"
 #include "comm/agree.hpp"
+#include "data/corpus_agreement.hpp"
 #include "io/log/run_log.hpp"
+#include "io/posix_file.hpp"
 #include "train/step/trainer.hpp"
 
 namespace t3d {
@@ -43,6 +44,8 @@ class TrainJob {
       if (!config_.data.valid.empty()) valid_ = open_corpus(config_.data.valid, config_, false);
       steps_ = planned_steps(config_);
     });
+    agree_on_corpus(world_, source_->tokens(), "data.train");
+    if (valid_) agree_on_corpus(world_, valid_->tokens(), "data.valid");
     all_or_none(world_, [&] {
       if (world_.rank() == 0) prepare_folder();
     });
@@ -58,7 +61,8 @@ class TrainJob {
     if (machine_->choice().gpu < 0) return;
     const MeshShape& mesh = machine_->mesh().shape();
     Config config = config_;
-    config.mesh.device = machine_->choice().gpus < mesh.ranks() ? DeviceRule::mixed : DeviceRule::cuda;
+    config.mesh.device =
+        machine_->choice().gpus < mesh.ranks() ? DeviceRule::mixed : DeviceRule::cuda;
     const RankPlan plan = simulate_rank(config, mesh, mesh.coord_of(world_.rank()));
     const std::string shortage =
         memory_shortage(plan, machine_->device(), machine_->choice().sharers);
@@ -72,13 +76,15 @@ class TrainJob {
     std::filesystem::create_directories(config_.checkpoint.dir, error);
     if (error)
       throw_error(ExitCode::io, "cannot create {}: {}", config_.checkpoint.dir, error.message());
-    const std::string model = source_->tokens().tokenizer_model();
-    if (model.empty()) return;
-    const std::string path = config_.run.dir + "/tokenizer.model";
-    std::ofstream file(path, std::ios::binary);
-    file.write(model.data(), static_cast<std::streamsize>(model.size()));
-    file.close();
-    if (!file) throw_error(ExitCode::io, "cannot write {}", path);
+  }
+
+  // Only a run that starts anew keeps its tokenizer: whatever continues has it.
+  void check_tokenizer(const std::optional<CheckpointInfo>& info) {
+    tokenizer_ = check_tokenizers(config_.data, source_->tokens(),
+                                  valid_ ? &valid_->tokens() : nullptr, info ? &*info : nullptr);
+    if (info || world_.rank() != 0 || tokenizer_.model.empty()) return;
+    make_folder(config_.run.dir);
+    write_text_durably(tokenizer_file(config_.run.dir), tokenizer_.model);
   }
 
   void restart() {
@@ -107,6 +113,7 @@ class TrainJob {
     } else {
       run_id_ = new_run_id();
     }
+    all_or_none(world_, [&] { check_tokenizer(info); });
     last_saved_ = info ? info->state.step : -1;
     all_or_none(world_, [&] {
       report_ = std::make_unique<JobReport>(world_, *machine_, config_, steps_,
@@ -114,6 +121,7 @@ class TrainJob {
       report_->write_resolved(resolved_text(config_, origins_));
     });
     for (const std::string& text : notes) report_->warn(text);
+    for (const std::string& text : tokenizer_.notes) report_->note(text);
     if (info)
       report_->note(fmt::format("resumed from {} at step {}", resumed_from_, info->state.step));
     if (const std::string text = placement_warning(world_); !text.empty()) report_->warn(text);
@@ -200,7 +208,7 @@ class TrainJob {
   }
 
   void report_valid(double loss) {
-    const double bytes = valid_->tokens().bytes_per_token();
+    const double bytes = tokenizer_.scores_valid ? valid_->tokens().bytes_per_token() : 0;
     std::string text =
         fmt::format("validation loss {:.4f}  perplexity {:.2f}", loss, std::exp(loss));
     if (bytes > 0) text += fmt::format("  bits per byte {:.4f}", loss / std::log(2.0) / bytes);
@@ -232,6 +240,7 @@ class TrainJob {
     state.texts["input"] = resolved_text(config_);
     state.texts["mesh"] = machine_->mesh().shape().describe();
     state.texts["loss_scale"] = trainer_->loss_scale().text();
+    if (tokenizer_.hash != 0) state.texts[kTokenizerText] = tokenizer_text(tokenizer_.hash);
     state.texts["samples"] = std::to_string(state.step * config_.batch.sequences);
     const double start = PhaseClock::now();
     try {
@@ -263,6 +272,7 @@ class TrainJob {
   index_t steps_run_ = 0;  // by this process
   std::string run_id_, resumed_from_;
   std::shared_ptr<BatchSource> source_, valid_;
+  RunTokenizer tokenizer_;
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<JobReport> report_;
