@@ -34,6 +34,11 @@ void wait_for_signals() {
   }
 }
 
+bool ignored(int number) {
+  struct sigaction action {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 }  // namespace
 
 void block_stop_signals() {
@@ -44,6 +49,20 @@ void block_stop_signals() {
 void unblock_stop_signals() {
   const sigset_t set = stop_signals();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+void die_of_stop_signals(void (*clean_up)()) {
+  block_stop_signals();
+  std::thread([clean_up] {
+    const sigset_t set = stop_signals();
+    int number = 0;
+    while (sigwait(&set, &number) != 0 || ignored(number)) {
+    }
+    clean_up();
+    std::signal(number, SIG_DFL);
+    unblock_stop_signals();
+    raise(number);
+  }).detach();
 }
 
 void catch_stop_signals() { std::thread(wait_for_signals).detach(); }

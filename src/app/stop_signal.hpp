@@ -10,6 +10,10 @@ namespace t3d {
 void block_stop_signals();
 /// The commands that do not checkpoint die of these signals as usual.
 void unblock_stop_signals();
+/// For a command with something to clear away: a thread waits for the first of these signals, calls
+/// `clean_up`, and lets the process die of that signal. One that the parent had ignored (nohup)
+/// stays ignored.
+void die_of_stop_signals(void (*clean_up)());
 /// Starts the waiting thread.
 void catch_stop_signals();
 /// The signal that came, or 0.

@@ -173,4 +173,12 @@ struct Words<WireType> {
   static constexpr std::array<std::string_view, 2> all{"fp32", "bf16"};
 };
 
+/// Format of the files of a corpus (data/token_source.hpp).
+enum class TokenFormat { automatic, hdf5, llmc, u16, u32, bytes };
+template <>
+struct Words<TokenFormat> {
+  static constexpr std::array<std::string_view, 6> all{"auto", "hdf5", "llmc",
+                                                       "u16",  "u32",  "bytes"};
+};
+
 }  // namespace t3d

@@ -53,7 +53,7 @@ struct DataConfig {
   std::vector<std::string> train, valid;
   std::string tokenizer;  // SentencePiece model or "" = from the token file / bytes
   bool shuffle = true;
-  std::string format = "auto";  // auto | hdf5 | llmc | u16 | u32 | bytes
+  TokenFormat format = TokenFormat::automatic;
 };
 
 struct BatchConfig {

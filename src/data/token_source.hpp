@@ -5,15 +5,26 @@
 //   u16, u32   headerless little-endian ids (nanoGPT)
 //   bytes  any file: one token per byte, vocabulary 256
 //   auto   by signature and ending: HDF5 signature, llm.c magic, else *.txt as bytes
+//
+// A file whose signature says another format than the one asked for is refused.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/choices.hpp"
 #include "core/types.hpp"
 
 namespace t3d {
+
+/// What ranks compare to know that they read the same text.
+struct CorpusFile {
+  std::string path;
+  index_t bytes = 0, tokens = 0;
+  std::uint32_t checksum = 0;  // of token files; 0 in formats that carry none
+  friend bool operator==(const CorpusFile&, const CorpusFile&) = default;
+};
 
 class TokenSource {
  public:
@@ -29,12 +40,17 @@ class TokenSource {
   [[nodiscard]] virtual std::string describe() const = 0;
   /// Serialized SentencePiece model, or empty.
   [[nodiscard]] virtual std::string tokenizer_model() const { return {}; }
+  /// Hash of the tokenizer that made the ids (data/tokenizer.hpp); 0 when the format does not say
+  /// (llmc, u16, u32). All files of a source have the same one.
+  [[nodiscard]] virtual std::uint64_t tokenizer_hash() const { return 0; }
+  /// The files behind the source, in order; empty for what is in memory.
+  [[nodiscard]] virtual std::vector<CorpusFile> files() const { return {}; }
 };
 
 /// Opens all files that match `patterns` (globs, each expanded in sorted order) as one source.
 /// `vocab` > 0: every id read must be below it. Error(no_input) when a pattern matches nothing.
 [[nodiscard]] std::shared_ptr<TokenSource> make_token_source(
-    const std::vector<std::string>& patterns, const std::string& format = "auto",
+    const std::vector<std::string>& patterns, TokenFormat format = TokenFormat::automatic,
     index_t vocab = 0);
 
 /// Tokens that are in memory already (tests, generated text).

@@ -2,14 +2,18 @@
 
 #include <sentencepiece_processor.h>
 
+#include <algorithm>
 #include <array>
 
 #include "core/error.hpp"
+#include "core/random.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
 namespace {
+
+constexpr std::string_view kBytes = "bytes";
 
 class ByteTokenizer final : public Tokenizer {
  public:
@@ -29,7 +33,7 @@ class ByteTokenizer final : public Tokenizer {
     return text;
   }
   index_t vocab() const override { return 256; }
-  std::string kind() const override { return "bytes"; }
+  std::string kind() const override { return std::string(kBytes); }
   std::string model() const override { return {}; }
 };
 
@@ -95,12 +99,26 @@ std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const std::string& model
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
-  if (!is_hdf5_file(path)) return make_sentencepiece_tokenizer(read_text_file(path));
-  const TokenFileReader reader(path);
-  const TokenFileInfo& info = reader.info();
-  if (info.tokenizer == "bytes") return make_byte_tokenizer();
-  if (info.model.empty()) throw_error(ExitCode::io, "{} carries no tokenizer", path);
-  return make_sentencepiece_tokenizer(info.model);
+  std::string model;
+  if (is_hdf5_file(path)) {
+    const TokenFileReader reader(path);
+    const TokenFileInfo& info = reader.info();
+    if (info.tokenizer == kBytes) return make_byte_tokenizer();
+    if (info.model.empty()) throw_error(ExitCode::io, "{} carries no tokenizer", path);
+    model = info.model;
+  } else {
+    model = read_text_file(path);
+  }
+  try {
+    return make_sentencepiece_tokenizer(model);
+  } catch (const Error& error) {
+    throw_error(error.code(), "{}: {}", path, error.what());
+  }
+}
+
+std::uint64_t tokenizer_hash(std::string_view kind, std::string_view model) {
+  if (kind == kBytes) return stream_of(kBytes);
+  return model.empty() ? 0 : std::max<std::uint64_t>(stream_of(model), 1);
 }
 
 }  // namespace t3d

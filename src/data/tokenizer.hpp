@@ -27,8 +27,16 @@ class Tokenizer {
 [[nodiscard]] std::unique_ptr<Tokenizer> make_byte_tokenizer();
 /// From the bytes of a SentencePiece model (as embedded in token files). Error(io) if they are not.
 [[nodiscard]] std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const std::string& model);
-/// The tokenizer a token file or a *.model file carries.
+/// The tokenizer a token file or a *.model file carries. Error(io), naming the file, if it has
+/// none.
 [[nodiscard]] std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
+
+/// Tells tokenizers apart, for files that were made at different times: of the serialized model,
+/// one fixed number for "bytes", and 0 where neither says what the ids mean.
+[[nodiscard]] std::uint64_t tokenizer_hash(std::string_view kind, std::string_view model);
+[[nodiscard]] inline std::uint64_t tokenizer_hash(const Tokenizer& tokenizer) {
+  return tokenizer_hash(tokenizer.kind(), tokenizer.model());
+}
 
 /// Trains on the texts of `files`; returns the serialized model. kind "bpe" or "unigram". Smaller
 /// corpora may give fewer ids than `vocab`. Error(config) when `vocab` is too small.

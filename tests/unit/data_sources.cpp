@@ -39,8 +39,7 @@ std::vector<std::int32_t> read_all(TokenSource& source) {
   return ids;
 }
 
-ExitCode code_of(const std::vector<std::string>& paths, const std::string& format,
-                 index_t vocab = 0) {
+ExitCode code_of(const std::vector<std::string>& paths, TokenFormat format, index_t vocab = 0) {
   try {
     read_all(*make_token_source(paths, format, vocab));
   } catch (const Error& error) {
@@ -62,10 +61,11 @@ TEST_CASE("every format reads as what it holds, and files join in sorted order")
   std::ofstream(at + "t.txt") << "hi\n";
   CHECK(read_all(*make_token_source({at + "a*.bin"})) ==
         std::vector<std::int32_t>{1, 50256, 3, 128000, 5});
-  CHECK(read_all(*make_token_source({at + "a2.bin", at + "a1.bin"}, "llmc")) ==
+  CHECK(read_all(*make_token_source({at + "a2.bin", at + "a1.bin"}, TokenFormat::llmc)) ==
         std::vector<std::int32_t>{128000, 5, 1, 50256, 3});
-  CHECK(read_all(*make_token_source({at + "raw16"}, "u16")) == std::vector<std::int32_t>{7, 65535});
-  CHECK(read_all(*make_token_source({at + "raw32"}, "u32")) ==
+  CHECK(read_all(*make_token_source({at + "raw16"}, TokenFormat::u16)) ==
+        std::vector<std::int32_t>{7, 65535});
+  CHECK(read_all(*make_token_source({at + "raw32"}, TokenFormat::u32)) ==
         std::vector<std::int32_t>{7, 100000});
   const auto text = make_token_source({at + "t.txt"});
   CHECK(read_all(*text) == std::vector<std::int32_t>{'h', 'i', '\n'});
@@ -82,20 +82,74 @@ TEST_CASE("what is wrong with a corpus is said with the right code") {
   std::ofstream(at + "odd", std::ios::app) << "x";
   write_flat<std::uint16_t>(at + "good", {}, {1, 2, 300});
   std::ofstream(at + "negative") << "\xff\xff\xff\xff";
-  CHECK(code_of({at + "none*"}, "auto") == ExitCode::no_input);
-  CHECK(code_of({at + "none"}, "u16") == ExitCode::no_input);
-  CHECK(code_of({at + "short.bin"}, "auto") == ExitCode::io);
-  CHECK(code_of({at + "version.bin"}, "auto") == ExitCode::io);
-  CHECK(code_of({at + "good"}, "llmc") == ExitCode::io);
-  CHECK(code_of({at + "good"}, "hdf5") == ExitCode::io);
-  CHECK(code_of({at + "odd"}, "u16") == ExitCode::io);
-  CHECK(code_of({at + "good"}, "auto") == ExitCode::config);
-  CHECK(code_of({at + "good"}, "words") == ExitCode::config);
-  CHECK(code_of({at + "good"}, "u16", 300) == ExitCode::config);
-  CHECK(code_of({at + "good"}, "u16", 301) == ExitCode::done);
-  CHECK(code_of({at + "negative"}, "u32") == ExitCode::config);
-  CHECK(code_of({at + "good"}, "bytes", 100) == ExitCode::config);
-  CHECK(code_of({}, "auto") == ExitCode::config);
+  CHECK(code_of({at + "none*"}, TokenFormat::automatic) == ExitCode::no_input);
+  CHECK(code_of({at + "none"}, TokenFormat::u16) == ExitCode::no_input);
+  CHECK(code_of({at + "short.bin"}, TokenFormat::automatic) == ExitCode::io);
+  CHECK(code_of({at + "version.bin"}, TokenFormat::automatic) == ExitCode::io);
+  CHECK(code_of({at + "good"}, TokenFormat::llmc) == ExitCode::io);
+  CHECK(code_of({at + "good"}, TokenFormat::hdf5) == ExitCode::io);
+  CHECK(code_of({at + "odd"}, TokenFormat::u16) == ExitCode::io);
+  CHECK(code_of({at + "good"}, TokenFormat::automatic) == ExitCode::config);
+  CHECK(code_of({at + "good"}, TokenFormat::u16, 300) == ExitCode::config);
+  CHECK(code_of({at + "good"}, TokenFormat::u16, 301) == ExitCode::done);
+  CHECK(code_of({at + "negative"}, TokenFormat::u32) == ExitCode::config);
+  CHECK(code_of({at + "good"}, TokenFormat::bytes, 100) == ExitCode::config);
+  CHECK(code_of({}, TokenFormat::automatic) == ExitCode::config);
+}
+
+TEST_CASE("a file's signature contradicts another format") {
+  const ScratchFolder folder("signature");
+  const std::string at = folder.path() + "/";
+  const std::vector<std::int32_t> ids{1, 2, 3};
+  {
+    TokenFileWriter writer(at + "tokens.h5", {256, "bytes", "", "", 0, 0});
+    writer.append(ids.data(), 3);
+    writer.finish();
+  }
+  write_flat<std::uint16_t>(at + "shard.bin", llmc_header(20240520, 1, 4), {1, 2, 3, 4});
+  for (const TokenFormat format :
+       {TokenFormat::llmc, TokenFormat::u16, TokenFormat::u32, TokenFormat::bytes}) {
+    CAPTURE(format);
+    CHECK_THROWS_WITH(make_token_source({at + "tokens.h5"}, format),
+                      t3d::test::contains(fmt::format("hdf5 by its signature, but data.format = "
+                                                      "\"{}\"",
+                                                      format)));
+    CHECK(code_of({at + "tokens.h5"}, format) == ExitCode::config);
+  }
+  for (const TokenFormat format :
+       {TokenFormat::hdf5, TokenFormat::u16, TokenFormat::u32, TokenFormat::bytes})
+    CHECK(code_of({at + "shard.bin"}, format) == ExitCode::config);
+  CHECK(code_of({at + "tokens.h5"}, TokenFormat::hdf5) == ExitCode::done);
+  CHECK(code_of({at + "shard.bin"}, TokenFormat::llmc) == ExitCode::done);
+}
+
+TEST_CASE("every source says whose ids it has, where its format knows") {
+  const ScratchFolder folder("identity");
+  const std::string at = folder.path() + "/";
+  const auto token_file = [&](const std::string& name, const std::string& kind,
+                              const std::string& model) {
+    TokenFileWriter writer(at + name, {256, kind, model, "", 0, 0});
+    const std::int32_t id = 7;
+    writer.append(&id, 1);
+    writer.finish();
+    return make_token_source({at + name})->tokenizer_hash();
+  };
+  std::ofstream(at + "t.txt") << "hi\n";
+  write_flat<std::uint16_t>(at + "ids", {}, {7, 8});
+  const std::uint64_t bytes = token_file("bytes.h5", "bytes", "");
+  CHECK(bytes != 0);
+  CHECK(bytes == make_token_source({at + "t.txt"})->tokenizer_hash());
+  const std::uint64_t model = token_file("a.h5", "sentencepiece", "a");
+  CHECK(model != 0);
+  CHECK(model != bytes);
+  CHECK(model == token_file("again.h5", "sentencepiece", "a"));
+  CHECK(model != token_file("b.h5", "sentencepiece", "b"));
+  CHECK(token_file("unknown.h5", "unknown", "") == 0);
+  CHECK(make_token_source({at + "ids"}, TokenFormat::u16)->tokenizer_hash() == 0);
+  // Files of one source must agree, also with what does not say.
+  CHECK(code_of({at + "a.h5", at + "again.h5"}, TokenFormat::automatic) == ExitCode::done);
+  for (const char* other : {"b.h5", "bytes.h5", "unknown.h5", "t.txt"})
+    CHECK(code_of({at + "a.h5", at + other}, TokenFormat::automatic) == ExitCode::config);
 }
 
 TEST_CASE("ranges across files") {
@@ -108,7 +162,7 @@ TEST_CASE("ranges across files") {
     for (int n = 0; n < count; ++n) ids.push_back(static_cast<std::uint16_t>(next++));
     write_flat(paths.back(), {}, ids);
   }
-  const auto source = make_token_source(paths, "u16");
+  const auto source = make_token_source(paths, TokenFormat::u16);
   REQUIRE(source->size() == 9);
   for (index_t first = 0; first <= 9; ++first)
     for (index_t count = 0; first + count <= 9; ++count) {

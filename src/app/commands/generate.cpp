@@ -2,32 +2,14 @@
 // values): right on any cuboid, and fast enough for samples.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
-#include <numeric>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/setup.hpp"
-#include "data/tokenizer.hpp"
+#include "app/commands/tokenizer_check.hpp"
+#include "io/output.hpp"
 
 namespace t3d {
 namespace {
-
-// Beside the checkpoints lies the tokenizer that the run was trained with.
-std::unique_ptr<Tokenizer> find_tokenizer(const LoadedModel& loaded) {
-  const Config& config = loaded.config;
-  const std::filesystem::path step(loaded.checkpoint.path);
-  const auto beside = step.parent_path().parent_path() / "tokenizer.model";
-  if (!config.data.tokenizer.empty()) return load_tokenizer(config.data.tokenizer);
-  if (std::filesystem::exists(beside)) return load_tokenizer(beside.string());
-  if (config.model.vocab == 256) return make_byte_tokenizer();
-  for (const std::string& file : config.data.train)
-    if (std::filesystem::exists(file)) return load_tokenizer(file);
-  throw_error(ExitCode::no_input,
-              "no tokenizer: there is no {} and data.train is not there; give "
-              "--set data.tokenizer=FILE",
-              beside.string());
-}
 
 struct WeightedToken {
   std::int32_t id;
@@ -116,8 +98,8 @@ void print_new(const std::string& text, std::size_t& printed, bool last) {
       end = start - 1;
   }
   if (end <= printed) return;
-  std::fwrite(text.data() + printed, 1, end - printed, stdout);
-  std::fflush(stdout);
+  write_output(std::string_view(text).substr(printed, end - printed));
+  flush_output();
   printed = end;
 }
 
@@ -128,25 +110,33 @@ int run_generation(Communicator& world, const CommandLine& command) {
   LoadedModel loaded = load_model(world, wish.checkpoint, command.overrides, 1);
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::int32_t> ids;
+  std::vector<std::string> notes;
   all_or_none(world, [&] {
-    tokenizer = find_tokenizer(loaded);
+    tokenizer = load_tokenizer_of(loaded.checkpoint, loaded.config, notes);
     if (tokenizer->vocab() > loaded.config.model.vocab)
       throw_error(ExitCode::config, "the tokenizer has {} ids, the model {}", tokenizer->vocab(),
                   loaded.config.model.vocab);
     ids = tokenizer->encode(wish.prompt.empty() ? "\n" : wish.prompt);
   });
+  print_notes(world, notes);
   Generator generator(loaded, wish);
   std::size_t printed = 0;
+  const auto print = [&](bool last) {
+    all_or_none(world, [&] {
+      if (world.rank() != 0) return;
+      print_new(tokenizer->decode(ids), printed, last);
+      if (!last) return;
+      write_output("\n");
+      flush_output();
+    });
+  };
   for (index_t number = 0; number < wish.tokens; ++number) {
     ids.push_back(generator.next(ids, number));
     // Ids that only the model has (a vocabulary padded upwards) mean nothing to the tokenizer.
     if (ids.back() >= tokenizer->vocab()) ids.pop_back();
-    if (world.rank() == 0) print_new(tokenizer->decode(ids), printed, false);
+    print(false);
   }
-  if (world.rank() == 0) {
-    print_new(tokenizer->decode(ids), printed, true);
-    std::fputs("\n", stdout);
-  }
+  print(true);
   return 0;
 }
 

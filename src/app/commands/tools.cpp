@@ -4,9 +4,14 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/setup.hpp"
+#include "app/commands/tokenizer_check.hpp"
+#include "app/stop_signal.hpp"
+#include "data/corpus_agreement.hpp"
 #include "data/tokenize.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "io/hdf5/token_file.hpp"
+#include "io/output.hpp"
+#include "io/partial_file.hpp"
 #include "train/step/trainer.hpp"
 
 namespace t3d {
@@ -14,12 +19,15 @@ namespace t3d {
 int run_tokenize(Communicator& world, const CommandLine& command) {
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
+    die_of_stop_signals(remove_partial_files);
     const TokenizeCommand& wish = command.tokenize;
     const TokenizeResult result = tokenize_corpus(wish.inputs, wish.prefix, wish.options);
-    fmt::print("{}: {} tokens\n", result.train_path, result.train_tokens);
+    std::string text = fmt::format("{}: {} tokens\n", result.train_path, result.train_tokens);
     if (!result.valid_path.empty())
-      fmt::print("{}: {} tokens\n", result.valid_path, result.valid_tokens);
-    fmt::print("vocabulary {}, {} bytes of text\n", result.vocab, result.text_bytes);
+      text += fmt::format("{}: {} tokens\n", result.valid_path, result.valid_tokens);
+    text += fmt::format("vocabulary {}, {} bytes of text\n", result.vocab, result.text_bytes);
+    write_output(text);
+    flush_output();
   });
   return 0;
 }
@@ -39,11 +47,17 @@ int run_inspect(Communicator& world, const CommandLine& command) {
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
     const std::string& path = command.inspect.path;
-    if (!std::filesystem::exists(path)) throw_error(ExitCode::no_input, "there is no {}", path);
-    const std::string text = std::filesystem::is_directory(path)
+    std::error_code fault;
+    const std::filesystem::file_status status = std::filesystem::status(path, fault);
+    if (status.type() == std::filesystem::file_type::not_found)
+      throw_error(ExitCode::no_input, "there is no {}", path);
+    if (fault) throw_error(ExitCode::io, "cannot read {}: {}", path, fault.message());
+    const std::string text = std::filesystem::is_directory(status)
                                  ? describe_checkpoint(path, command.inspect.verify)
                                  : describe_tokens(path, command.inspect.verify);
-    fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
+    write_output(text);
+    if (!text.ends_with('\n')) write_output("\n");
+    flush_output();
   });
   return 0;
 }
@@ -53,17 +67,30 @@ int run_evaluation(Communicator& world, const CommandLine& command) {
   LoadedModel loaded = load_model(world, wish.checkpoint, command.overrides, 0);
   Config& config = loaded.config;
   std::shared_ptr<BatchSource> source;
-  all_or_none(world, [&] { source = open_corpus({wish.token_file}, config, false); });
+  bool comparable = false;
+  std::vector<std::string> notes;
+  all_or_none(world, [&] {
+    source = open_corpus({wish.token_file}, config, false);
+    comparable =
+        same_tokenizer(tokenizer_of(loaded.checkpoint), tokenizer_of(source->tokens()), notes);
+  });
+  agree_on_corpus(world, source->tokens(), "the command line");
+  print_notes(world, notes);
   const index_t available = source->ledger().samples();
   const index_t total = wish.sequences > 0 ? std::min(wish.sequences, available) : available;
   const double loss = evaluate_model(*loaded.machine, *loaded.formation, *source, total);
-  if (world.rank() != 0) return 0;
-  fmt::print("checkpoint {} (step {})\n", loaded.checkpoint.path, loaded.checkpoint.state.step);
-  fmt::print("{} sequences of {} tokens\n", total, config.model.context);
-  fmt::print("loss {:.6f}  perplexity {:.4f}", loss, std::exp(loss));
-  const double bytes = source->tokens().bytes_per_token();
-  if (bytes > 0) fmt::print("  bits per byte {:.4f}", loss / std::log(2.0) / bytes);
-  fmt::print("\n");
+  std::string text = fmt::format(
+      "checkpoint {} (step {})\n{} sequences of {} tokens\nloss {:.6f}  perplexity {:.4f}",
+      loaded.checkpoint.path, loaded.checkpoint.state.step, total, config.model.context, loss,
+      std::exp(loss));
+  // Bits per byte compare texts, which ids of an unknown tokenizer are not.
+  const double bytes = comparable ? source->tokens().bytes_per_token() : 0;
+  if (bytes > 0) text += fmt::format("  bits per byte {:.4f}", loss / std::log(2.0) / bytes);
+  all_or_none(world, [&] {
+    if (world.rank() != 0) return;
+    write_output(text + "\n");
+    flush_output();
+  });
   return 0;
 }
 

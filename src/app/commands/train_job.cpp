@@ -4,18 +4,18 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/job_report.hpp"
 #include "app/commands/rank_plan.hpp"
 #include "app/commands/replan.hpp"
 #include "app/commands/setup.hpp"
+#include "app/commands/tokenizer_check.hpp"
 #include "app/config/config_schema.hpp"
 #include "app/config/defaults.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/agree.hpp"
-#include "data/tokenizer.hpp"
+#include "data/corpus_agreement.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/log/run_log.hpp"
 #include "io/posix_file.hpp"
@@ -47,6 +47,8 @@ class TrainJob {
       // Validation reads its text in order: the same samples at every evaluation.
       if (!config_.data.valid.empty()) valid_ = open_corpus(config_.data.valid, config_, false);
     });
+    agree_on_corpus(world_, source_->tokens(), "data.train");
+    if (valid_) agree_on_corpus(world_, valid_->tokens(), "data.valid");
     all_or_none(world_, [&] {
       if (world_.rank() == 0) prepare_folder();
     });
@@ -71,13 +73,15 @@ class TrainJob {
     std::filesystem::create_directories(config_.checkpoint.dir, error);
     if (error)
       throw_error(ExitCode::io, "cannot create {}: {}", config_.checkpoint.dir, error.message());
-    const std::string model = source_->tokens().tokenizer_model();
-    if (model.empty()) return;
-    const std::string path = config_.run.dir + "/tokenizer.model";
-    std::ofstream file(path, std::ios::binary);
-    file.write(model.data(), static_cast<std::streamsize>(model.size()));
-    file.close();
-    if (!file) throw_error(ExitCode::io, "cannot write {}", path);
+  }
+
+  // Only a run that starts anew keeps its tokenizer: whatever continues has it.
+  void check_tokenizer(const std::optional<CheckpointInfo>& info) {
+    tokenizer_ = check_tokenizers(config_.data, source_->tokens(),
+                                  valid_ ? &valid_->tokens() : nullptr, info ? &*info : nullptr);
+    if (info || world_.rank() != 0 || tokenizer_.model.empty()) return;
+    make_folder(config_.run.dir);
+    write_text_durably(tokenizer_file(config_.run.dir), tokenizer_.model);
   }
 
   void restart() {
@@ -87,6 +91,7 @@ class TrainJob {
     make_trainer(info ? &*info : nullptr);
     if (info) load_state(*info, warn);
     run_id_ = info ? info->state.run_id : new_run_id();
+    all_or_none(world_, [&] { check_tokenizer(info); });
     last_saved_ = info ? info->state.step : -1;
     all_or_none(world_, [&] {
       report_ = std::make_unique<JobReport>(*machine_, config_, trainer_->progress().steps,
@@ -95,6 +100,7 @@ class TrainJob {
       keep_plan();
     });
     for (const std::string& text : notes) report_->warn(text);
+    for (const std::string& text : tokenizer_.notes) report_->note(text);
     if (info)
       report_->note(fmt::format("resumed from {} at step {}", info->path, info->state.step));
     for (const std::string& text : plan_notes_) report_->note(text);
@@ -312,7 +318,7 @@ class TrainJob {
   }
 
   void report_valid(double loss) {
-    const double bytes = valid_->tokens().bytes_per_token();
+    const double bytes = tokenizer_.scores_valid ? valid_->tokens().bytes_per_token() : 0;
     std::string text =
         fmt::format("validation loss {:.4f}  perplexity {:.2f}", loss, std::exp(loss));
     if (bytes > 0) text += fmt::format("  bits per byte {:.4f}", loss / std::log(2.0) / bytes);
@@ -332,6 +338,7 @@ class TrainJob {
     state.run_id = run_id_;
     state.texts = trainer_->texts();
     state.texts["input"] = resolved_text(config_);
+    if (tokenizer_.hash != 0) state.texts[kTokenizerText] = tokenizer_text(tokenizer_.hash);
     const double start = PhaseClock::now();
     try {
       const std::string path =
@@ -367,6 +374,7 @@ class TrainJob {
   std::vector<std::string> plan_notes_;
   std::vector<Replan> replans_;
   std::shared_ptr<BatchSource> source_, valid_;
+  RunTokenizer tokenizer_;
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<JobReport> report_;

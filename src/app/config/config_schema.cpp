@@ -180,8 +180,8 @@ void data_keys(std::vector<Key>& keys) {
            "SentencePiece model. \"\" = the one of the token file, or bytes.");
   rows.add("shuffle", &DataConfig::shuffle,
            "Shuffle the sequences by run.seed, the same for every mesh.");
-  rows.add("format", &DataConfig::format, "Format of the token files.",
-           {.words = {"auto", "hdf5", "llmc", "u16", "u32", "bytes"}});
+  rows.add("format", &DataConfig::format,
+           "Format of the token files. A file whose signature says another one is refused.");
 }
 
 void batch_and_precision_keys(std::vector<Key>& keys) {

@@ -222,7 +222,12 @@ H5Id H5File::open_dataset(const std::string& name) const {
 index_t H5File::length_of(const H5Id& dataset) const {
   const H5Guard guard;
   const H5Id space(H5Dget_space(dataset.get()), H5Sclose, "read an HDF5 space");
-  return static_cast<index_t>(H5Sget_simple_extent_npoints(space.get()));
+  // The selections of read_range and append are 1-D: they would read past their numbers here.
+  if (H5Sget_simple_extent_ndims(space.get()) != 1)
+    throw_error(ExitCode::io, "cannot read {}: a data set is not one-dimensional", path_);
+  const hssize_t length = H5Sget_simple_extent_npoints(space.get());
+  if (length < 0) throw_error(ExitCode::io, "cannot read {}: a data set is too long", path_);
+  return length;
 }
 
 void H5File::read_range(const H5Id& dataset, hid_t type, index_t first, index_t count,

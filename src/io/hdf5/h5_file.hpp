@@ -84,6 +84,7 @@ class H5File {
   [[nodiscard]] H5Id create_growing(const std::string& name, hid_t type, index_t chunk) const;
   void append(const H5Id& dataset, hid_t type, index_t count, const void* data) const;
   [[nodiscard]] H5Id open_dataset(const std::string& name) const;
+  /// Error(io) unless the data set is 1-D.
   [[nodiscard]] index_t length_of(const H5Id& dataset) const;
   /// Of a 1-D data set.
   void read_range(const H5Id& dataset, hid_t type, index_t first, index_t count, void* out) const;
@@ -91,6 +92,7 @@ class H5File {
   void write_text(const std::string& name, const std::string& text) const;
   void write_attribute(const std::string& name, std::int64_t value) const;
   void write_attribute(const std::string& name, const std::string& text) const;
+  /// Attributes of one value each. Error(io) when one is an array or of another class.
   [[nodiscard]] std::int64_t read_integer(const std::string& name) const;
   [[nodiscard]] std::string read_string(const std::string& name) const;
   [[nodiscard]] bool has(const std::string& name) const;

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
+#include <limits>
 
 #include "core/error.hpp"
 #include "io/crc32c.hpp"
 #include "io/hdf5/h5_file.hpp"
+#include "io/partial_file.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
@@ -36,24 +37,15 @@ std::uint32_t header_crc(const TokenFileInfo& info, const std::vector<std::uint3
 }  // namespace
 
 struct TokenFileWriter::Impl {
-  std::string path, temporary;
+  PartialFile partial;
   TokenFileInfo info;
   H5File file;
   H5Id tokens;
   std::vector<std::byte> buffer;  // up to one block
   std::vector<std::uint32_t> table;
-  bool finished = false;
 
-  static H5File fresh(const std::string& name) {
-    make_folder(std::filesystem::absolute(name).parent_path().string());
-    std::filesystem::remove(name);
-    return H5File::create(name);
-  }
-  Impl(std::string path_, TokenFileInfo info_)
-      : path(std::move(path_)),
-        temporary(path + ".partial"),
-        info(std::move(info_)),
-        file(fresh(temporary)) {
+  Impl(std::string path, TokenFileInfo info_)
+      : partial(std::move(path)), info(std::move(info_)), file(H5File::create(partial.name())) {
     info.tokens = 0;
     tokens = file.create_growing("tokens", type_of_ids(info.vocab),
                                  kCrcBlockBytes / bytes_per_id(info.vocab));
@@ -87,20 +79,15 @@ struct TokenFileWriter::Impl {
 TokenFileWriter::TokenFileWriter(std::string path, TokenFileInfo info)
     : impl_(std::make_unique<Impl>(std::move(path), std::move(info))) {}
 
-TokenFileWriter::~TokenFileWriter() {
-  const std::string leftover = impl_->finished ? "" : impl_->temporary;
-  impl_.reset();
-  std::error_code ignored;
-  if (!leftover.empty()) std::filesystem::remove(leftover, ignored);
-}
+TokenFileWriter::~TokenFileWriter() = default;
 
 void TokenFileWriter::append(const std::int32_t* ids, index_t count) {
   const auto width = static_cast<std::size_t>(bytes_per_id(impl_->info.vocab));
   for (index_t n = 0; n < count; ++n) {
     const std::int32_t id = ids[n];
     if (id < 0 || id >= impl_->info.vocab)
-      throw_error(ExitCode::config, "{}: token {} is outside the vocabulary of {}", impl_->path, id,
-                  impl_->info.vocab);
+      throw_error(ExitCode::config, "{}: token {} is outside the vocabulary of {}",
+                  impl_->partial.path(), id, impl_->info.vocab);
     const auto* first = reinterpret_cast<const std::byte*>(&id);  // little-endian hosts only
     impl_->buffer.insert(impl_->buffer.end(), first, first + width);
     if (std::ssize(impl_->buffer) == kCrcBlockBytes) impl_->flush();
@@ -115,9 +102,7 @@ void TokenFileWriter::finish() {
   impl_->tokens.close();
   impl_->write_header();
   impl_->file.close();
-  sync_path(impl_->temporary);
-  rename_durably(impl_->temporary, impl_->path);
-  impl_->finished = true;
+  impl_->partial.publish();
 }
 
 struct TokenFileReader::Impl {
@@ -125,6 +110,7 @@ struct TokenFileReader::Impl {
   TokenFileInfo info;
   H5Id tokens;
   std::vector<std::uint32_t> table;
+  std::uint32_t checksum = 0;
   std::vector<bool> verified;
   std::vector<std::byte> buffer;
 
@@ -135,15 +121,22 @@ struct TokenFileReader::Impl {
       throw_error(ExitCode::io, "{} is a token file of version {}, not {}", path, version,
                   kVersion);
     info.vocab = file.read_integer("vocab");
+    if (info.vocab < 1 || info.vocab > std::numeric_limits<std::int32_t>::max())
+      throw_error(ExitCode::io, "{} is damaged (a vocabulary of {})", path, info.vocab);
     info.tokenizer = file.read_string("tokenizer");
     info.source = file.read_string("source");
     info.text_bytes = file.read_integer("text_bytes");
     tokens = file.open_dataset("tokens");
     info.tokens = file.length_of(tokens);
+    if (info.text_bytes < 0 ||
+        info.tokens > std::numeric_limits<index_t>::max() / 2 / bytes_per_id(info.vocab))
+      throw_error(ExitCode::io, "{} is damaged ({} tokens of {} bytes of text)", path, info.tokens,
+                  info.text_bytes);
     read_all("block_crc32c", H5T_STD_U32LE, table);
     read_all("tokenizer_model", H5T_STD_U8LE, info.model);
     verified.resize(table.size());
-    const bool sound = file.read_integer("crc32c") == header_crc(info, table) &&
+    checksum = header_crc(info, table);
+    const bool sound = file.read_integer("crc32c") == checksum &&
                        std::ssize(table) == crc_blocks(info.tokens * bytes_per_id(info.vocab));
     if (!sound) throw_error(ExitCode::io, "{} is damaged (its header)", path);
   }
@@ -180,6 +173,8 @@ TokenFileReader::TokenFileReader(const std::string& path) {
 TokenFileReader::~TokenFileReader() = default;
 
 const TokenFileInfo& TokenFileReader::info() const { return impl_->info; }
+
+std::uint32_t TokenFileReader::checksum() const { return impl_->checksum; }
 
 void TokenFileReader::read(index_t first, index_t count, std::int32_t* out) {
   T3D_CHECK(first >= 0 && count >= 0 && first + count <= impl_->info.tokens, "tokens {}+{} of {}",

@@ -54,6 +54,8 @@ class TokenFileReader {
   TokenFileReader& operator=(const TokenFileReader&) = delete;
 
   [[nodiscard]] const TokenFileInfo& info() const;
+  /// CRC of everything but the tokens, and of the CRCs of these: equal files have equal ones.
+  [[nodiscard]] std::uint32_t checksum() const;
   /// Error(io) when a block that it touches is damaged.
   void read(index_t first, index_t count, std::int32_t* out);
   /// Reads and checks every block.

@@ -1,0 +1,65 @@
+// One tokenizer for a run, its texts and its checkpoints. The ids of another one mean other words:
+// losses and bits per byte would be numbers without a meaning. So its hash stands in token files
+// and checkpoints, and whatever is used together is compared.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "core/config.hpp"
+#include "data/token_source.hpp"
+#include "data/tokenizer.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+
+namespace t3d {
+
+/// Which tokenizer somebody says that ids are of: its hash (data/tokenizer.hpp; 0 = unknown), and
+/// who says so, for messages.
+struct TokenizerClaim {
+  std::uint64_t hash = 0;
+  std::string who;
+};
+
+/// The name of the hash among a checkpoint's texts; checkpoints of earlier versions have none.
+inline constexpr const char* kTokenizerText = "tokenizer";
+[[nodiscard]] TokenizerClaim tokenizer_of(const CheckpointInfo& checkpoint);
+[[nodiscard]] TokenizerClaim tokenizer_of(const TokenSource& corpus);
+/// As the checkpoint keeps it: 16 hexadecimal digits.
+[[nodiscard]] std::string tokenizer_text(std::uint64_t hash);
+
+/// True when both are known and equal. Error(config), naming both, when they differ. Where one is
+/// unknown nothing is compared: false, and a note for the user.
+bool same_tokenizer(const TokenizerClaim& known, const TokenizerClaim& other,
+                    std::vector<std::string>& notes);
+
+/// For commands without a log: to standard error, by rank 0.
+void print_notes(const Communicator& world, const std::vector<std::string>& notes);
+
+/// The tokenizer of a training run.
+struct RunTokenizer {
+  std::uint64_t hash = 0;  // for its checkpoints; 0 = unknown
+  std::string model;       // serialized SentencePiece model, or empty
+  bool scores_valid =
+      false;  // data.valid is known to be of the same one: bits per byte mean something
+  std::vector<std::string> notes;
+};
+
+/// Compares data.train, data.tokenizer, data.valid and the checkpoint that is continued. `valid`
+/// and `checkpoint` may be null. Error(config) when two are known and differ.
+[[nodiscard]] RunTokenizer check_tokenizers(const DataConfig& data, const TokenSource& train,
+                                            const TokenSource* valid,
+                                            const CheckpointInfo* checkpoint);
+
+/// The tokenizer to read and write texts with for a checkpoint: data.tokenizer, the one kept in the
+/// run folder, or that of data.train, in this order. Error(config) when it is not the checkpoint's,
+/// Error(no_input) when there is none.
+[[nodiscard]] std::unique_ptr<Tokenizer> load_tokenizer_of(const CheckpointInfo& checkpoint,
+                                                           const Config& config,
+                                                           std::vector<std::string>& notes);
+
+/// The tokenizer's file in a run folder.
+[[nodiscard]] std::string tokenizer_file(const std::string& run_dir);
+
+}  // namespace t3d

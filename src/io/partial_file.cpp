@@ -1,0 +1,62 @@
+#include "io/partial_file.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "core/error.hpp"
+#include "io/posix_file.hpp"
+
+namespace t3d {
+namespace {
+
+/// Names of all files in the making. Never destroyed: a signal may come while the program exits.
+struct Registry {
+  std::mutex lock;
+  std::set<std::string> names;
+};
+Registry& registry() {
+  static auto& all = *new Registry;
+  return all;
+}
+
+void remove_file(const std::string& name) {
+  if (::unlink(name.c_str()) != 0 && errno != ENOENT)
+    throw_error(ExitCode::io, "cannot remove {}: {}", name, std::strerror(errno));
+}
+
+}  // namespace
+
+PartialFile::PartialFile(std::string path) : path_(std::move(path)), name_(path_ + ".partial") {
+  const std::string folder = std::filesystem::path(path_).parent_path().string();
+  if (!folder.empty()) make_folder(folder);
+  const std::lock_guard guard(registry().lock);
+  remove_file(name_);
+  registry().names.insert(name_);
+}
+
+PartialFile::~PartialFile() {
+  const std::lock_guard guard(registry().lock);
+  registry().names.erase(name_);
+  if (!published_) ::unlink(name_.c_str());
+}
+
+void PartialFile::publish() {
+  sync_path(name_);
+  const std::lock_guard guard(registry().lock);
+  rename_durably(name_, path_);
+  published_ = true;
+  registry().names.erase(name_);
+}
+
+void remove_partial_files() {
+  registry().lock.lock();
+  for (const std::string& name : registry().names) ::unlink(name.c_str());
+}
+
+}  // namespace t3d

@@ -1,0 +1,77 @@
+# One tokenizer for a run, its texts and its checkpoints: another one is refused, by name, and the
+# run's own file is written once.
+. "$T3D_SOURCE/tests/support/job.sh"
+make_text 60000
+make_input
+run 1 tokenize text.txt -o a --kind bpe --vocab 300 --valid 0.1
+run 1 tokenize text.txt -o b --kind unigram --vocab 290 --valid 0.1
+tokens=(input.toml --set data.format=auto --set model.vocab=300 --set run.steps=4)
+train_a=("${tokens[@]}" --set "data.train='a-train.h5'")
+train_b=("${tokens[@]}" --set "data.train='b-train.h5'")
+run 1 "${train_a[@]}" -d r --set "data.valid='a-valid.h5'"
+expect_status 0
+expect_text "bits per byte"
+kept() { stat -c '%i %y %s' r/tokenizer.model; md5sum < r/tokenizer.model; }
+kept > before.txt
+
+refused() { # TEXT TEXT: 78 with both, and the tokenizer of the run as it was
+  expect_status 78
+  expect_text "not the same tokenizer"
+  expect_text "$1"
+  expect_text "$2"
+  kept | cmp -s - before.txt || fail "the run's tokenizer was touched"
+}
+run 1 "${train_b[@]}" -d r --set run.steps=8
+refused "r/ckpt/step-00000004 has" "b-train.h5: "
+run 1 "${train_a[@]}" -d x --set "data.valid='b-valid.h5'"
+refused "a-train.h5: " "b-valid.h5: "
+run 1 "${train_a[@]}" -d x --set "data.tokenizer='b-train.h5'"
+refused "a-train.h5: " "b-train.h5 has"
+run 2 eval r b-valid.h5
+refused "r/ckpt/step-00000004 has" "b-valid.h5: "
+run 1 eval r text.txt
+refused "r/ckpt/step-00000004 has" "text.txt: "
+run 1 generate r --tokens 2 --set "data.tokenizer='b-train.h5'"
+refused "r/ckpt/step-00000004 has" "b-train.h5 has"
+# Refused for another reason, and accepted: the file stays too.
+run 1 "${train_b[@]}" -d r --set model.hidden=64
+expect_status 78
+kept | cmp -s - before.txt || fail "a refused continuation touched the tokenizer"
+run 1 "${train_a[@]}" -d r --set run.steps=8
+expect_status 0
+kept | cmp -s - before.txt || fail "a continuation touched the tokenizer"
+run 1 eval r a-valid.h5
+expect_status 0
+expect_text "bits per byte"
+run 1 generate r --tokens 2
+expect_status 0
+
+# Another model's file in the run folder: no garbage is written.
+cp r/tokenizer.model model.keep
+run 1 "${train_b[@]}" -d s --set run.steps=1
+expect_status 0
+cp s/tokenizer.model r/tokenizer.model
+run 1 generate r --tokens 2
+expect_status 78
+expect_text "r/tokenizer.model has"
+cp model.keep r/tokenizer.model
+
+# Ids of which nobody says what they mean: it works, nothing is compared, one note says so, and there
+# are no bits per byte. The same holds for checkpoints of earlier versions, which have no hash.
+python3 -c "open('ids', 'wb').write(b''.join(bytes([c, 0]) for c in open('text.txt', 'rb').read()))"
+run 1 "${tokens[@]}" -d u --set "data.train='ids'" --set data.format=u16
+expect_status 0
+(($(grep -c "the tokenizer of .*ids.* is not known" screen.log) == 1)) || fail "not one note"
+run 1 eval u a-valid.h5 --set data.format=auto
+expect_status 0
+(($(grep -c "tokenizer of u/ckpt/step-00000004 is not known" out.log) == 1)) || fail "not one note"
+! grep -q "bits per byte" out.log || fail "bits per byte of an unknown tokenizer"
+run 1 "${train_a[@]}" -d u --set run.steps=6
+expect_status 0
+(($(grep -c "tokenizer of u/ckpt/step-00000004 is not known" screen.log) == 1)) || fail "not one note"
+# With the tokenizer named, it is kept and compared.
+run 1 "${tokens[@]}" -d n --set "data.train='ids'" --set data.format=u16 --set "data.tokenizer='r/tokenizer.model'"
+expect_status 0
+cmp -s n/tokenizer.model r/tokenizer.model || fail "the named tokenizer is not kept"
+run 1 eval n b-valid.h5 --set data.format=auto
+expect_status 78
