@@ -5,14 +5,10 @@
 #include <map>
 #include <numeric>
 
-#include "comm/lanes.hpp"
+#include "comm/rounds.hpp"
 
 namespace t3d {
 namespace {
-
-void copy(void* to, const void* from, index_t bytes) {
-  if (bytes > 0 && to != from) std::memmove(to, from, static_cast<std::size_t>(bytes));
-}
 
 // Transports never write through what they send.
 void* sendable(const void* data) { return const_cast<void*>(data); }
@@ -22,7 +18,7 @@ class Transfer final : public Operation {
   explicit Transfer(const Party& party) : lanes_(party.engine.transport(), party.tag) {}
   [[nodiscard]] Lanes& lanes() { return lanes_; }
   bool advance() override { return lanes_.advance(); }
-  [[nodiscard]] index_t bytes_sent() const override { return lanes_.bytes_sent(); }
+  [[nodiscard]] Traffic traffic() const override { return lanes_.traffic(); }
   void missing(std::set<int>& peers) const override { lanes_.missing(peers); }
 
  private:
@@ -31,33 +27,28 @@ class Transfer final : public Operation {
 
 class Barrier final : public Operation {
  public:
-  explicit Barrier(const Party& party) : lanes_(party.engine.transport(), party.tag) {
+  explicit Barrier(const Party& party) : rounds_(party) {
     const int n = party.size();
     for (int distance = 1; distance < n; distance *= 2) {
-      const auto member = [&](int at) { return party.members[static_cast<std::size_t>(at % n)]; };
-      lanes_.send_to(member(party.rank + distance)).add_token();
-      lanes_.receive_from(member(party.rank + n - distance)).add_token();
+      rounds_.send_to(party.member(party.rank + distance)).add_token();
+      rounds_.receive_from(party.member(party.rank + n - distance)).add_token();
     }
   }
   bool advance() override {
-    for (; round_ < lanes_.sends().size(); ++round_) {
-      const bool sent = lanes_.sends()[round_].advance();
-      if (!lanes_.receives()[round_].advance() || !sent) return false;
-    }
-    return true;
+    return rounds_.advance([](std::size_t) {});
   }
-  [[nodiscard]] index_t bytes_sent() const override { return lanes_.bytes_sent(); }
-  void missing(std::set<int>& peers) const override {
-    // Later rounds wait for this one's peer, not for theirs.
-    peers.insert(lanes_.receives()[round_].peer());
-  }
+  [[nodiscard]] Traffic traffic() const override { return rounds_.traffic(); }
+  void missing(std::set<int>& peers) const override { rounds_.missing(peers); }
 
  private:
-  Lanes lanes_;
-  std::size_t round_ = 0;
+  Rounds rounds_;
 };
 
 }  // namespace
+
+void copy_bytes(void* to, const void* from, index_t bytes) {
+  if (bytes > 0 && to != from) std::memmove(to, from, static_cast<std::size_t>(bytes));
+}
 
 std::vector<Exchange> messages_to_self(int rank, std::span<const Exchange> messages) {
   std::vector<Exchange> own;
@@ -78,6 +69,8 @@ std::vector<Exchange> messages_to_self(int rank, std::span<const Exchange> messa
 
 OperationPtr make_all_gather(const Party& party, ConstTensorView part, TensorView whole,
                              std::span<const index_t> counts) {
+  if (gathers_in_rounds(whole.bytes(), party.size()))
+    return make_gather_in_rounds(party, part, whole, counts);
   auto operation = std::make_unique<Transfer>(party);
   const index_t size = size_of(whole.dtype);
   const int n = party.size();
@@ -87,31 +80,29 @@ OperationPtr make_all_gather(const Party& party, ConstTensorView part, TensorVie
     return static_cast<std::byte*>(whole.data) + offsets[static_cast<std::size_t>(rank)] * size;
   };
   const auto bytes = [&](int rank) { return counts[static_cast<std::size_t>(rank)] * size; };
-  if (bytes(party.rank) > 0) copy(place(party.rank), part.data, bytes(party.rank));
+  if (bytes(party.rank) > 0) copy_bytes(place(party.rank), part.data, bytes(party.rank));
   for (int distance = 1; distance < n; ++distance) {  // staggered: nobody is everybody's first
     const int to = (party.rank + distance) % n;
     const int from = (party.rank + n - distance) % n;
     Lanes& lanes = operation->lanes();
     if (bytes(party.rank) > 0)
-      lanes.send_to(party.members[static_cast<std::size_t>(to)])
-          .add(sendable(part.data), bytes(party.rank));
-    if (bytes(from) > 0)
-      lanes.receive_from(party.members[static_cast<std::size_t>(from)])
-          .add(place(from), bytes(from));
+      lanes.send_to(party.member(to)).add(sendable(part.data), bytes(party.rank));
+    if (bytes(from) > 0) lanes.receive_from(party.member(from)).add(place(from), bytes(from));
   }
   return operation;
 }
 
 OperationPtr make_broadcast(const Party& party, TensorView x, int root) {
+  if (party.size() > kFlatRanks) return make_tree_broadcast(party, x, root);
   auto operation = std::make_unique<Transfer>(party);
   if (party.rank != root) {
-    const int from = party.members[static_cast<std::size_t>(root)];
+    const int from = party.member(root);
     operation->lanes().receive_from(from).add(x.data, x.bytes());
     return operation;
   }
   for (int distance = 1; distance < party.size(); ++distance) {
     const int to = (root + distance) % party.size();
-    operation->lanes().send_to(party.members[static_cast<std::size_t>(to)]).add(x.data, x.bytes());
+    operation->lanes().send_to(party.member(to)).add(x.data, x.bytes());
   }
   return operation;
 }
@@ -123,7 +114,7 @@ OperationPtr make_exchange(const Party& party, std::span<const Exchange> message
   std::map<int, std::size_t> send_lane, receive_lane;
   for (const Exchange& message : messages) {
     if (message.peer == party.rank) continue;
-    const int peer = party.members[static_cast<std::size_t>(message.peer)];
+    const int peer = party.member(message.peer);
     if (!message.send.empty()) {
       const auto [lane, fresh] = send_lane.try_emplace(peer, lanes.sends().size());
       if (fresh) lanes.send_to(peer);
@@ -136,7 +127,7 @@ OperationPtr make_exchange(const Party& party, std::span<const Exchange> message
     }
   }
   for (const Exchange& own : messages_to_self(party.rank, messages))
-    copy(own.receive.data, own.send.data, own.send.bytes());
+    copy_bytes(own.receive.data, own.send.data, own.send.bytes());
   return operation;
 }
 

@@ -1,7 +1,12 @@
 // Communicator: a group of ranks and seven verbs. All but barrier and subgroup are asynchronous and
 // take per-rank element counts (equal counts are a special case, zero counts are legal). Reductions
-// sum in rank order 0..n-1 with fp32 (fp64 for fp64) accumulation and one final rounding, so
-// results are bitwise reproducible and identical on every back end and on every rank.
+// sum in a fixed order with fp32 (fp64 for fp64) accumulation and one final rounding, so results
+// are bitwise reproducible and identical on every back end and on every rank.
+//
+// The order is 0..n-1, with one exception: an all_reduce of up to kSmallAllReduce elements over
+// n > kFlatRanks ranks (comm/cost.hpp) sums over a tree. With D the largest power of two <= n, and
+// + the reduction, leaf r of D is x[r] + x[D + r], or x[r] where there is no rank D + r; then
+// neighbours are added, (0 + 1), (2 + 3), ..., and neighbours of those, until one is left.
 //
 // Every rank of the group must issue the same verbs in the same order. Buffers must stay valid and
 // untouched until the Work is waited for. A failed group throws Error(peer_lost) from then on.

@@ -38,25 +38,25 @@ class DryCommunicator final : public Communicator {
   Work all_gather(ConstTensorView part, TensorView whole,
                   std::span<const index_t> counts) override {
     check_parts(*this, part, whole, counts);
-    return counted(Verb::all_gather, all_gather_bytes(counts, rank_, whole.dtype));
+    return counted(Verb::all_gather, all_gather_traffic(counts, rank_, whole.dtype));
   }
   Work reduce_scatter(ConstTensorView whole, TensorView part,
                       std::span<const index_t> counts) override {
     check_parts(*this, part, whole, counts);
     check_reducible(ReduceOp::sum, whole.dtype, part.dtype);
-    return counted(Verb::reduce_scatter, reduce_scatter_bytes(counts, rank_, whole.dtype));
+    return counted(Verb::reduce_scatter, reduce_scatter_traffic(counts, rank_, whole.dtype));
   }
   Work all_reduce(TensorView x, ReduceOp op) override {
     check_reducible(op, x.dtype, x.dtype);
-    return counted(Verb::all_reduce, all_reduce_bytes(x.count(), size_, rank_, x.dtype));
+    return counted(Verb::all_reduce, all_reduce_traffic(x.count(), size_, rank_, x.dtype));
   }
   Work broadcast(TensorView x, int root) override {
-    return counted(Verb::broadcast, broadcast_bytes(x.count(), size_, root == rank_, x.dtype));
+    return counted(Verb::broadcast, broadcast_traffic(x.count(), size_, rank_, root, x.dtype));
   }
   Work exchange(std::vector<Exchange> messages) override {
-    return counted(Verb::exchange, exchange_bytes(*this, messages));
+    return counted(Verb::exchange, exchange_traffic(*this, messages));
   }
-  void barrier() override { counted(Verb::barrier, 0).wait_host(); }
+  void barrier() override { counted(Verb::barrier, barrier_traffic(size_)).wait_host(); }
   std::unique_ptr<Communicator> subgroup(const std::vector<int>& members,
                                          std::string axis) override {
     const int position = position_in(*this, members);
@@ -72,8 +72,8 @@ class DryCommunicator final : public Communicator {
   void set_watchdog(double) override {}
 
  private:
-  Work counted(Verb verb, index_t bytes) {
-    books_->ledger.count(verb, axis_, bytes);
+  Work counted(Verb verb, const Traffic& traffic) {
+    books_->ledger.count(verb, axis_, traffic.bytes, traffic.messages);
     return Work();
   }
 

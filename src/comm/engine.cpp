@@ -30,7 +30,7 @@ class Engine::InFlight final : public Work::Impl {
         axis_(axis),
         context_(context),
         number_(number),
-        large_(operation_->bytes_sent() > kLargeBytes) {
+        large_(operation_->traffic().bytes > kLargeBytes) {
     engine_->in_flight_.push_back(this);
   }
   ~InFlight() override {
@@ -93,8 +93,8 @@ class Engine::InFlight final : public Work::Impl {
 Work Engine::start(std::unique_ptr<Operation> operation, Verb verb, const std::string& axis,
                    int context, bool counted) {
   check();
-  const index_t bytes = operation->bytes_sent();
-  if (counted) ledger_.count(verb, axis, bytes);
+  const auto [bytes, messages] = operation->traffic();
+  if (counted) ledger_.count(verb, axis, bytes, messages);
   const index_t number = trace_.add(verb, axis, bytes);
   if (bytes <= kLargeBytes && operation->advance()) {
     trace_.finish(number);
@@ -163,7 +163,7 @@ void Engine::give_up(const InFlight& work, double seconds) {
       "world "
       "rank{} {}. Last operations of this rank:\n{}",
       transport_->rank(), seconds, name_of(work.verb()), work.axis(), work.number(),
-      work.operation().bytes_sent(), peers.size() == 1 ? "" : "s", fmt::join(peers, ", "),
+      work.operation().traffic().bytes, peers.size() == 1 ? "" : "s", fmt::join(peers, ", "),
       trace_.text());
   throw Error(ExitCode::peer_lost, failure_);
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "comm/cost.hpp"
 #include "comm/scratch.hpp"
 #include "comm/trace.hpp"
 #include "comm/transport.hpp"
@@ -27,8 +28,8 @@ class Operation {
   virtual ~Operation() = default;
   /// Does what can be done without waiting; true when nothing is left.
   virtual bool advance() = 0;
-  /// Payload bytes that this rank passes to the transport.
-  [[nodiscard]] virtual index_t bytes_sent() const = 0;
+  /// What this rank passes to the transport: payload bytes, and messages as comm/cost.hpp counts.
+  [[nodiscard]] virtual Traffic traffic() const = 0;
   /// Adds the world ranks that it still needs something from.
   virtual void missing(std::set<int>& peers) const = 0;
 };

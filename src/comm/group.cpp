@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <set>
 
 #include "comm/reduce.hpp"
 
@@ -61,11 +62,16 @@ void check_exchange(const Communicator& group, std::span<const Exchange> message
   }
 }
 
-index_t exchange_bytes(const Communicator& group, std::span<const Exchange> messages) {
-  index_t bytes = 0;
-  for (const Exchange& message : messages)
-    if (message.peer != group.rank()) bytes += message.send.bytes();
-  return bytes;
+Traffic exchange_traffic(const Communicator& group, std::span<const Exchange> messages) {
+  Traffic traffic;
+  std::set<int> peers;
+  for (const Exchange& message : messages) {
+    if (message.peer == group.rank() || message.send.empty()) continue;
+    traffic.bytes += message.send.bytes();
+    peers.insert(message.peer);
+  }
+  traffic.messages = std::ssize(peers);
+  return traffic;
 }
 
 int position_in(const Communicator& group, const std::vector<int>& members) {

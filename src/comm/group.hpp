@@ -74,8 +74,9 @@ void check_reduce_scatter(const Communicator& group, ConstTensorView whole, Cons
 void check_all_reduce(ConstTensorView x, ReduceOp op);
 void check_broadcast(const Communicator& group, ConstTensorView x, int root);
 void check_exchange(const Communicator& group, std::span<const Exchange> messages);
-/// Bytes that this rank sends to others.
-[[nodiscard]] index_t exchange_bytes(const Communicator& group, std::span<const Exchange> messages);
+/// What this rank sends to others; messages to one peer count as one.
+[[nodiscard]] Traffic exchange_traffic(const Communicator& group,
+                                       std::span<const Exchange> messages);
 /// This rank's position in `members`, after checking them.
 [[nodiscard]] int position_in(const Communicator& group, const std::vector<int>& members);
 

@@ -62,10 +62,10 @@ bool Lanes::advance() {
   return advance_sends() && received;
 }
 
-index_t Lanes::bytes_sent() const {
-  index_t bytes = 0;
-  for (const Lane& lane : sends_) bytes += lane.bytes();
-  return bytes;
+Traffic Lanes::traffic() const {
+  Traffic sum;
+  for (const Lane& lane : sends_) sum += {lane.bytes(), lane.empty() ? 0 : 1};
+  return sum;
 }
 
 void Lanes::missing(std::set<int>& peers) const {

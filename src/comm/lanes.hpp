@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "comm/cost.hpp"
 #include "comm/transport.hpp"
 
 namespace t3d {
@@ -33,6 +34,7 @@ class Lane {
   void cancel() noexcept;
 
   [[nodiscard]] bool finished() const { return retired_ == pieces(); }
+  [[nodiscard]] bool empty() const { return pieces_.empty(); }
   [[nodiscard]] index_t retired() const { return retired_; }
   [[nodiscard]] index_t bytes() const;
   [[nodiscard]] int peer() const { return peer_; }
@@ -75,7 +77,7 @@ class Lanes {
   bool advance_sends();
   bool advance_receives();
   bool advance();
-  [[nodiscard]] index_t bytes_sent() const;
+  [[nodiscard]] Traffic traffic() const;
   /// Adds the ranks that have not sent or not taken what they should.
   void missing(std::set<int>& peers) const;
 

@@ -4,8 +4,8 @@
 
 #include "comm/collectives.hpp"
 #include "comm/cost.hpp"
-#include "comm/lanes.hpp"
 #include "comm/reduce.hpp"
+#include "comm/rounds.hpp"
 
 namespace t3d {
 namespace {
@@ -20,8 +20,6 @@ index_t reduction_chunk(int ranks) {
   while (chunk > kLeastChunk && 2 * chunk * (ranks - 1) > kBufferBytes) chunk /= 2;
   return chunk;
 }
-
-int member(const Party& party, int rank) { return party.members[static_cast<std::size_t>(rank)]; }
 
 const std::byte* at_byte(const void* data, index_t bytes) {
   return static_cast<const std::byte*>(data) + bytes;
@@ -49,12 +47,12 @@ class ReduceScatter final : public Operation {
       const auto to = static_cast<std::size_t>((rank_ + distance) % ranks_);
       void* piece = const_cast<std::byte*>(at_byte(whole.data, offsets[to] * size_of(type_)));
       if (counts[to] > 0)
-        lanes_.send_to(party.members[to])
+        lanes_.send_to(party.member(static_cast<int>(to)))
             .add(piece, counts[to] * size_of(type_), chunk_ * size_of(type_));
     }
     for (int from = 0; from < ranks_ && count_ > 0; ++from) {
       if (from == rank_) continue;
-      Lane& lane = lanes_.receive_from(member(party, from));
+      Lane& lane = lanes_.receive_from(party.member(from));
       for (index_t chunk = 0; chunk < chunks_; ++chunk)
         lane.add(slot(chunk, from), elements_of(chunk) * size_of(type_));
     }
@@ -70,7 +68,7 @@ class ReduceScatter final : public Operation {
     scratch_.done();
     return true;
   }
-  [[nodiscard]] index_t bytes_sent() const override { return lanes_.bytes_sent(); }
+  [[nodiscard]] Traffic traffic() const override { return lanes_.traffic(); }
   void missing(std::set<int>& peers) const override { lanes_.missing(peers); }
 
  private:
@@ -130,11 +128,11 @@ class SmallAllReduce final : public Operation {
     for (int from = 0; from < party.size(); ++from) {
       sources_.push_back(from == party.rank ? static_cast<const void*>(x.data) : place);
       if (from == party.rank) continue;
-      lanes_.receive_from(member(party, from)).add(place, x.bytes());
+      lanes_.receive_from(party.member(from)).add(place, x.bytes());
       place += x.bytes();
     }
     for (int distance = 1; distance < party.size(); ++distance)
-      lanes_.send_to(member(party, (party.rank + distance) % party.size())).add(x.data, x.bytes());
+      lanes_.send_to(party.member((party.rank + distance) % party.size())).add(x.data, x.bytes());
   }
   bool advance() override {
     if (!lanes_.advance()) return false;
@@ -142,7 +140,7 @@ class SmallAllReduce final : public Operation {
     scratch_.done();
     return true;
   }
-  [[nodiscard]] index_t bytes_sent() const override { return lanes_.bytes_sent(); }
+  [[nodiscard]] Traffic traffic() const override { return lanes_.traffic(); }
   void missing(std::set<int>& peers) const override { lanes_.missing(peers); }
 
  private:
@@ -162,8 +160,8 @@ class LargeAllReduce final : public Operation {
     if (!scattered_) scattered_ = scatter_->advance();
     return scattered_ && gather_->advance();
   }
-  [[nodiscard]] index_t bytes_sent() const override {
-    return scatter_->bytes_sent() + gather_->bytes_sent();
+  [[nodiscard]] Traffic traffic() const override {
+    return scatter_->traffic() + gather_->traffic();
   }
   void missing(std::set<int>& peers) const override {
     (scattered_ ? gather_ : scatter_)->missing(peers);
@@ -182,7 +180,10 @@ OperationPtr make_reduce_scatter(const Party& party, ReduceOp op, ConstTensorVie
 }
 
 OperationPtr make_all_reduce(const Party& party, int second_tag, TensorView x, ReduceOp op) {
-  if (x.count() <= kSmallAllReduce) return std::make_unique<SmallAllReduce>(party, x, op);
+  if (x.count() <= kSmallAllReduce) {
+    if (party.size() > kFlatRanks) return make_tree_all_reduce(party, x, op);
+    return std::make_unique<SmallAllReduce>(party, x, op);
+  }
   const Partition cut = Partition::even("all_reduce", x.count(), party.size());
   const std::vector<index_t> counts = cut.sizes();
   const TensorView part = x.flat().col_range(cut.begin(party.rank), cut.size(party.rank));

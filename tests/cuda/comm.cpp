@@ -38,7 +38,7 @@ struct GpuRank {
 
 // Staging needs one GPU, NCCL as many as there are ranks (emulated ones cost nothing).
 bool enough_gpus(Kind kind, int ranks) {
-  setenv("T3D_EMULATED_GPUS", "4", 0);
+  setenv("T3D_EMULATED_GPUS", "20", 0);
   return kind != Kind::nccl || cuda_device_count() >= ranks;
 }
 
@@ -91,6 +91,20 @@ TEST_CASE("nccl: every verb, to the last bit what the host group does", "[comm]"
     CHECK(digests_of(
               ranks, [](int) { return Kind::nccl; }, rounds) == expected);
   }
+}
+
+TEST_CASE("small verbs of many GPU ranks, to the last bit what the host group does", "[comm]") {
+  constexpr int kRanks = 19;  // more than exchange pairwise, and no power of two
+  const auto digests = [](const std::function<Kind(int rank)>& kind_of) {
+    std::vector<test::Digest> all(kRanks);
+    run_ranks(kRanks, kind_of, {}, [&](Communicator& face) {
+      all[static_cast<std::size_t>(face.rank())] = test::check_small_verbs(face);
+    });
+    return all;
+  };
+  const auto expected = digests([](int) { return Kind::host; });
+  CHECK(digests([](int rank) { return rank % 2 == 1 ? Kind::staged : Kind::host; }) == expected);
+  if (enough_gpus(Kind::nccl, kRanks)) CHECK(digests([](int) { return Kind::nccl; }) == expected);
 }
 
 TEST_CASE("many operations in flight and many groups of GPU ranks", "[comm]") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <set>
 #include <span>
 
 #include "comm/cost.hpp"
@@ -72,24 +73,45 @@ Digest digest_of(const Bytes& bytes) {
   return stream_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-// The definition: rank order, fp32 (fp64) accumulation, one rounding to `to`.
-Bytes reduced(ReduceOp op, DType type, DType to, const std::vector<Bytes>& sources) {
+// fp32 (fp64) accumulation.
+double combined(ReduceOp op, DType type, double a, double b) {
+  if (op == ReduceOp::max) return std::max(a, b);
+  if (op == ReduceOp::bit_or) return static_cast<std::int32_t>(a) | static_cast<std::int32_t>(b);
+  if (type == DType::f64 || type == DType::i32) return a + b;
+  return static_cast<double>(static_cast<float>(a) + static_cast<float>(b));
+}
+
+enum class Order { ranks, tree };
+
+double folded(ReduceOp op, DType type, const std::vector<double>& values, Order order) {
+  const std::size_t n = values.size();
+  if (order == Order::ranks) {
+    double sum = values[0];
+    for (std::size_t rank = 1; rank < n; ++rank) sum = combined(op, type, sum, values[rank]);
+    return sum;
+  }
+  std::vector<double> level(values);
+  while ((level.size() & (level.size() - 1)) != 0) level.pop_back();
+  for (std::size_t leaf = 0; level.size() + leaf < n; ++leaf)
+    level[leaf] = combined(op, type, level[leaf], values[level.size() + leaf]);
+  while (level.size() > 1) {
+    std::vector<double> next;
+    for (std::size_t at = 0; at < level.size(); at += 2)
+      next.push_back(combined(op, type, level[at], level[at + 1]));
+    level = std::move(next);
+  }
+  return level[0];
+}
+
+// The definition: a fixed order, one rounding to `to`.
+Bytes reduced(ReduceOp op, DType type, DType to, const std::vector<Bytes>& sources, Order order) {
   const index_t count = static_cast<index_t>(sources[0].size()) / size_of(type);
   Bytes result = make(to, count);
+  std::vector<double> values(sources.size());
   for (index_t at = 0; at < count; ++at) {
-    double sum = get(sources[0], type, at);
-    for (std::size_t rank = 1; rank < sources.size(); ++rank) {
-      const double next = get(sources[rank], type, at);
-      if (op == ReduceOp::max)
-        sum = std::max(sum, next);
-      else if (op == ReduceOp::bit_or)
-        sum = static_cast<std::int32_t>(sum) | static_cast<std::int32_t>(next);
-      else if (type == DType::f64 || type == DType::i32)
-        sum += next;
-      else
-        sum = static_cast<double>(static_cast<float>(sum) + static_cast<float>(next));
-    }
-    set(result, to, at, sum);
+    for (std::size_t rank = 0; rank < sources.size(); ++rank)
+      values[rank] = get(sources[rank], type, at);
+    set(result, to, at, folded(op, type, values, order));
   }
   return result;
 }
@@ -102,15 +124,17 @@ void expect_equal(const Bytes& result, const Bytes& expected, const char* verb,
             group.rank(), group.size(), wrong.first - result.begin(), result.size());
 }
 
-// Counted bytes of what happens while it lives must be `expected` in one call.
+// What is counted while it lives must be `expected` in one call.
 class LedgerCheck {
  public:
   LedgerCheck(Communicator& group, Verb verb) : group_(group), verb_(verb), before_(entry()) {}
-  void expect(index_t bytes) const {
+  void expect(const Traffic& expected) const {
     const Ledger::Entry now = entry();
-    T3D_CHECK(now.bytes - before_.bytes == bytes && now.calls == before_.calls + 1,
-              "{}: {} bytes in {} calls counted, the formula says {}", name_of(verb_),
-              now.bytes - before_.bytes, now.calls - before_.calls, bytes);
+    const Traffic counted{now.bytes - before_.bytes, now.messages - before_.messages};
+    T3D_CHECK(counted == expected && now.calls == before_.calls + 1,
+              "{}: {} bytes, {} messages in {} calls counted, the formula says {}, {}",
+              name_of(verb_), counted.bytes, counted.messages, now.calls - before_.calls,
+              expected.bytes, expected.messages);
   }
 
  private:
@@ -165,7 +189,7 @@ Digest check_all_gather(Communicator& group, DType type, Shares shares, bool in_
   }
   const LedgerCheck ledger(group, Verb::all_gather);
   group.all_gather(source, view(whole, type), counts).wait_host();
-  ledger.expect(all_gather_bytes(counts, group.rank(), type));
+  ledger.expect(all_gather_traffic(counts, group.rank(), type));
   expect_equal(whole, expected, "all_gather", group);
   return digest_of(whole);
 }
@@ -177,14 +201,14 @@ Digest check_reduce_scatter(Communicator& group, DType type, DType part_type, Sh
   const index_t first = offset_of(counts, group.rank());
   std::vector<Bytes> sources;
   for (int rank = 0; rank < group.size(); ++rank) sources.push_back(make(type, own, rank, first));
-  const Bytes expected = reduced(ReduceOp::sum, type, part_type, sources);
+  const Bytes expected = reduced(ReduceOp::sum, type, part_type, sources, Order::ranks);
 
   Bytes whole = make(type, total_of(counts), group.rank());
   Bytes part = make(part_type, own);
   const TensorView target = in_place ? view(whole, type, first, own) : view(part, part_type);
   const LedgerCheck ledger(group, Verb::reduce_scatter);
   group.reduce_scatter(view(whole, type), target, counts).wait_host();
-  ledger.expect(reduce_scatter_bytes(counts, group.rank(), type));
+  ledger.expect(reduce_scatter_traffic(counts, group.rank(), type));
   if (in_place) std::copy_n(static_cast<const std::byte*>(target.data), part.size(), part.begin());
   expect_equal(part, expected, "reduce_scatter", group);
   return digest_of(part);
@@ -193,11 +217,12 @@ Digest check_reduce_scatter(Communicator& group, DType type, DType part_type, Sh
 Digest check_all_reduce(Communicator& group, DType type, ReduceOp op, index_t count) {
   std::vector<Bytes> sources;
   for (int rank = 0; rank < group.size(); ++rank) sources.push_back(make(type, count, rank));
-  const Bytes expected = reduced(op, type, type, sources);
+  const bool tree = group.size() > 16 && count <= 512;
+  const Bytes expected = reduced(op, type, type, sources, tree ? Order::tree : Order::ranks);
   Bytes x = sources[static_cast<std::size_t>(group.rank())];
   const LedgerCheck ledger(group, Verb::all_reduce);
   group.all_reduce(view(x, type), op).wait_host();
-  ledger.expect(all_reduce_bytes(count, group.size(), group.rank(), type));
+  ledger.expect(all_reduce_traffic(count, group.size(), group.rank(), type));
   expect_equal(x, expected, "all_reduce", group);
   return digest_of(x);
 }
@@ -207,7 +232,7 @@ Digest check_broadcast(Communicator& group, DType type, index_t count, int root)
   Bytes x = make(type, count, group.rank());
   const LedgerCheck ledger(group, Verb::broadcast);
   group.broadcast(view(x, type), root).wait_host();
-  ledger.expect(broadcast_bytes(count, group.size(), root == group.rank(), type));
+  ledger.expect(broadcast_traffic(count, group.size(), group.rank(), root, type));
   expect_equal(x, expected, "broadcast", group);
   return digest_of(x);
 }
@@ -221,13 +246,16 @@ Digest check_exchange(Communicator& group, DType type) {
   std::vector<Bytes> sent, received, expected;
   sent.reserve(static_cast<std::size_t>(n) + 2);
   received.reserve(static_cast<std::size_t>(n) + 2);
-  index_t bytes = 0;
+  Traffic traffic;
+  std::set<int> peers;
   const auto add = [&](int peer, index_t out, index_t in, index_t first) {
     sent.push_back(make(type, out, group.rank(), first));
     received.push_back(make(type, in));
     expected.push_back(make(type, in, peer, first));
     messages.push_back({peer, view(sent.back(), type), view(received.back(), type)});
-    if (peer != group.rank()) bytes += out * size_of(type);
+    if (peer == group.rank() || out == 0) return;
+    traffic.bytes += out * size_of(type);
+    peers.insert(peer);
   };
   for (int distance = 0; distance < n; ++distance) {
     const int peer = (group.rank() + distance) % n;
@@ -239,7 +267,8 @@ Digest check_exchange(Communicator& group, DType type) {
 
   const LedgerCheck ledger(group, Verb::exchange);
   group.exchange(std::move(messages)).wait_host();
-  ledger.expect(bytes);
+  traffic.messages = std::ssize(peers);
+  ledger.expect(traffic);
   Digest digest = 0;
   for (std::size_t at = 0; at < received.size(); ++at) {
     expect_equal(received[at], expected[at], "exchange", group);
@@ -268,6 +297,29 @@ Digest check_every_verb(Communicator& group) {
     note(check_exchange(group, type));
     group.barrier();
   }
+  return digest;
+}
+
+Digest check_small_verbs(Communicator& group) {
+  Digest digest = 0;
+  const auto note = [&](Digest next) { digest = digest * 1000003 + next; };
+  for (const DType type : {DType::f64, DType::f32, DType::bf16, DType::f16, DType::i32}) {
+    for (const Shares shares : {Shares::equal, Shares::uneven, Shares::zeros, Shares::empty})
+      for (const bool in_place : {false, true})
+        note(check_all_gather(group, type, shares, in_place));
+    for (const index_t count : {0, 1, 512, 513}) {
+      note(check_all_reduce(group, type, ReduceOp::sum, count));
+      if (!is_half(type)) note(check_all_reduce(group, type, ReduceOp::max, count));
+      if (type == DType::i32) note(check_all_reduce(group, type, ReduceOp::bit_or, count));
+      note(check_broadcast(group, type, count, group.size() - 1));
+      note(check_broadcast(group, type, count, group.size() / 2));
+    }
+    group.barrier();
+  }
+  // In chunks, and parts that are too long for rounds.
+  note(check_broadcast(group, DType::f32, 300001, 3 % group.size()));
+  note(check_all_gather(group, DType::f32, Shares::large, false));
+  note(check_exchange(group, DType::bf16));
   return digest;
 }
 

@@ -28,6 +28,9 @@ Digest check_exchange(Communicator& group, DType type);
 /// All of the above in all variants; one digest.
 Digest check_every_verb(Communicator& group);
 
+/// What differs in large groups: small sizes, and one of each kind of large ones.
+Digest check_small_verbs(Communicator& group);
+
 /// Many operations in flight at once on two groups and on the world, finished in another order.
 void check_many_in_flight(Communicator& world);
 

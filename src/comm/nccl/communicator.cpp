@@ -62,25 +62,25 @@ class NcclCommunicator final : public Communicator {
   [[nodiscard]] Work all_gather(ConstTensorView part, TensorView whole,
                                 std::span<const index_t> counts) override {
     check_all_gather(*this, part, whole, counts);
-    return submit(Verb::all_gather, all_gather_bytes(counts, rank(), whole.dtype),
+    return submit(Verb::all_gather, all_gather_traffic(counts, rank(), whole.dtype),
                   [&](const Lane& lane) { return nccl::all_gather(lane, part, whole, counts); });
   }
   [[nodiscard]] Work reduce_scatter(ConstTensorView whole, TensorView part,
                                     std::span<const index_t> counts) override {
     check_reduce_scatter(*this, whole, part, counts);
-    return submit(Verb::reduce_scatter, reduce_scatter_bytes(counts, rank(), whole.dtype),
+    return submit(Verb::reduce_scatter, reduce_scatter_traffic(counts, rank(), whole.dtype),
                   [&](const Lane& lane) {
                     return nccl::reduce_scatter(lane, ReduceOp::sum, whole, part, counts);
                   });
   }
   [[nodiscard]] Work all_reduce(TensorView x, ReduceOp op) override {
     check_all_reduce(x, op);
-    return submit(Verb::all_reduce, all_reduce_bytes(x.count(), size(), rank(), x.dtype),
+    return submit(Verb::all_reduce, all_reduce_traffic(x.count(), size(), rank(), x.dtype),
                   [&](const Lane& lane) { return nccl::all_reduce(lane, x, op); });
   }
   [[nodiscard]] Work broadcast(TensorView x, int root) override {
     check_broadcast(*this, x, root);
-    return submit(Verb::broadcast, broadcast_bytes(x.count(), size(), root == rank(), x.dtype),
+    return submit(Verb::broadcast, broadcast_traffic(x.count(), size(), rank(), root, x.dtype),
                   [&](const Lane& lane) {
                     nccl::broadcast(lane, x, root);
                     return Tensor();
@@ -89,7 +89,7 @@ class NcclCommunicator final : public Communicator {
   [[nodiscard]] Work exchange(std::vector<Exchange> messages) override {
     check_exchange(*this, messages);
     const std::vector<Exchange> own = messages_to_self(rank(), messages);
-    return submit(Verb::exchange, exchange_bytes(*this, messages), [&](const Lane& lane) {
+    return submit(Verb::exchange, exchange_traffic(*this, messages), [&](const Lane& lane) {
       nccl::exchange(lane, messages, own);
       return Tensor();
     });
@@ -114,8 +114,8 @@ class NcclCommunicator final : public Communicator {
     return stream_ != nullptr ? *stream_ : engine_->compute();
   }
   template <class Verbs>
-  [[nodiscard]] Work submit(Verb verb, index_t bytes, Verbs&& verbs) {
-    const index_t number = engine_->begin(verb, axis(), bytes);
+  [[nodiscard]] Work submit(Verb verb, const Traffic& traffic, Verbs&& verbs) {
+    const index_t number = engine_->begin(verb, axis(), traffic);
     if (stream_ != nullptr) stream_->wait_for(engine_->compute().stream());
     const Lane lane{handle_.get(),     rank(), size(), lane_queue(), engine_->device(),
                     engine_->options()};
@@ -124,7 +124,8 @@ class NcclCommunicator final : public Communicator {
       scratch.push_back(verbs(lane));
     else
       scratch = verbs(lane);
-    FlightPtr flight = engine_->submitted(verb, axis(), bytes, number, lane_queue().stream());
+    FlightPtr flight =
+        engine_->submitted(verb, axis(), traffic.bytes, number, lane_queue().stream());
     return Work(std::make_unique<NcclWork>(engine_, std::move(flight), std::move(scratch)));
   }
   /// Until all that this group and the compute queue were given is done.

@@ -65,10 +65,10 @@ void Engine::check() const {
   if (!failure_.empty()) throw Error(failure_code_, failure_);
 }
 
-index_t Engine::begin(Verb verb, const std::string& axis, index_t bytes) {
+index_t Engine::begin(Verb verb, const std::string& axis, const Traffic& traffic) {
   check();
-  ledger().count(verb, axis, bytes);
-  return trace_.add(verb, axis, bytes);
+  ledger().count(verb, axis, traffic.bytes, traffic.messages);
+  return trace_.add(verb, axis, traffic.bytes);
 }
 
 FlightPtr Engine::submitted(Verb verb, const std::string& axis, index_t bytes, index_t number,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/cost.hpp"
 #include "comm/nccl/handle.hpp"
 #include "comm/nccl/nccl.hpp"
 #include "comm/trace.hpp"
@@ -43,7 +44,7 @@ class Engine {
   /// Throws where this rank's world has failed.
   void check() const;
   /// Counts a verb that is about to be submitted; its number.
-  [[nodiscard]] index_t begin(Verb verb, const std::string& axis, index_t bytes);
+  [[nodiscard]] index_t begin(Verb verb, const std::string& axis, const Traffic& traffic);
   /// All of it is on `stream`.
   [[nodiscard]] FlightPtr submitted(Verb verb, const std::string& axis, index_t bytes,
                                     index_t number, cudaStream_t stream);

@@ -1,10 +1,11 @@
-// Sums of the pieces of all ranks, in rank order, for ordered reductions: reads n pieces and writes
-// one, each byte once. Not measured.
+// Sums of the pieces of all ranks, in a fixed order, for ordered reductions: reads n pieces and
+// writes one, each byte once. Not measured.
 //
 //   width 16 bytes  a thread owns 16 bytes of every piece: whole transactions, and four pieces'
 //                   loads in flight before the first addition; the order of the additions does not
 //                   depend on any of it
 //   width 1         where an address or a rest does not allow that; the same source
+#include "comm/cost.hpp"
 #include "comm/nccl/ordered_sum.hpp"
 #include "device/cuda/launch.cuh"
 #include "device/cuda/numbers.cuh"
@@ -102,6 +103,40 @@ __global__ void __launch_bounds__(kThreads)
   *reinterpret_cast<Pack<To, width>*>(to + pack * width) = result;
 }
 
+// Log2 of the most ranks that a tree has leaves for.
+constexpr int kLevels = 31;
+
+// One thread per number. Leaf after leaf joins the partial results of the levels below it, as a
+// carry goes through the bits of a counter.
+template <class T, class Op>
+__global__ void __launch_bounds__(kThreads)
+    tree_kernel(const T* rows, T* to, int ranks, int leaves, index_t count, Op op) {
+  const index_t at = static_cast<index_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (at >= count) return;
+  using Acc = decltype(widened(T{}));
+  const auto value = [&](int rank) { return widened(rows[rank * count + at]); };
+  Acc partial[kLevels];
+  Acc sum{};
+  for (int leaf = 0; leaf < leaves; ++leaf) {
+    sum = value(leaf);
+    if (leaves + leaf < ranks) sum = op(sum, value(leaves + leaf));
+    int level = 0;
+    for (; (leaf >> level & 1) != 0; ++level) sum = op(partial[level], sum);
+    partial[level] = sum;
+  }
+  to[at] = rounded<T>(sum);
+}
+
+template <class T, class Op>
+void run_tree(Queue& queue, ConstTensorView rows, TensorView to, Op op) {
+  cuda::LaunchShape shape;
+  shape.blocks_x = cuda::blocks_for(rows.cols, kThreads);
+  shape.threads = kThreads;
+  const int ranks = static_cast<int>(rows.rows);
+  cuda::launch(queue, shape, tree_kernel<T, Op>, static_cast<const T*>(rows.data),
+               static_cast<T*>(to.data), ranks, doubling_ranks(ranks), rows.cols, op);
+}
+
 template <int width, class From, class To, class Op>
 void run(Queue& queue, const TypedPieces<From>& pieces, To* to, index_t packs, Op op) {
   cuda::LaunchShape shape;
@@ -143,20 +178,39 @@ void sum_of(Queue& queue, const Pieces& pieces, DType to_type, void* to, index_t
   reduce_as<From, From>(queue, Sum(), pieces, to, count);
 }
 
+/// Calls `body(number of the type, op)` for the sum, the maximum or the bit-or, where it is
+/// defined.
+template <class Body>
+void visit_reduction(ReduceOp op, DType type, const Body& body) {
+  cuda::visit_any(type, [&](auto number) {
+    using From = decltype(number);
+    if (op == ReduceOp::sum) return body(number, Sum());
+    if constexpr (sizeof(From) > 2) {
+      if (op == ReduceOp::max) return body(number, Max());
+    }
+    if constexpr (std::is_same_v<From, std::int32_t>) {
+      if (op == ReduceOp::bit_or) return body(number, BitOr());
+    }
+    throw_error(ExitCode::internal, "this reduction is not defined for {}", name_of(type));
+  });
+}
+
 }  // namespace
 
 void ordered_reduce(Queue& queue, ReduceOp op, DType type, const Pieces& pieces, DType to_type,
                     void* to, index_t count) {
-  cuda::visit_any(type, [&](auto number) {
+  visit_reduction(op, type, [&](auto number, auto reduction) {
     using From = decltype(number);
-    if (op == ReduceOp::sum) return sum_of<From>(queue, pieces, to_type, to, count);
-    if constexpr (sizeof(From) > 2) {
-      if (op == ReduceOp::max) return reduce_as<From, From>(queue, Max(), pieces, to, count);
-    }
-    if constexpr (std::is_same_v<From, std::int32_t>) {
-      if (op == ReduceOp::bit_or) return reduce_as<From, From>(queue, BitOr(), pieces, to, count);
-    }
-    throw_error(ExitCode::internal, "this reduction is not defined for {}", name_of(type));
+    if constexpr (std::is_same_v<decltype(reduction), Sum>)
+      sum_of<From>(queue, pieces, to_type, to, count);
+    else
+      reduce_as<From, From>(queue, reduction, pieces, to, count);
+  });
+}
+
+void tree_reduce(Queue& queue, ReduceOp op, DType type, ConstTensorView rows, TensorView to) {
+  visit_reduction(op, type, [&](auto number, auto reduction) {
+    run_tree<decltype(number)>(queue, rows, to, reduction);
   });
 }
 

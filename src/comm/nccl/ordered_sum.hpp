@@ -18,4 +18,8 @@ struct Pieces {
 void ordered_reduce(Queue& queue, ReduceOp op, DType type, const Pieces& pieces, DType to_type,
                     void* to, index_t count);
 
+/// to = the sum of the rows of `rows` [ranks, count] over the tree of communicator.hpp. `to` has
+/// their format and lies outside of them.
+void tree_reduce(Queue& queue, ReduceOp op, DType type, ConstTensorView rows, TensorView to);
+
 }  // namespace t3d::nccl

@@ -149,6 +149,17 @@ Tensor small_all_reduce(const Lane& lane, TensorView x, ReduceOp op) {
   return slots;
 }
 
+// Everybody's numbers to everybody by NCCL, summed here over the tree of communicator.hpp.
+Tensor tree_all_reduce(const Lane& lane, TensorView x, ReduceOp op) {
+  Tensor slots(lane.device, x.dtype, lane.size, x.count(), MemoryKind::workspace);
+  const TensorView view = slots;
+  check(ncclAllGather(x.data, view.data, static_cast<std::size_t>(x.bytes()), ncclUint8, lane.comm,
+                      lane.queue.stream()),
+        "ncclAllGather");
+  tree_reduce(lane.queue, op, x.dtype, view, x);
+  return slots;
+}
+
 bool ring(const Lane& lane, ReduceOp op) {
   return lane.options.reduction == "ring" && op == ReduceOp::sum;
 }
@@ -204,7 +215,8 @@ std::vector<Tensor> all_reduce(const Lane& lane, TensorView x, ReduceOp op) {
                         ncclSum, lane.comm, lane.queue.stream()),
           "ncclAllReduce");
   } else if (x.count() <= kSmallAllReduce) {
-    scratch.push_back(small_all_reduce(lane, x, op));
+    scratch.push_back(lane.size > kFlatRanks ? tree_all_reduce(lane, x, op)
+                                             : small_all_reduce(lane, x, op));
   } else {
     const Partition cut = Partition::even("all_reduce", x.count(), lane.size);
     const std::vector<index_t> counts = cut.sizes();

@@ -30,11 +30,11 @@ class StagedOperation final : public Operation {
   using Make = std::function<OperationPtr()>;
 
   StagedOperation(std::shared_ptr<Staging> staging, int own_world_rank, index_t staging_bytes,
-                  index_t bytes_sent)
+                  Traffic traffic)
       : staging_(std::move(staging)),
         memory_(staging_->pool, staging_bytes),
         own_world_rank_(own_world_rank),
-        bytes_sent_(bytes_sent) {}
+        traffic_(traffic) {}
 
   [[nodiscard]] std::byte* memory() const { return memory_.data(); }
   void bring_down(TensorView staged, ConstTensorView from) {
@@ -59,7 +59,7 @@ class StagedOperation final : public Operation {
     memory_.done();
     return true;
   }
-  [[nodiscard]] index_t bytes_sent() const override { return bytes_sent_; }
+  [[nodiscard]] Traffic traffic() const override { return traffic_; }
   void missing(std::set<int>& peers) const override {
     if (inner_ == nullptr)
       peers.insert(own_world_rank_);  // its own device keeps it waiting
@@ -71,7 +71,7 @@ class StagedOperation final : public Operation {
   std::shared_ptr<Staging> staging_;
   Scratch memory_;
   int own_world_rank_;
-  index_t bytes_sent_;
+  Traffic traffic_;
   std::vector<std::pair<TensorView, ConstTensorView>> up_;
   std::unique_ptr<Marker> down_;
   Make make_;
@@ -146,9 +146,9 @@ class StagedCommunicator final : public Communicator {
 
  private:
   using Operation = std::unique_ptr<StagedOperation>;
-  [[nodiscard]] Operation make(index_t staging_bytes, index_t bytes_sent) const {
+  [[nodiscard]] Operation make(index_t staging_bytes, Traffic traffic) const {
     const int own = host_.members()[static_cast<std::size_t>(rank())];
-    return std::make_unique<StagedOperation>(staging_, own, staging_bytes, bytes_sent);
+    return std::make_unique<StagedOperation>(staging_, own, staging_bytes, traffic);
   }
   [[nodiscard]] LateParty late_party() {
     return {host_.engine(), host_.members(), rank(), host_.next_tag()};
@@ -180,7 +180,7 @@ Work StagedCommunicator::all_gather(ConstTensorView part, TensorView whole,
     copy_on_device(whole, part);
     return done_on_device(Verb::all_gather);
   }
-  auto operation = make(whole.bytes(), all_gather_bytes(counts, rank(), whole.dtype));
+  auto operation = make(whole.bytes(), all_gather_traffic(counts, rank(), whole.dtype));
   const TensorView staged(operation->memory(), whole.dtype, 1, whole.count());
   const index_t first = std::accumulate(counts.begin(), counts.begin() + rank(), index_t{0});
   const index_t end = first + part.count();
@@ -209,7 +209,7 @@ Work StagedCommunicator::reduce_scatter(ConstTensorView whole, TensorView part,
   }
   constexpr index_t kAlignment = 64;
   const index_t sum_at = (whole.bytes() + kAlignment - 1) / kAlignment * kAlignment;
-  auto operation = make(sum_at + part.bytes(), reduce_scatter_bytes(counts, rank(), whole.dtype));
+  auto operation = make(sum_at + part.bytes(), reduce_scatter_traffic(counts, rank(), whole.dtype));
   const TensorView staged(operation->memory(), whole.dtype, 1, whole.count());
   const TensorView sum(operation->memory() + sum_at, part.dtype, 1, part.count());
   operation->bring_down(staged, whole);
@@ -224,7 +224,7 @@ Work StagedCommunicator::reduce_scatter(ConstTensorView whole, TensorView part,
 Work StagedCommunicator::all_reduce(TensorView x, ReduceOp op) {
   check_all_reduce(x, op);
   if (size() == 1) return done_on_device(Verb::all_reduce);
-  auto operation = make(x.bytes(), all_reduce_bytes(x.count(), size(), rank(), x.dtype));
+  auto operation = make(x.bytes(), all_reduce_traffic(x.count(), size(), rank(), x.dtype));
   const TensorView staged(operation->memory(), x.dtype, 1, x.count());
   operation->bring_down(staged, x);
   operation->bring_up(x, staged);
@@ -238,7 +238,7 @@ Work StagedCommunicator::all_reduce(TensorView x, ReduceOp op) {
 Work StagedCommunicator::broadcast(TensorView x, int root) {
   check_broadcast(*this, x, root);
   if (size() == 1) return done_on_device(Verb::broadcast);
-  auto operation = make(x.bytes(), broadcast_bytes(x.count(), size(), root == rank(), x.dtype));
+  auto operation = make(x.bytes(), broadcast_traffic(x.count(), size(), rank(), root, x.dtype));
   const TensorView staged(operation->memory(), x.dtype, 1, x.count());
   if (root == rank())
     operation->bring_down(staged, x);
@@ -257,7 +257,7 @@ Work StagedCommunicator::exchange(std::vector<Exchange> messages) {
   index_t bytes = 0;
   for (const Exchange& message : messages)
     if (message.peer != rank()) bytes += message.send.bytes() + message.receive.bytes();
-  auto operation = make(bytes, exchange_bytes(*this, messages));
+  auto operation = make(bytes, exchange_traffic(*this, messages));
   std::byte* place = operation->memory();
   std::vector<Exchange> staged;
   for (const Exchange& message : messages) {

@@ -1,6 +1,6 @@
 // Choosing a checkpoint: the newest that is whole, and a word about each that is not.
-#include "core/error.hpp"
 #include "comm/agree.hpp"
+#include "core/error.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/checkpoint/checkpoint_read.hpp"
 

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <numeric>
 
+#include "comm/agree.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "comm/agree.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/checkpoint/node_file.hpp"
 
