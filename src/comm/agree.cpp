@@ -90,10 +90,4 @@ std::string broadcast_text(Communicator& group, const std::string& text, int roo
   return text_from(words.words.data(), bytes);
 }
 
-std::unique_ptr<Communicator> checkpoint_group(Communicator& world) {
-  std::vector<int> everybody(static_cast<std::size_t>(world.size()));
-  std::iota(everybody.begin(), everybody.end(), 0);
-  return world.subgroup(everybody, "checkpoint");
-}
-
 }  // namespace t3d

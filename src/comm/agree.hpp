@@ -37,8 +37,4 @@ void agree(Communicator& group, const std::optional<Error>& fault);
 [[nodiscard]] std::string broadcast_text(Communicator& group, const std::string& text,
                                          int root = 0);
 
-/// Collective. All ranks of `world` under an axis label of its own, so that the bytes of
-/// checkpoints are counted apart.
-[[nodiscard]] std::unique_ptr<Communicator> checkpoint_group(Communicator& world);
-
 }  // namespace t3d

@@ -96,10 +96,14 @@ class Communicator {
   [[nodiscard]] virtual Ledger& ledger() = 0;  // one per rank, shared by all its groups
   /// Seconds that this rank has spent blocked in wait() so far, by axis, over all its groups.
   [[nodiscard]] virtual const std::map<std::string, double>& wait_seconds() const = 0;
-  /// After this many seconds blocked in one wait: Error(peer_lost) that says what was waited for,
+  /// After this many seconds blocked in one wait without any progress of this rank (a message of
+  /// any group comes or goes, an operation ends): Error(peer_lost) that says what was waited for,
   /// on which axis, who was missing, and the last 64 operations. 0 = for ever. Shared by all
   /// groups.
   virtual void set_watchdog(double seconds) = 0;
+  /// The same for groups under the label `axis` that are made from now on, by any group of this
+  /// rank: those whose members may be busy with files, and silent, for longer.
+  virtual void set_wait_limit(const std::string& axis, double seconds) = 0;
 };
 
 /// The world of a program that runs alone, without MPI: copies, sends nothing.

@@ -70,6 +70,7 @@ class DryCommunicator final : public Communicator {
     return books_->wait_seconds;
   }
   void set_watchdog(double) override {}
+  void set_wait_limit(const std::string&, double) override {}
 
  private:
   Work counted(Verb verb, const Traffic& traffic) {

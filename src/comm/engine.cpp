@@ -56,6 +56,7 @@ class Engine::InFlight final : public Work::Impl {
     if (finished_) {
       end_turn();
       engine_->trace_.finish(number_);
+      ++engine_->operations_done_;
       operation_.reset();
     }
     return finished_;
@@ -132,16 +133,34 @@ void Engine::advance() {
 
 void Engine::wait(InFlight& work) {
   const auto start = Clock::now();
+  const double limit = limit_of(work);
+  auto last_progress = start;
+  index_t seen = progress_made();
   for (int turn = 0; !work.finished(); ++turn) {
     progress();
     check();
     if (turn < kSpins) continue;
     sched_yield();
-    if (watchdog_seconds_ <= 0) continue;
-    const double seconds = seconds_since(start);
-    if (seconds > watchdog_seconds_ && !work.finished()) give_up(work, seconds);
+    if (limit <= 0) continue;
+    if (progress_made() != seen) last_progress = Clock::now();
+    seen = progress_made();
+    const double idle = seconds_since(last_progress);
+    if (idle > limit && !work.finished()) give_up(work, seconds_since(start), idle);
   }
   wait_seconds_[work.axis()] += seconds_since(start);
+}
+
+void Engine::adopt_limit(int context, const std::string& axis) {
+  const auto found = limit_of_axis_.find(axis);
+  auto& limit = limit_of_context_[static_cast<std::size_t>(context)];
+  limit = found == limit_of_axis_.end() ? std::nullopt : std::optional(found->second);
+}
+
+double Engine::limit_of(const InFlight& work) const {
+  const bool numbered = work.context() >= 0;
+  return numbered ? limit_of_context_[static_cast<std::size_t>(work.context())].value_or(
+                        watchdog_seconds_)
+                  : watchdog_seconds_;
 }
 
 void Engine::leave(const InFlight& work) {
@@ -155,16 +174,15 @@ const Engine::InFlight& Engine::first_in_turn(const InFlight& work) const {
   return work;
 }
 
-void Engine::give_up(const InFlight& work, double seconds) {
+void Engine::give_up(const InFlight& work, double seconds, double idle_seconds) {
   std::set<int> peers;
   first_in_turn(work).operation().missing(peers);
   failure_ = fmt::format(
-      "rank {} has waited {:.1f} s for {} on axis {} (operation #{}, {} bytes to send); missing: "
-      "world "
-      "rank{} {}. Last operations of this rank:\n{}",
+      "rank {} has waited {:.1f} s for {} on axis {} (operation #{}, {} bytes to send), the last "
+      "{:.1f} s without any message; missing: world rank{} {}. Last operations of this rank:\n{}",
       transport_->rank(), seconds, name_of(work.verb()), work.axis(), work.number(),
-      work.operation().traffic().bytes, peers.size() == 1 ? "" : "s", fmt::join(peers, ", "),
-      trace_.text());
+      work.operation().traffic().bytes, idle_seconds, peers.size() == 1 ? "" : "s",
+      fmt::join(peers, ", "), trace_.text());
   throw Error(ExitCode::peer_lost, failure_);
 }
 

@@ -10,6 +10,7 @@
 #include <bitset>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,6 +44,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   [[nodiscard]] Ledger& ledger() { return ledger_; }
   [[nodiscard]] const std::map<std::string, double>& wait_seconds() const { return wait_seconds_; }
   void set_watchdog(double seconds) { watchdog_seconds_ = seconds; }
+  void set_wait_limit(const std::string& axis, double seconds) { limit_of_axis_[axis] = seconds; }
+  /// Group number `context` is now that of a group on `axis`.
+  void adopt_limit(int context, const std::string& axis);
 
   /// Starts an operation of group number `context`; `counted` ones appear in the ledger.
   [[nodiscard]] Work start(std::unique_ptr<Operation> operation, Verb verb, const std::string& axis,
@@ -66,8 +70,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void advance();
   [[nodiscard]] const InFlight& first_in_turn(const InFlight& work) const;
   void wait(InFlight& work);
+  [[nodiscard]] double limit_of(const InFlight& work) const;
+  [[nodiscard]] index_t progress_made() const {
+    return transport_->messages_done() + operations_done_;
+  }
   void leave(const InFlight& work);
-  [[noreturn]] void give_up(const InFlight& work, double seconds);
+  [[noreturn]] void give_up(const InFlight& work, double seconds, double idle_seconds);
 
   std::unique_ptr<Transport> transport_;
   ScratchPool scratch_;
@@ -75,6 +83,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Trace trace_;
   std::map<std::string, double> wait_seconds_;
   double watchdog_seconds_ = 0;
+  std::map<std::string, double> limit_of_axis_;
+  std::array<std::optional<double>, kContexts> limit_of_context_{};
+  index_t operations_done_ = 0;
   Contexts contexts_;
   std::vector<InFlight*> in_flight_;
   std::array<int, kContexts> large_under_way_{};

@@ -99,7 +99,9 @@ GroupCommunicator::GroupCommunicator(std::shared_ptr<Engine> engine, std::vector
       members_(std::move(members)),
       rank_(rank),
       axis_(std::move(axis)),
-      context_(context) {}
+      context_(context) {
+  if (context_ >= 0) engine_->adopt_limit(context_, axis_);
+}
 
 GroupCommunicator::~GroupCommunicator() {
   if (context_ >= 0) engine_->contexts().reset(static_cast<std::size_t>(context_));

@@ -42,6 +42,9 @@ class GroupCommunicator final : public Communicator {
     return engine_->wait_seconds();
   }
   void set_watchdog(double seconds) override { engine_->set_watchdog(seconds); }
+  void set_wait_limit(const std::string& axis, double seconds) override {
+    engine_->set_wait_limit(axis, seconds);
+  }
 
   // For back ends that start operations of this group themselves (comm/staged).
   [[nodiscard]] Engine& engine() { return *engine_; }

@@ -11,7 +11,8 @@ void Lane::add(void* data, index_t bytes, index_t chunk_bytes) {
 }
 
 bool Lane::advance(index_t limit) {
-  while (retired_ < posted_ && transport_->finished(request(retired_))) ++retired_;
+  for (; retired_ < posted_ && transport_->finished(request(retired_)); ++retired_)
+    transport_->count_done();
   const index_t end = std::min({pieces(), limit, retired_ + kWindow});
   for (; posted_ < end; ++posted_) {
     const Piece& piece = pieces_[static_cast<std::size_t>(posted_)];

@@ -25,6 +25,13 @@ class Transport {
   [[nodiscard]] virtual bool finished(Request request) = 0;
   /// Gives up on a message of a failed group.
   virtual void cancel(Request request) noexcept = 0;
+
+  /// Messages that have come or gone so far: what waits look at for progress.
+  [[nodiscard]] index_t messages_done() const { return messages_done_; }
+  void count_done() { ++messages_done_; }
+
+ private:
+  index_t messages_done_ = 0;
 };
 
 }  // namespace t3d

@@ -131,6 +131,7 @@ struct LogConfig {
 struct DebugConfig {
   bool check_finite = true;
   double watchdog_seconds = 300;
+  double io_seconds = 1800;
   int threads = 0;     // per rank; 0 = cores / ranks on the node
   bool graphs = true;  // GPU: micro-batches recorded as graphs where the transport allows
 };

@@ -121,6 +121,9 @@ class HostFace final : public Communicator {
     return inner_.wait_seconds();
   }
   void set_watchdog(double seconds) override { inner_.set_watchdog(seconds); }
+  void set_wait_limit(const std::string& axis, double seconds) override {
+    inner_.set_wait_limit(axis, seconds);
+  }
 
  private:
   [[nodiscard]] std::unique_ptr<Mirror> make_mirror() const {

@@ -5,6 +5,7 @@
 //   IO_FAULT_MODE     fail         that operation fails (EIO)
 //                     full         from then on nothing can be written (ENOSPC)
 //                     short        a write stores half of its bytes and says so
+//                     delay        that operation takes IO_FAULT_SECONDS longer
 //                     kill_before, kill_half, kill_after    the process dies there
 //   IO_FAULT_COUNT    file that receives the number of operations at the end
 //
@@ -49,6 +50,11 @@ static enum fate next_fate(void) {
   if (strcmp(mode, "full") == 0) return now >= wanted ? FULL : NORMAL;
   if (now != wanted) return NORMAL;
   if (strcmp(mode, "kill_before") == 0) raise(SIGKILL);
+  if (strcmp(mode, "delay") == 0) {
+    const char* seconds = getenv("IO_FAULT_SECONDS");
+    sleep(seconds == NULL ? 1 : (unsigned)atoi(seconds));
+    return NORMAL;
+  }
   if (strcmp(mode, "kill_half") == 0) return KILL_HALF;
   if (strcmp(mode, "kill_after") == 0) return KILL_AFTER;
   return strcmp(mode, "short") == 0 ? SHORT : FAIL;

@@ -96,6 +96,55 @@ TEST_CASE("a rank that stays away ends the wait with a message that names it", "
   CHECK(contains(error, "all_gather on k, 12000 bytes sent, IN FLIGHT"));
 }
 
+TEST_CASE("while messages arrive the deadline moves", "[local]") {
+  run_local_ranks(2, [](Communicator& world) {
+    std::array<float, 8> x{};
+    if (world.rank() == 1) {
+      for (float& number : x) {
+        std::this_thread::sleep_for(100ms);
+        world.exchange({{0, TensorView(&number, DType::f32, 1, 1), {}}}).wait_host();
+      }
+      return;
+    }
+    world.set_watchdog(0.4);  // less than all of them take
+    std::vector<Work> works;
+    for (float& number : x)
+      works.push_back(world.exchange({{1, {}, TensorView(&number, DType::f32, 1, 1)}}));
+    works.back().wait_host();
+  });
+}
+
+TEST_CASE("groups of a label may have a limit of their own", "[local]") {
+  // Longer than the watchdog's: a rank that writes a file is not lost.
+  run_local_ranks(3, [](Communicator& world) {
+    world.set_watchdog(0.1);
+    world.set_wait_limit("files", 20);
+    const auto files = world.subgroup({0, 1, 2}, "files");
+    if (world.rank() == 0) std::this_thread::sleep_for(400ms);
+    const auto some = files->subgroup({2, 1, 0}, "files");  // waits as long, too
+    if (world.rank() == 1) std::this_thread::sleep_for(400ms);
+    some->barrier();
+  });
+  // And it ends: rank 1 stays away.
+  std::atomic<bool> over = false;
+  const Error error = error_of(2, [&](Communicator& world) {
+    world.set_wait_limit("files", 0.1);
+    const auto files = world.subgroup({0, 1}, "files");
+    if (world.rank() == 1) {
+      while (!over) std::this_thread::sleep_for(1ms);
+      return;
+    }
+    try {
+      files->barrier();
+    } catch (const Error&) {
+      over = true;
+      throw;
+    }
+  });
+  CHECK(error.code() == ExitCode::peer_lost);
+  CHECK(contains(error, "barrier on axis files"));
+}
+
 TEST_CASE("the error of a failed rank is the one that is reported, and nobody hangs", "[local]") {
   std::atomic<int> peers_lost = 0;
   const Error error = error_of(3, [&](Communicator& world) {

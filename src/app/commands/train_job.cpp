@@ -15,6 +15,7 @@
 #include "app/stop_signal.hpp"
 #include "comm/agree.hpp"
 #include "data/tokenizer.hpp"
+#include "io/checkpoint/checkpoint_group.hpp"
 #include "io/log/run_log.hpp"
 #include "train/step/trainer.hpp"
 
@@ -37,6 +38,7 @@ class TrainJob {
   void prepare() {
     config_ = load_input(world_, command_.input, command_.overrides, world_.size(), origins_);
     world_.set_watchdog(config_.debug.watchdog_seconds);
+    world_.set_wait_limit(kCheckpointAxis, config_.debug.io_seconds);
     all_or_none(world_, [&] {
       source_ = open_corpus(config_.data.train, config_, config_.data.shuffle);
       // Validation reads its text in order: the same samples at every evaluation.

@@ -343,7 +343,11 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
   debug.add("check_finite", &DebugConfig::check_finite,
             "Stop when the loss or the gradient's norm is not finite.");
   debug.add("watchdog_seconds", &DebugConfig::watchdog_seconds,
-            "A wait longer than this ends the run and says for what and for whom.",
+            "A wait without progress for longer than this ends the run and says for what and for "
+            "whom.",
+            {.range = above(0), .unit = "seconds"});
+  debug.add("io_seconds", &DebugConfig::io_seconds,
+            "The same for waits of a checkpoint, in which other ranks may be writing or reading.",
             {.range = above(0), .unit = "seconds"});
   debug.add("threads", &DebugConfig::threads, "Threads per rank; 0 = cores / ranks of the node.",
             {.range = at_least(0, 4096)});

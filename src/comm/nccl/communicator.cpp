@@ -107,6 +107,9 @@ class NcclCommunicator final : public Communicator {
     return engine_->wait_seconds();
   }
   void set_watchdog(double seconds) override { engine_->set_watchdog(seconds); }
+  void set_wait_limit(const std::string& axis, double seconds) override {
+    engine_->set_wait_limit(axis, seconds);
+  }
 
  private:
   // A rank alone needs no other stream: its verbs are copies in the order of the compute queue.

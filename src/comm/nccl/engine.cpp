@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace t3d::nccl {
@@ -61,6 +62,16 @@ void Engine::set_watchdog(double seconds) {
   host_world_.set_watchdog(seconds);
 }
 
+void Engine::set_wait_limit(const std::string& axis, double seconds) {
+  limit_of_axis_[axis] = seconds;
+  host_world_.set_wait_limit(axis, seconds);
+}
+
+double Engine::limit_of(const Flight& flight) const {
+  const auto found = limit_of_axis_.find(flight.axis);
+  return found == limit_of_axis_.end() ? watchdog_seconds_ : found->second;
+}
+
 void Engine::check() const {
   if (!failure_.empty()) throw Error(failure_code_, failure_);
 }
@@ -96,13 +107,18 @@ bool Engine::landed(const Flight& flight) const {
 void Engine::wait(const Flight& flight) {
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  // What lands on this GPU, in any group, is progress.
+  const auto idle = [&] {
+    const auto since = std::max(start, oldest_since_);
+    return std::chrono::duration<double>(Clock::now() - since).count();
+  };
   for (int turn = 0;; ++turn) {
     check();
     if (landed(flight)) break;
     progress();
     if (turn < kSpins) continue;
     sched_yield();
-    if (watchdog_seconds_ > 0 && seconds() > watchdog_seconds_) give_up(flight, seconds());
+    if (const double limit = limit_of(flight); limit > 0 && idle() > limit) give_up(flight, idle());
   }
   check();  // what an abort has ended looks landed too
   own_wait_seconds_[flight.axis] += seconds();
@@ -146,9 +162,10 @@ void Engine::look() {
     (void)submitted(last->verb, last->axis, last->bytes, last->number, compute_.stream());
   }
   retire();
-  if (flights_.empty() || watchdog_seconds_ <= 0) return;
+  if (flights_.empty()) return;
+  const double limit = limit_of(*flights_.front());
   const double seconds = std::chrono::duration<double>(Clock::now() - oldest_since_).count();
-  if (seconds > watchdog_seconds_) give_up(*flights_.front(), seconds);
+  if (limit > 0 && seconds > limit) give_up(*flights_.front(), seconds);
 }
 
 void Engine::retire() {

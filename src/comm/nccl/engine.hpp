@@ -36,6 +36,7 @@ class Engine {
   [[nodiscard]] Ledger& ledger() { return host_world_.ledger(); }
   [[nodiscard]] const std::map<std::string, double>& wait_seconds();
   void set_watchdog(double seconds);
+  void set_wait_limit(const std::string& axis, double seconds);
 
   /// Handles that a failure must abort.
   void add(Handle& handle) { handles_.push_back(&handle); }
@@ -60,6 +61,7 @@ class Engine {
   using Clock = std::chrono::steady_clock;
   class Events;
 
+  [[nodiscard]] double limit_of(const Flight& flight) const;
   [[nodiscard]] bool recording() const;
   void look();
   void retire();
@@ -75,6 +77,7 @@ class Engine {
   Trace trace_;
   std::map<std::string, double> own_wait_seconds_, wait_seconds_;
   double watchdog_seconds_ = 0;
+  std::map<std::string, double> limit_of_axis_;
   std::deque<FlightPtr> flights_;  // in the order of submission
   Clock::time_point oldest_since_;
   FlightPtr recorded_;   // the last verb of a recording that has not been seen to run

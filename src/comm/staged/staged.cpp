@@ -143,6 +143,9 @@ class StagedCommunicator final : public Communicator {
     return host_.wait_seconds();
   }
   void set_watchdog(double seconds) override { host_.set_watchdog(seconds); }
+  void set_wait_limit(const std::string& axis, double seconds) override {
+    host_.set_wait_limit(axis, seconds);
+  }
 
  private:
   using Operation = std::unique_ptr<StagedOperation>;

@@ -2,6 +2,7 @@
 #include "comm/agree.hpp"
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
+#include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/checkpoint_read.hpp"
 
 namespace t3d {

@@ -8,6 +8,7 @@
 
 #include "comm/agree.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
+#include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/checkpoint_read.hpp"
 #include "io/crc32c.hpp"
 

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
+#include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/node_file.hpp"
 
 namespace t3d {
@@ -101,7 +102,7 @@ class Saver {
     for (std::size_t n = 0; n < groups.size(); ++n)
       for (const int rank : groups[n])
         if (rank == all_->rank()) file_number_ = n;
-    group_ = all_->subgroup(groups[file_number_], "checkpoint");
+    group_ = all_->subgroup(groups[file_number_], kCheckpointAxis);
     std::string description;
     attempt(fault_, [&] { description = describe_parts(parts_, write); });
     const auto descriptions = all_gather_texts(*group_, description);
