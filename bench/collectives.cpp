@@ -4,13 +4,16 @@
 //
 //   mpirun -n 4 t3d_bench_collectives [largest MiB per rank = 8]
 //   T3D_LOCAL_RANKS=4 t3d_bench_collectives           the same among threads
+//   mpirun -n 24 t3d_bench_collectives small          a few bytes, beside MPI's own collectives
 #include <fmt/core.h>
+#include <mpi.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <limits>
+#include <string_view>
 
 #include "comm/mpi/mpi_world.hpp"
 #include "comm/placement.hpp"
@@ -119,11 +122,71 @@ void bench_all(Communicator& world, index_t largest) {
   bench(world, largest, slice_seconds);
 }
 
+// Microseconds per call of many in a row, the best of several series.
+double time_in_a_row(Communicator& world, const std::function<void()>& call) {
+  constexpr int kCalls = 50;
+  return best_time(world, 7,
+                   [&] {
+                     for (int at = 0; at < kCalls; ++at) call();
+                   }) /
+         kCalls * 1e6;
+}
+
+// `bytes` is what a rank contributes. MPI chooses its own algorithm and its own order of sums.
+void bench_small(Communicator& world, index_t bytes) {
+  const int n = world.size();
+  const index_t count = bytes / 4;
+  std::vector<float> part(static_cast<std::size_t>(count), 1), sum(part);
+  std::vector<float> whole(static_cast<std::size_t>(count * n));
+  const std::vector<index_t> counts(static_cast<std::size_t>(n), count);
+  const TensorView own(part.data(), DType::f32, 1, count),
+      all(whole.data(), DType::f32, 1, count * n);
+  const auto numbers = static_cast<int>(count);
+  struct Pair {
+    const char* verb;
+    std::function<void()> ours, mpi;
+  };
+  const std::vector<Pair> pairs{
+      {"all_gather", [&] { world.all_gather(own, all, counts).wait_host(); },
+       [&] {
+         MPI_Allgather(part.data(), numbers, MPI_FLOAT, whole.data(), numbers, MPI_FLOAT,
+                       MPI_COMM_WORLD);
+       }},
+      {"all_reduce",
+       [&] {
+         world.all_reduce({sum.data(), DType::f32, 1, count}, ReduceOp::max).wait_host();
+       },
+       [&] {
+         MPI_Allreduce(MPI_IN_PLACE, sum.data(), numbers, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD);
+       }},
+      {"broadcast", [&] { world.broadcast(own, 0).wait_host(); },
+       [&] { MPI_Bcast(part.data(), numbers, MPI_FLOAT, 0, MPI_COMM_WORLD); }},
+      {"barrier", [&] { world.barrier(); }, [] { MPI_Barrier(MPI_COMM_WORLD); }},
+  };
+  for (const auto& [verb, ours, mpi] : pairs) {
+    const double own_time = time_in_a_row(world, ours), mpi_time = time_in_a_row(world, mpi);
+    if (world.rank() == 0)
+      fmt::print("{:>6} {:>12} {:>8} {:>10.1f} {:>10.1f}\n", n, verb, bytes, own_time, mpi_time);
+  }
+}
+
+void bench_all_small(Communicator& world) {
+  if (world.rank() == 0)
+    fmt::print("# {} ranks, {} cores{}\n{:>6} {:>12} {:>8} {:>10} {:>10}\n", world.size(),
+               cores_available(), world.size() > cores_available() ? " (oversubscribed)" : "",
+               "ranks", "verb", "bytes", "ours us", "MPI us");
+  for (index_t bytes = 64; bytes <= 4096; bytes *= 4) bench_small(world, bytes);
+}
+
 }  // namespace
 }  // namespace t3d
 
 int main(int argc, char** argv) {
   const t3d::MpiSession session(argc, argv);
+  if (argc > 1 && std::string_view(argv[1]) == "small") {
+    t3d::bench_all_small(*t3d::make_mpi_world());
+    return 0;
+  }
   const t3d::index_t largest = t3d::index_t{argc > 1 ? std::atoi(argv[1]) : 8} << 20;
   if (const char* ranks = std::getenv("T3D_LOCAL_RANKS"); ranks != nullptr) {
     t3d::run_local_ranks(std::atoi(ranks),

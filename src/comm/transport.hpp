@@ -16,6 +16,8 @@ class Transport {
   virtual ~Transport() = default;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
+  /// A number of this rank's node: the same for ranks that share memory, another for others.
+  [[nodiscard]] virtual int node() const { return 0; }
   /// `data` stays untouched until the request has finished. `peer` is never the own rank.
   [[nodiscard]] virtual Request send(int peer, int tag, const void* data, index_t bytes) = 0;
   [[nodiscard]] virtual Request receive(int peer, int tag, void* data, index_t bytes) = 0;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "device/device.hpp"
+#include "device/host_limits.hpp"
 
 namespace t3d {
 namespace {
@@ -18,6 +19,10 @@ class CpuDevice final : public Device {
   [[nodiscard]] std::string_view name() const override { return "cpu"; }
   [[nodiscard]] bool host_addressable() const override { return true; }
   [[nodiscard]] std::unique_ptr<Queue> make_queue() override { return std::make_unique<Queue>(); }
+  [[nodiscard]] Capacity capacity() const override {
+    const HostMemory memory = host_memory();
+    return {memory.total, memory.free};
+  }
   void copy(void* to, const void* from, index_t bytes, Queue&) override {
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }

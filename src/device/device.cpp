@@ -40,11 +40,13 @@ void Device::host_release(void* data) noexcept { std::free(data); }
 void* Device::allocate(index_t bytes, MemoryKind kind) {
   const index_t size = block_size(bytes);
   void* data = nullptr;
-  auto& free_blocks = cache_[size];
-  if (!free_blocks.empty()) {
-    data = free_blocks.back();
-    free_blocks.pop_back();
+  FreeBlocks& free = cache_[size];
+  free.last_use = ++requests_;
+  if (!free.blocks.empty()) {
+    data = free.blocks.back();
+    free.blocks.pop_back();
   } else {
+    make_room(size);
     data = system_allocate(size);
     if (data == nullptr) {
       trim();
@@ -74,17 +76,33 @@ void Device::release(void* data, index_t bytes, MemoryKind kind) noexcept {
   const index_t size = block_size(bytes);
   memory_.live -= size;
   memory_.by_kind[static_cast<std::size_t>(kind)] -= size;
-  cache_[size].push_back(data);
+  cache_[size].blocks.push_back(data);
+}
+
+void Device::give_back(index_t size, FreeBlocks& free) {
+  system_release(free.blocks.back(), size);
+  free.blocks.pop_back();
+  memory_.reserved -= size;
+}
+
+void Device::make_room(index_t bytes) {
+  const index_t peak = std::max(memory_.live_peak, memory_.live + bytes);
+  const index_t bound = peak + peak / 2 + kKeptBytes;
+  while (memory_.reserved + bytes > bound) {
+    auto oldest = cache_.end();
+    for (auto at = cache_.begin(); at != cache_.end(); ++at)
+      if (!at->second.blocks.empty() &&
+          (oldest == cache_.end() || at->second.last_use < oldest->second.last_use))
+        oldest = at;
+    if (oldest == cache_.end()) return;
+    while (!oldest->second.blocks.empty() && memory_.reserved + bytes > bound)
+      give_back(oldest->first, oldest->second);
+  }
 }
 
 void Device::trim() {
-  for (auto& [size, blocks] : cache_) {
-    for (void* data : blocks) {
-      system_release(data, size);
-      memory_.reserved -= size;
-    }
-    blocks.clear();
-  }
+  for (auto& [size, free] : cache_)
+    while (!free.blocks.empty()) give_back(size, free);
 }
 
 Tensor::Tensor(Device& device, DType dtype, index_t rows, index_t cols, MemoryKind kind)

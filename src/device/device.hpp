@@ -1,6 +1,10 @@
 // Device: where memory comes from, and the account of it. Freed blocks are kept by size and handed
 // out again (a step repeats the same requests, and fresh pages cost more than the arithmetic that
 // fills them), so `reserved` is what the operating system sees and `live` what the program uses.
+//
+// Blocks that no request has asked for go back, the longest unused sizes first, when new memory is
+// needed and `reserved` would exceed 1.5 x live_peak + kKeptBytes: that bound always holds. A step
+// that finds all of its blocks never gives any back.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -59,6 +63,9 @@ class Device {
   };
   [[nodiscard]] virtual Capacity capacity() const { return {}; }
 
+  /// Free memory that is kept in any case.
+  static constexpr index_t kKeptBytes = index_t{64} << 20;
+
   /// At least `bytes` bytes (rounded up to the block size), 64-byte aligned. Throws
   /// ExitCode::unavailable with the largest consumers when there is no more.
   [[nodiscard]] void* allocate(index_t bytes, MemoryKind kind);
@@ -73,7 +80,15 @@ class Device {
 
  private:
   MemoryAccount memory_;
-  std::map<index_t, std::vector<void*>> cache_;  // free blocks by rounded size
+  struct FreeBlocks {
+    std::vector<void*> blocks;
+    index_t last_use = 0;  // number of the last request for this size
+  };
+  void make_room(index_t bytes);
+  void give_back(index_t size, FreeBlocks& free);
+
+  std::map<index_t, FreeBlocks> cache_;  // by rounded size
+  index_t requests_ = 0;
 };
 
 /// Host memory.

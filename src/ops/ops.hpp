@@ -106,6 +106,8 @@ class Ops {
   /// Keeps them for later runs, which then do the same arithmetic. One rank per file. Throws
   /// Error(io).
   virtual void save_choices(const std::string& path) const { (void)path; }
+  /// Forgets what it keeps for shapes that may not come again; choices stay.
+  virtual void trim() {}
 
   virtual void gemm(Queue&, const GemmArgs&) = 0;
 

@@ -1,4 +1,7 @@
 // The collectives over MPI, against their definition and against the in-process back end.
+#include <numeric>
+
+#include "comm/placement.hpp"
 #include "support/catch.hpp"
 #include "support/comm_cases.hpp"
 #include "support/mpi_world.hpp"
@@ -21,6 +24,19 @@ TEST_CASE("many operations may be in flight on several groups", "[comm]") {
 }
 
 TEST_CASE("subgroups can be made, nested and dropped", "[comm]") { check_subgroups(world()); }
+
+// mpirun starts all of them here. Groups know it as well as the world does.
+TEST_CASE("ranks that share memory are on one node", "[comm]") {
+  const std::vector<int> here(static_cast<std::size_t>(world().size()), 0);
+  CHECK(node_of_ranks(world()) == here);
+  std::vector<int> reversed(here.size());
+  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  CHECK(node_of_ranks(*world().subgroup(reversed, "backwards")) == here);
+  if (world().rank() == 0)
+    run_local_ranks(3, [](Communicator& threads) {
+      T3D_CHECK(node_of_ranks(threads) == std::vector<int>(3, 0), "threads of one process");
+    });
+}
 
 }  // namespace
 }  // namespace t3d::test

@@ -46,6 +46,46 @@ TEST_CASE("a freed block serves the next request of its size", "[device]") {
   CHECK(device->memory().live == 0);
 }
 
+TEST_CASE("40 changes of shapes do not grow memory", "[device]") {
+  const auto device = make_dry_device();  // the same account, without the memory
+  const MemoryAccount& memory = device->memory();
+  constexpr index_t kMiB = index_t{1} << 20;
+  const Tensor weights(*device, DType::f32, 1, 25 * kMiB, MemoryKind::weights);
+  const auto bound = [&] { return memory.live_peak * 3 / 2 + Device::kKeptBytes; };
+  for (index_t shape = 0; shape < 40; ++shape) {
+    const index_t numbers = (20 + shape * 7 % 40) * kMiB / 4;
+    index_t reserved = 0;
+    for (int step = 0; step < 3; ++step) {
+      {
+        const Tensor a(*device, DType::f32, 1, numbers, MemoryKind::activations);
+        const Tensor b(*device, DType::f32, 2, numbers - 9000, MemoryKind::activations);
+      }
+      const Tensor c(*device, DType::f32, 3, numbers / 2, MemoryKind::gathered);
+      CHECK(memory.reserved <= bound());
+      if (step > 0) CHECK(memory.reserved == reserved);  // every block was found
+      reserved = memory.reserved;
+    }
+  }
+  CHECK(memory.reserved <= bound());
+  CHECK(memory.reserved_peak <= bound());
+}
+
+TEST_CASE("the longest unused blocks go first", "[device]") {
+  const auto device = make_cpu_device();
+  constexpr index_t kMiB = index_t{1} << 20;
+  const auto use = [&](index_t bytes) {
+    void* const data = device->allocate(bytes, MemoryKind::workspace);
+    device->release(data, bytes, MemoryKind::workspace);
+    return data;
+  };
+  (void)use(64 * kMiB);
+  void* const kept = use(60 * kMiB);
+  CHECK(device->memory().reserved == 124 * kMiB);
+  (void)use(56 * kMiB);  // beyond 1.5 x 64 + 64 MiB
+  CHECK(device->memory().reserved == 116 * kMiB);
+  CHECK(use(60 * kMiB) == kept);
+}
+
 TEST_CASE("tensors move and can be given back early", "[device]") {
   const auto device = make_cpu_device();
   Tensor a(*device, DType::f32, 3, 5, MemoryKind::weights);

@@ -34,6 +34,16 @@ MpiTransport::MpiTransport() {
   if (found == 0 || *bound < (1 << kTagBits) - 1)
     throw_error(ExitCode::unavailable, "this MPI library has too few message tags ({})",
                 found == 0 ? 0 : *bound);
+  find_node();
+}
+
+void MpiTransport::find_node() {
+  MPI_Comm node = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node),
+            "MPI_Comm_split_type");
+  node_ = rank_;
+  check_mpi(MPI_Bcast(&node_, 1, MPI_INT, 0, node), "MPI_Bcast");
+  MPI_Comm_free(&node);
 }
 
 MpiTransport::~MpiTransport() {

@@ -1,45 +1,26 @@
 #include "comm/placement.hpp"
 
 #include <mpi.h>
-#include <sched.h>
-#include <unistd.h>
 
-#include <array>
 #include <map>
 
-#include "core/random.hpp"
+#include "comm/group.hpp"
 
 namespace t3d {
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 std::vector<int> node_of_ranks(Communicator& world) {
-  const std::uint64_t hash = stream_of(host_name());
-  const std::array<std::int32_t, 2> own{static_cast<std::int32_t>(hash >> 32),
-                                        static_cast<std::int32_t>(hash & 0xffffffffU)};
-  const auto ranks = static_cast<std::size_t>(world.size());
-  std::vector<std::array<std::int32_t, 2>> all(ranks);
-  const std::vector<index_t> counts(ranks, 2);
-  world
-      .all_gather({own.data(), DType::i32, 1, 2},
-                  {all.data(), DType::i32, static_cast<index_t>(ranks), 2}, counts)
+  auto* group = dynamic_cast<GroupCommunicator*>(&world);
+  T3D_CHECK(group != nullptr, "nodes are asked of a communicator that moves host memory");
+  const std::int32_t own = group->engine().transport().node();
+  std::vector<std::int32_t> all(static_cast<std::size_t>(world.size()));
+  const std::vector<index_t> counts(all.size(), 1);
+  world.all_gather({&own, DType::i32, 1, 1}, {all.data(), DType::i32, 1, world.size()}, counts)
       .wait_host();
-  std::map<std::array<std::int32_t, 2>, int> nodes;
+  std::map<std::int32_t, int> nodes;
   std::vector<int> result;
-  for (const auto& host : all)
-    result.push_back(nodes.try_emplace(host, static_cast<int>(nodes.size())).first->second);
+  for (const std::int32_t node : all)
+    result.push_back(nodes.try_emplace(node, static_cast<int>(nodes.size())).first->second);
   return result;
-}
-
-int cores_available() {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof(cores), &cores) != 0)
-    return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  return CPU_COUNT(&cores);
 }
 
 bool yields_when_idle() {

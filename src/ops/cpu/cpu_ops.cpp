@@ -1,5 +1,7 @@
 #include "ops/cpu/cpu_ops.hpp"
 
+#include "device/host_limits.hpp"
+
 namespace t3d {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr index_t kSpan = 4096;            // elements
 }  // namespace
 
 CpuOps::CpuOps(int threads)
-    : threads_(threads > 0 ? threads : cpu::cores_of_affinity_mask()), gemm_(threads_) {}
+    : threads_(threads > 0 ? threads : cores_available()), gemm_(threads_) {}
 
 void CpuOps::gemm(Queue& queue, const GemmArgs& args) { gemm_.run(queue, args); }
 

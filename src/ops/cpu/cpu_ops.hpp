@@ -23,6 +23,7 @@ class CpuOps final : public Ops {
   }
 
   void gemm(Queue&, const GemmArgs&) override;
+  void trim() override { gemm_.trim(); }
 
   void attention_forward(Queue&, const AttentionArgs&, TensorView out, TensorView lse) override;
   void attention_backward(Queue&, const AttentionArgs&, ConstTensorView out, ConstTensorView lse,

@@ -109,8 +109,8 @@ void Gemm::run(Queue& queue, const GemmArgs& args) {
 void Gemm::run_slice(const GemmArgs& args) {
   if (args.a.dtype == DType::f32) return run_fp32(args);
   T3D_CHECK(args.a.dtype == DType::bf16, "gemm of {}", name_of(args.a.dtype));
-  if (native_bf16_ && depth_of(args) > 0 && !is_strided_vector(args) && matmul_for(args).usable)
-    return run_bf16(args);
+  if (native_bf16_ && depth_of(args) > 0 && !is_strided_vector(args))
+    if (const MatmulPtr matmul = matmul_for(args); matmul->usable) return run_bf16(args, *matmul);
   run_through_fp32(args);
 }
 
@@ -164,19 +164,35 @@ Gemm::Matmul Gemm::make(const GemmArgs& args) const {
   return out;
 }
 
-const Gemm::Matmul& Gemm::matmul_for(const GemmArgs& args) {
+Gemm::MatmulPtr Gemm::matmul_for(const GemmArgs& args) {
   const int flags = (args.transpose_a ? 1 : 0) | (args.transpose_b ? 2 : 0) |
                     (args.accumulate ? 4 : 0) | (args.bias.data != nullptr ? 8 : 0) |
                     (args.c.dtype == DType::f32 ? 16 : 0);
   const Key key(args.c.rows, args.c.cols, depth_of(args), args.a.ld, args.b.ld, args.c.ld, flags);
   const std::scoped_lock lock(mutex_);
-  const auto found = cache_.find(key);
-  if (found != cache_.end()) return found->second;
-  return cache_.emplace(key, make(args)).first->second;
+  auto found = cache_.find(key);
+  if (found == cache_.end()) {
+    if (cache_.size() == kKept)
+      cache_.erase(std::min_element(cache_.begin(), cache_.end(), [](auto& a, auto& b) {
+        return a.second.last_use < b.second.last_use;
+      }));
+    found = cache_.emplace(key, Kept{std::make_shared<const Matmul>(make(args))}).first;
+  }
+  found->second.last_use = ++uses_;
+  return found->second.matmul;
 }
 
-void Gemm::run_bf16(const GemmArgs& args) {
-  const Matmul& matmul = matmul_for(args);
+void Gemm::trim() {
+  const std::scoped_lock lock(mutex_);
+  cache_.clear();
+}
+
+std::size_t Gemm::kept() {
+  const std::scoped_lock lock(mutex_);
+  return cache_.size();
+}
+
+void Gemm::run_bf16(const GemmArgs& args, const Matmul& matmul) {
   dnnl::stream stream(engine_);
   const auto floats = static_cast<index_t>(matmul.scratchpad.get_size() / sizeof(float)) + 1;
   std::unordered_map<int, dnnl::memory> memories{

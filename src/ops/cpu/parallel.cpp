@@ -1,7 +1,5 @@
 #include "ops/cpu/parallel.hpp"
 
-#include <sched.h>
-
 #include <Kokkos_Core.hpp>
 
 namespace t3d::cpu {
@@ -38,13 +36,6 @@ void run_blocks(int threads, index_t blocks, void (*run)(void*, index_t), void* 
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
   for (index_t block = 0; block < blocks; ++block) run(context, block);
 #endif
-}
-
-int cores_of_affinity_mask() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return 1;
-  return std::max(1, CPU_COUNT(&mask));
 }
 
 }  // namespace t3d::cpu

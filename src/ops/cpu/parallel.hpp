@@ -13,9 +13,6 @@ namespace t3d::cpu {
 /// Calls run(context, block) for every block in [0, blocks) on up to `threads` threads.
 void run_blocks(int threads, index_t blocks, void (*run)(void*, index_t), void* context);
 
-/// Size of the process's affinity mask.
-[[nodiscard]] int cores_of_affinity_mask();
-
 /// Calls fn(first, last) for consecutive ranges of at most `grain` rows that cover [0, rows).
 template <class Fn>
 void parallel_rows(int threads, index_t rows, index_t grain, Fn&& fn) {

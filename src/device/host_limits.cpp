@@ -1,0 +1,142 @@
+#include "device/host_limits.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+namespace t3d {
+namespace {
+
+constexpr index_t kNoLimit = index_t{1} << 60;  // version 1's "none" is the largest page below 2^63
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The first number in `text`; -1 where it begins otherwise.
+index_t number_in(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  index_t number = -1;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
+  return result.ec == std::errc() ? number : -1;
+}
+
+/// The first line in `text` and what is left of it.
+std::string_view next_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+/// Folders of the groups above and with the process's own, of one controller, that are visible.
+std::vector<std::string> group_folders(const std::string& root, const std::string& controller) {
+  std::string path = group_path(text_of(root + "/proc/self/cgroup"), controller);
+  if (path.empty()) return {};
+  const std::string mount = root + "/sys/fs/cgroup" + (controller.empty() ? "" : "/" + controller);
+  std::vector<std::string> folders;
+  for (;; path.resize(path.rfind('/'))) {
+    if (path == "/") path.clear();
+    folders.push_back(mount + path);
+    if (path.empty()) return folders;
+  }
+}
+
+/// What one group says of memory.
+struct GroupMemory {
+  const char *limit, *usage, *reclaimable;
+};
+
+void apply(HostMemory& memory, const std::string& folder, const GroupMemory& files) {
+  const index_t limit = memory_limit_of(text_of(folder + files.limit));
+  if (limit == 0) return;
+  memory.total = memory.total > 0 ? std::min(memory.total, limit) : limit;
+  const index_t used = std::max<index_t>(0, number_in(text_of(folder + files.usage)));
+  const index_t cached = value_of(text_of(folder + "/memory.stat"), files.reclaimable);
+  const index_t free = std::max<index_t>(0, limit - std::max<index_t>(0, used - cached));
+  memory.free = memory.free > 0 ? std::min(memory.free, free) : free;
+}
+
+}  // namespace
+
+std::string group_path(std::string_view proc_cgroup, std::string_view controller) {
+  while (!proc_cgroup.empty()) {
+    const std::string_view line = next_line(proc_cgroup);  // number:controller,controller:path
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string_view::npos || second == std::string_view::npos) continue;
+    const std::string list = "," + std::string(line.substr(first + 1, second - first - 1)) + ",";
+    const bool unified = list == ",,";
+    const bool named = list.find("," + std::string(controller) + ",") != std::string::npos;
+    if (controller.empty() ? unified : named) return std::string(line.substr(second + 1));
+  }
+  return {};
+}
+
+double cores_of_cpu_max(std::string_view text) {
+  const std::size_t space = std::min(text.find(' '), text.size());
+  return cores_of_cfs(text.substr(0, space), text.substr(space));
+}
+
+double cores_of_cfs(std::string_view quota, std::string_view period) {
+  const index_t of = number_in(quota), in = number_in(period);
+  return of > 0 && in > 0 ? static_cast<double>(of) / static_cast<double>(in) : 0;
+}
+
+index_t memory_limit_of(std::string_view text) {
+  const index_t limit = number_in(text);
+  return limit > 0 && limit < kNoLimit ? limit : 0;
+}
+
+index_t value_of(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    std::string_view line = next_line(text);
+    if (!line.starts_with(key)) continue;
+    line.remove_prefix(key.size());
+    if (line.starts_with(":")) line.remove_prefix(1);
+    if (!line.starts_with(" ")) continue;  // a longer key
+    const index_t unit = line.ends_with("kB") ? 1024 : 1;
+    return std::max<index_t>(0, number_in(line)) * unit;
+  }
+  return 0;
+}
+
+double core_quota(const std::string& root) {
+  double cores = 0;
+  const auto limit = [&](double to) {
+    if (to > 0) cores = cores > 0 ? std::min(cores, to) : to;
+  };
+  for (const std::string& folder : group_folders(root, ""))
+    limit(cores_of_cpu_max(text_of(folder + "/cpu.max")));
+  for (const std::string& folder : group_folders(root, "cpu"))
+    limit(cores_of_cfs(text_of(folder + "/cpu.cfs_quota_us"),
+                       text_of(folder + "/cpu.cfs_period_us")));
+  return cores;
+}
+
+HostMemory host_memory(const std::string& root) {
+  const std::string text = text_of(root + "/proc/meminfo");
+  HostMemory memory{value_of(text, "MemTotal"), value_of(text, "MemAvailable")};
+  for (const std::string& folder : group_folders(root, ""))
+    apply(memory, folder, {"/memory.max", "/memory.current", "inactive_file"});
+  for (const std::string& folder : group_folders(root, "memory"))
+    apply(memory, folder,
+          {"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"});
+  return memory;
+}
+
+int cores_available() {
+  cpu_set_t mask;
+  const bool known = sched_getaffinity(0, sizeof(mask), &mask) == 0;
+  const int cores = known ? CPU_COUNT(&mask) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const double quota = core_quota();
+  return quota > 0 ? std::max(1, std::min(cores, static_cast<int>(quota))) : cores;
+}
+
+}  // namespace t3d

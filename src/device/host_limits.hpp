@@ -1,0 +1,39 @@
+// What this process may use of its host: cores and memory, as the affinity mask and the control
+// groups (versions 1 and 2) allow. A limit may stand in any group above the process's own, so all
+// are asked; inside a container the outer ones are not visible.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "core/types.hpp"
+
+namespace t3d {
+
+struct HostMemory {
+  index_t total = 0, free = 0;  // bytes; 0 where nobody knows
+};
+
+/// Cores that this process's threads can compute on at once: of the affinity mask, and not more
+/// than the quota in whole cores; at least 1.
+[[nodiscard]] int cores_available();
+/// The quota alone, in cores; 0 = none. Files are looked for under `root` (tests).
+[[nodiscard]] double core_quota(const std::string& root = "");
+/// The host's memory or the groups' limit, whichever is less. Cached files count as free.
+[[nodiscard]] HostMemory host_memory(const std::string& root = "");
+
+// The formats, text in, number out.
+
+/// Path of the group in which `controller` ("cpu", "memory") of version 1, or version 2 (""), holds
+/// the process of this /proc/PID/cgroup; "" where there is none.
+[[nodiscard]] std::string group_path(std::string_view proc_cgroup, std::string_view controller);
+/// cpu.max, "150000 100000" = 1.5 cores; 0 = no limit.
+[[nodiscard]] double cores_of_cpu_max(std::string_view text);
+/// cpu.cfs_quota_us and cpu.cfs_period_us; 0 = no limit.
+[[nodiscard]] double cores_of_cfs(std::string_view quota, std::string_view period);
+/// memory.max or memory.limit_in_bytes; 0 = no limit (version 1 writes a number near 2^63).
+[[nodiscard]] index_t memory_limit_of(std::string_view text);
+/// The number after `key` in lines of "key number" (memory.stat) or "key: number kB" (meminfo), in
+/// bytes; 0 where it is missing.
+[[nodiscard]] index_t value_of(std::string_view text, std::string_view key);
+
+}  // namespace t3d
