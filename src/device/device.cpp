@@ -40,11 +40,13 @@ void Device::host_release(void* data) noexcept { std::free(data); }
 void* Device::allocate(index_t bytes, MemoryKind kind) {
   const index_t size = block_size(bytes);
   void* data = nullptr;
-  auto& free_blocks = cache_[size];
+  auto& [free_blocks, made] = cache_[size];
   if (!free_blocks.empty()) {
     data = free_blocks.back();
     free_blocks.pop_back();
   } else {
+    // Room for its return now: release() may run while memory is short, and must not fail.
+    if (free_blocks.capacity() <= made) free_blocks.reserve(2 * made + 1);
     data = system_allocate(size);
     if (data == nullptr) {
       trim();
@@ -58,6 +60,7 @@ void* Device::allocate(index_t bytes, MemoryKind kind) {
                   name(), size >> 20, name_of(kind), memory_.live >> 20,
                   name_of(static_cast<MemoryKind>(most - memory_.by_kind.begin())), *most >> 20);
     }
+    ++made;
     memory_.reserved += size;
     memory_.reserved_peak = std::max(memory_.reserved_peak, memory_.reserved);
   }
@@ -74,16 +77,17 @@ void Device::release(void* data, index_t bytes, MemoryKind kind) noexcept {
   const index_t size = block_size(bytes);
   memory_.live -= size;
   memory_.by_kind[static_cast<std::size_t>(kind)] -= size;
-  cache_[size].push_back(data);
+  cache_.find(size)->second.free.push_back(data);
 }
 
 void Device::trim() {
   for (auto& [size, blocks] : cache_) {
-    for (void* data : blocks) {
+    for (void* data : blocks.free) {
       system_release(data, size);
       memory_.reserved -= size;
     }
-    blocks.clear();
+    blocks.made -= blocks.free.size();
+    blocks.free.clear();
   }
 }
 

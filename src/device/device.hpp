@@ -73,7 +73,11 @@ class Device {
 
  private:
   MemoryAccount memory_;
-  std::map<index_t, std::vector<void*>> cache_;  // free blocks by rounded size
+  struct Blocks {             // of one size
+    std::vector<void*> free;  // with room for all
+    std::size_t made = 0;     // free and in use
+  };
+  std::map<index_t, Blocks> cache_;  // by rounded size
 };
 
 /// Host memory.
