@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "comm/placement.hpp"
 #include "comm/agree.hpp"
+#include "comm/placement.hpp"
 #include "train/step/state_parts.hpp"
 
 namespace t3d {
@@ -14,10 +14,8 @@ void all_or_none(Communicator& world, const std::function<void()>& work) {
   std::optional<Error> fault;
   try {
     work();
-  } catch (const Error& error) {
-    fault = error;
   } catch (const std::exception& error) {
-    fault = Error(ExitCode::internal, error.what());
+    fault = as_error(error);
   }
   agree(world, fault);
 }
