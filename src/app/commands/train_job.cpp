@@ -7,14 +7,15 @@
 #include <fstream>
 
 #include "app/commands/commands.hpp"
-#include "app/config/config_schema.hpp"
-#include "app/config/defaults.hpp"
 #include "app/commands/job_report.hpp"
 #include "app/commands/rank_plan.hpp"
 #include "app/commands/setup.hpp"
+#include "app/config/config_schema.hpp"
+#include "app/config/defaults.hpp"
 #include "app/stop_signal.hpp"
-#include "data/tokenizer.hpp"
 #include "comm/agree.hpp"
+#include "data/tokenizer.hpp"
+#include "io/log/exit_record.hpp"
 #include "io/log/run_log.hpp"
 #include "train/step/trainer.hpp"
 
@@ -28,9 +29,22 @@ class TrainJob {
   int run() {
     prepare();
     restart();
+    if (trainer_->steps_done() >= steps_) return nothing_left();
     report_->open(*trainer_);
     loop();
     return finish();
+  }
+
+  /// Writes exit.json, once the run folder is this job's.
+  void record_end(ExitCode code, const std::string& reason) const {
+    if (!has_folder_) return;
+    ExitRecord record{code, reason, trainer_ ? trainer_->steps_done() : 0, {}};
+    if (last_saved_ >= 0) record.checkpoint = last_saved_;
+    try {
+      write_exit_record(config_.run.dir, record, world_.rank());
+    } catch (const Error& error) {
+      if (report_) report_->warn(error.what());
+    }
   }
 
  private:
@@ -46,6 +60,7 @@ class TrainJob {
     all_or_none(world_, [&] {
       if (world_.rank() == 0) prepare_folder();
     });
+    has_folder_ = true;
     machine_ = std::make_unique<Machine>(world_, config_, mesh_shape(config_));
     all_or_none(world_, [&] { check_memory(); });
     all_or_none(world_,
@@ -58,7 +73,8 @@ class TrainJob {
     if (machine_->choice().gpu < 0) return;
     const MeshShape& mesh = machine_->mesh().shape();
     Config config = config_;
-    config.mesh.device = machine_->choice().gpus < mesh.ranks() ? DeviceRule::mixed : DeviceRule::cuda;
+    config.mesh.device =
+        machine_->choice().gpus < mesh.ranks() ? DeviceRule::mixed : DeviceRule::cuda;
     const RankPlan plan = simulate_rank(config, mesh, mesh.coord_of(world_.rank()));
     const std::string shortage =
         memory_shortage(plan, machine_->device(), machine_->choice().sharers);
@@ -72,6 +88,7 @@ class TrainJob {
     std::filesystem::create_directories(config_.checkpoint.dir, error);
     if (error)
       throw_error(ExitCode::io, "cannot create {}: {}", config_.checkpoint.dir, error.message());
+    remove_exit_record(config_.run.dir);
     const std::string model = source_->tokens().tokenizer_model();
     if (model.empty()) return;
     const std::string path = config_.run.dir + "/tokenizer.model";
@@ -79,6 +96,17 @@ class TrainJob {
     file.write(model.data(), static_cast<std::streamsize>(model.size()));
     file.close();
     if (!file) throw_error(ExitCode::io, "cannot write {}", path);
+  }
+
+  /// Another optimizer has other state: the checkpoint lacks what it needs.
+  void explain_and_rethrow(const AgreedError& error) const {
+    const OptimizerKind now = config_.optimizer.kind;
+    if (error.code() != ExitCode::config || !optimizer_before_ || *optimizer_before_ == now) throw;
+    throw AgreedError(
+        ExitCode::config,
+        fmt::format("{}: the optimizer changed, optimizer.kind was {} and is {}. Continue with {}, "
+                    "or start anew with -r never or another -d",
+                    error.what(), *optimizer_before_, now, *optimizer_before_));
   }
 
   void restart() {
@@ -92,11 +120,19 @@ class TrainJob {
       if (const auto newest =
               find_checkpoint(world_, config_.checkpoint.dir, [](const std::string&) {}))
         all_or_none(world_, [&] { check_same_model(*newest); });
-      info = load_newest(world_, config_.checkpoint.dir, parts, warn, Trainer::kPrivateState);
+      try {
+        info = load_newest(world_, config_.checkpoint.dir, parts, warn, Trainer::kPrivateState);
+      } catch (const AgreedError& error) {
+        explain_and_rethrow(error);
+      }
     } else if (wish != "never") {
       info = open_checkpoint(world_, wish);
       all_or_none(world_, [&] { check_same_model(*info); });
-      load_checkpoint(world_, wish, parts, Trainer::kPrivateState);
+      try {
+        load_checkpoint(world_, wish, parts, Trainer::kPrivateState);
+      } catch (const AgreedError& error) {
+        explain_and_rethrow(error);
+      }
     }
     if (info) {
       trainer_->set_steps_done(info->state.step);
@@ -120,10 +156,11 @@ class TrainJob {
   }
 
   // Of a checkpoint's input, the model and the seed must stay; the rest may change and is said.
-  void check_same_model(const CheckpointInfo& info) const {
+  void check_same_model(const CheckpointInfo& info) {
     const auto input = info.state.texts.find("input");
     if (input == info.state.texts.end()) return;
     const Config before = parse_config(input->second, info.path + " (input)");
+    optimizer_before_ = before.optimizer.kind;
     std::string changed;
     for (const std::string& difference : config_differences(before, config_)) {
       const bool fixed = difference.starts_with("model.") || difference.starts_with("run.seed");
@@ -229,7 +266,7 @@ class TrainJob {
     CheckpointState state;
     state.step = trainer_->steps_done();
     state.run_id = run_id_;
-    state.texts["input"] = resolved_text(config_);
+    state.texts["input"] = resolved_text(config_, origins_);
     state.texts["mesh"] = machine_->mesh().shape().describe();
     state.texts["loss_scale"] = trainer_->loss_scale().text();
     state.texts["samples"] = std::to_string(state.step * config_.batch.sequences);
@@ -244,13 +281,25 @@ class TrainJob {
     }
   }
 
+  /// The input asks for no more than the checkpoint has.
+  int nothing_left() {
+    const std::string reason = fmt::format(
+        "nothing is left to do: the checkpoint is at step {} and the run ends at step {}",
+        trainer_->steps_done(), steps_);
+    report_->note(reason);
+    if (world_.rank() == 0) record_end(ExitCode::done, reason);
+    return static_cast<int>(ExitCode::done);
+  }
+
   int finish() {
     const std::string reason = stopped_ ? "asked to stop by a signal" : "all steps done";
     report_->finish(reason);
     if (last_saved_ != trainer_->steps_done())
       throw AgreedError(ExitCode::io,
                         "the last checkpoint could not be written; see the warnings above");
-    return static_cast<int>(stopped_ ? ExitCode::retry : ExitCode::done);
+    const ExitCode code = stopped_ ? ExitCode::retry : ExitCode::done;
+    if (world_.rank() == 0) record_end(code, reason);
+    return static_cast<int>(code);
   }
 
   Communicator& world_;
@@ -259,9 +308,11 @@ class TrainJob {
   Config config_;
   index_t steps_ = 0, last_saved_ = -1;
   bool stop_ = false, stopped_ = false;  // somebody asks to stop; it came to that
+  bool has_folder_ = false;              // the run folder is there, and this job's
   double last_save_time_ = 0;
   index_t steps_run_ = 0;  // by this process
   std::string run_id_, resumed_from_;
+  std::optional<OptimizerKind> optimizer_before_;  // the checkpoint's
   std::shared_ptr<BatchSource> source_, valid_;
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Trainer> trainer_;
@@ -272,7 +323,15 @@ class TrainJob {
 
 int run_training(Communicator& world, const CommandLine& command) {
   catch_stop_signals();
-  return TrainJob(world, command).run();
+  TrainJob job(world, command);
+  try {
+    return job.run();
+  } catch (const std::exception& error) {
+    const bool agreed = dynamic_cast<const AgreedError*>(&error) != nullptr;
+    const Error cause = as_error(error);
+    if (!agreed || world.rank() == 0) job.record_end(cause.code(), cause.what());
+    throw;
+  }
 }
 
 }  // namespace t3d
