@@ -26,6 +26,17 @@ while (($#)); do
   esac
 done
 say() { printf '\n== %s\n' "$*"; }
+# Everything is written below this folder: better told now than after the build.
+may_write() { # FOLDER, or the nearest one above it that exists
+  local folder=$1
+  until [[ -e $folder ]]; do folder=$(dirname "$folder"); done
+  if [[ -d $folder && -w $folder && -x $folder ]]; then return; fi
+  echo "quickstart: $(id -un) may not write to $(realpath "$folder"), which belongs to $(stat -c %U "$folder")." >&2
+  echo "Clone or copy the repository into a folder of your own and call quickstart there." >&2
+  exit 74
+}
+may_write build/cpu
+may_write "$run"
 trap 'echo; echo "quickstart: stopped; call it again to go on"; exit 130' INT TERM
 
 say "packages"

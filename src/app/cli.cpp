@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <utility>
 
@@ -23,9 +24,35 @@ const std::vector<std::string>& command_names() {
   return names;
 }
 
+constexpr index_t kMostRanks = index_t{1} << 24;  // of a dry run
+
 bool is_count(const std::string& word) {
-  return !word.empty() && word.size() < 10 &&
+  return !word.empty() &&
          std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// CLI11 makes the nearest number of one that is too large; the user meant another.
+std::string integer_fault(const std::string& word) {
+  std::int64_t value = 0;
+  const auto [end, reason] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (reason == std::errc{} && end == word.data() + word.size()) return "";
+  return fmt::format("{} is not an integer from -2^63 to 2^63 - 1", word);
+}
+
+index_t ranks_of(const std::string& word) {
+  index_t ranks = 0;
+  const auto [end, reason] = std::from_chars(word.data(), word.data() + word.size(), ranks);
+  if (reason != std::errc{} || ranks < 1 || ranks > kMostRanks)
+    throw_error(ExitCode::usage, "--dry-run needs a number of ranks from 1 to {}, not {}",
+                kMostRanks, word);
+  return ranks;
+}
+
+std::string exit_text() {
+  std::string text = "Exit codes:\n";
+  for (const ExitMeaning& meaning : exit_meanings())
+    text += fmt::format("  {:>2}  {}\n", static_cast<int>(meaning.code), meaning.text);
+  return text;
 }
 
 /// `-n` may stand alone or before a number of ranks: written out, so that it never takes the input
@@ -49,9 +76,9 @@ struct Parsed {
 };
 
 void add_overrides(CLI::App& app, CommandLine& line) {
-  app.add_option("--set", line.overrides, "table.key=value wins over the input; may be repeated")
+  app.add_option("--set", line.overrides, "a key of the input, which wins; one for each --set")
       ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
+      ->option_text("table.key=value");
 }
 
 void add_main_job(CLI::App& app, Parsed& p) {
@@ -61,7 +88,8 @@ void add_main_job(CLI::App& app, Parsed& p) {
   app.add_option("-d,--dir", p.dir, "folder of the run (run.dir)")->type_name("DIR");
   add_overrides(app, p.line);
   app.add_option("-n,--dry-run", p.dry_run,
-                 "plan for so many ranks (or those started), print, quit")
+                 fmt::format("plan for so many ranks (at most {}; or those started), print, quit",
+                             kMostRanks))
       ->type_name("[RANKS]");
   app.add_flag("-v", p.more, "more log");
   app.add_flag("-q", p.less, "less log");
@@ -113,7 +141,7 @@ void add_generate(CLI::App& app, CommandLine& line) {
   sub->add_option("--top-p", command.top_p, "only the likeliest that make up p; 1 = off")
       ->check(CLI::Range(1e-9, 1.0));
   sub->add_flag("--greedy", command.greedy, "always the likeliest");
-  sub->add_option("--seed", command.seed, "of the random choice");
+  sub->add_option("--seed", command.seed, "of the random choice")->check(integer_fault);
   add_overrides(*sub, line);
 }
 
@@ -125,7 +153,13 @@ void add_inspect(CLI::App& app, InspectCommand& command) {
 
 /// A first word that is neither a command nor an input file is most likely a slip in a command.
 void check_first_word(const std::string& word) {
-  if (word.ends_with(".toml") || std::filesystem::is_regular_file(word)) return;
+  std::error_code unreachable;
+  if (word.ends_with(".toml") || std::filesystem::exists(word, unreachable)) return;
+  if (unreachable)
+    throw_error(ExitCode::no_input, "cannot reach the input file {}: {}", word,
+                unreachable.message());
+  if (word.find('=') != std::string::npos)
+    throw_error(ExitCode::usage, "'{}' needs a --set of its own; {}", word, kTryHelp);
   const auto near = nearest_word(word, command_names());
   throw_error(ExitCode::usage, "'{}' is neither an input file nor a command; {}", word,
               near ? fmt::format("did you mean {}?", *near) : std::string(kTryHelp));
@@ -164,8 +198,7 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
   }
   line.verbosity = parsed.more - parsed.less;
   if (is_count(parsed.dry_run)) {
-    line.dry_run_ranks = std::stoll(parsed.dry_run);
-    if (*line.dry_run_ranks < 1) throw_error(ExitCode::usage, "--dry-run needs at least 1 rank");
+    line.dry_run_ranks = ranks_of(parsed.dry_run);
   } else if (!parsed.dry_run.empty() && parsed.dry_run != "here") {
     throw_error(ExitCode::usage, "--dry-run needs a number of ranks, not '{}'", parsed.dry_run);
   }
@@ -189,6 +222,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_eval(app, parsed.line);
   add_generate(app, parsed.line);
   add_inspect(app, parsed.line.inspect);
+  app.footer(exit_text());
   try {
     app.parse(words);
   } catch (const CLI::CallForHelp&) {
@@ -203,6 +237,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     // A slip in a command's name makes its arguments look superfluous: tell the slip.
     if (!parsed.line.input.empty()) check_first_word(parsed.line.input);
+    for (const std::string& word : app.remaining())
+      if (word.find('=') != std::string::npos) check_first_word(word);
     throw_error(ExitCode::usage, "{}; {}", error.what(), kTryHelp);
   }
   return finished(app, std::move(parsed));

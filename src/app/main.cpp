@@ -1,6 +1,8 @@
 // transformer3d: the program. Starts MPI, reads the command line, runs one command, and turns what
 // went wrong into one message and an exit code (core/error.hpp).
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 
 #include "app/cli.hpp"
@@ -12,6 +14,22 @@
 namespace t3d {
 namespace {
 
+[[noreturn]] void output_lost() {
+  throw_error(ExitCode::io, "cannot write the output: {}",
+              errno != 0 ? std::strerror(errno) : "a part of it is lost");
+}
+
+void print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) < 0) output_lost();
+}
+
+/// What a command printed is its result. A full disk shows only when the last of it is written.
+/// (The screen of a training is not: its files hold the same.)
+void check_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) output_lost();
+}
+
 int run_command(Communicator& world, const CommandLine& command) {
   switch (command.action) {
     case CommandLine::Action::train: return run_training(world, command);
@@ -21,22 +39,23 @@ int run_command(Communicator& world, const CommandLine& command) {
     case CommandLine::Action::tokenize: return run_tokenize(world, command);
     case CommandLine::Action::inspect: return run_inspect(world, command);
     case CommandLine::Action::print:
-      if (world.rank() == 0) std::fputs(command.text.c_str(), stdout);
+      if (world.rank() == 0) print(command.text);
       return 0;
   }
   return static_cast<int>(ExitCode::internal);
 }
 
+/// Not fmt::print: that throws when the screen is gone.
 void say(const std::string& text) {
   std::fflush(stdout);
-  fmt::print(stderr, "transformer3d: {}\n", text);
+  std::fputs(fmt::format("transformer3d: {}\n", text).c_str(), stderr);
 }
 
 // An error that only this rank knows of: the others would wait for it for ever.
-int end_alone(const Communicator& world, const std::string& text, ExitCode code) {
-  say(world.size() > 1 ? fmt::format("rank {}: {}", world.rank(), text) : text);
-  if (world.size() > 1) abort_world(static_cast<int>(code));
-  return static_cast<int>(code);
+int end_alone(const Communicator& world, const Error& error) {
+  say(world.size() > 1 ? fmt::format("rank {}: {}", world.rank(), error.what()) : error.what());
+  if (world.size() > 1) abort_world(static_cast<int>(error.code()));
+  return static_cast<int>(error.code());
 }
 
 int run(int argc, char** argv) {
@@ -50,16 +69,17 @@ int run(int argc, char** argv) {
     } catch (const Error& error) {  // the same words on every rank
       throw AgreedError(error.code(), error.what());
     }
-    if (command.action != CommandLine::Action::train) unblock_stop_signals();
-    if (command.action == CommandLine::Action::train) warn_of_signal_handlers(*world);
-    return run_command(*world, command);
+    const bool training = command.action == CommandLine::Action::train;
+    if (training) warn_of_signal_handlers(*world);
+    if (!training) unblock_stop_signals();
+    const int status = run_command(*world, command);
+    if (!training) check_output();
+    return status;
   } catch (const AgreedError& error) {
     if (world->rank() == 0) say(error.what());
     return static_cast<int>(error.code());
-  } catch (const Error& error) {
-    return end_alone(*world, error.what(), error.code());
   } catch (const std::exception& error) {
-    return end_alone(*world, fmt::format("internal error: {}", error.what()), ExitCode::internal);
+    return end_alone(*world, as_error(error));
   }
 }
 
@@ -69,8 +89,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return t3d::run(argc, argv);
-  } catch (const t3d::Error& error) {
-    t3d::say(error.what());
-    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    const t3d::Error cause = t3d::as_error(error);
+    t3d::say(cause.what());
+    return static_cast<int>(cause.code());
   }
 }

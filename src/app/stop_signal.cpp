@@ -12,11 +12,12 @@ namespace t3d {
 namespace {
 
 std::atomic<int> g_signal{0};
+void (*g_pipe_action)(int) = SIG_DFL;  // of the program that started this one
 
 sigset_t stop_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGUSR2, SIGHUP}) sigaddset(&set, number);
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP}) sigaddset(&set, number);
   return set;
 }
 
@@ -44,11 +45,13 @@ bool ignored(int number) {
 void block_stop_signals() {
   const sigset_t set = stop_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  g_pipe_action = std::signal(SIGPIPE, SIG_IGN);
 }
 
 void unblock_stop_signals() {
   const sigset_t set = stop_signals();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  std::signal(SIGPIPE, g_pipe_action);
 }
 
 void die_of_stop_signals(void (*clean_up)()) {

@@ -70,7 +70,7 @@ struct PrecisionConfig {
   BackendRule backend = BackendRule::automatic;
   EngineRule gemm_engine = EngineRule::automatic, attention_engine = EngineRule::automatic;
   bool tune = true;       // on GPUs: time the engines of each shape
-  double loss_scale = 0;  // gradients travel multiplied by it; 0 = 1, with fp16 4096
+  double loss_scale = 0;  // gradients travel multiplied by it; 0 = 1, with fp16 by trial
 };
 
 struct OptimizerConfig {

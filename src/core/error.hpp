@@ -1,9 +1,11 @@
-// Errors: one class, told apart by the exit code that the program must end with (sysexits numbers).
-// Wrong input and missing things throw the named helpers; a broken promise inside the program is
-// T3D_CHECK, always on. Nobody below app/main ends the process.
+// Errors: one class, told apart by the exit code that the program must end with (sysexits numbers;
+// 65 and 76 have a meaning of their own here). A broken promise inside the program is T3D_CHECK,
+// always on. Nobody below app/main ends the process.
 #pragma once
 #include <fmt/core.h>
 
+#include <exception>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -12,15 +14,24 @@ namespace t3d {
 
 enum class ExitCode : int {
   done = 0,
-  usage = 64,        // wrong command line
-  no_input = 66,     // a file that should be read is not there
-  unavailable = 69,  // a device or library is missing
-  internal = 70,     // a bug
-  io = 74,           // reading or writing failed, or no valid checkpoint
-  retry = 75,        // stopped on purpose with a valid checkpoint; wants to continue
-  peer_lost = 76,    // another rank died or does not answer
-  config = 78,       // the input is wrong
+  usage = 64,
+  diverged = 65,
+  no_input = 66,
+  unavailable = 69,
+  internal = 70,
+  io = 74,
+  retry = 75,
+  peer_lost = 76,
+  config = 78,
 };
+
+/// What an exit code means, for users: the one table of them. --help prints it, and a test compares
+/// docs/03-running.md with it.
+struct ExitMeaning {
+  ExitCode code;
+  const char* text;
+};
+[[nodiscard]] std::span<const ExitMeaning> exit_meanings();
 
 /// An error that the user sees as `text`; `code()` becomes the exit status.
 class Error : public std::runtime_error {
@@ -37,6 +48,11 @@ class AgreedError : public Error {
  public:
   using Error::Error;
 };
+
+/// The Error that an exception of a library amounts to: files that cannot be reached are `io` (with
+/// their path) or `no_input`, what the system has too little of is `unavailable`, the rest is a
+/// bug.
+[[nodiscard]] Error as_error(const std::exception& error);
 
 /// throw_error(ExitCode::io, "cannot write {}: {}", path, reason)
 template <class... Args>

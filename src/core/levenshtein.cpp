@@ -29,9 +29,12 @@ std::optional<std::string> nearest_word(std::string_view word, std::span<const s
   std::optional<std::string> best;
   index_t best_distance = 0;
   for (const std::string& candidate : words) {
-    const index_t distance = edit_distance(word, candidate);
     const auto longer = static_cast<index_t>(std::max(word.size(), candidate.size()));
-    if (distance > std::max<index_t>(1, longer / 3) || distance >= longer) continue;
+    const auto shorter = static_cast<index_t>(std::min(word.size(), candidate.size()));
+    const index_t most = std::min(std::max<index_t>(1, longer / 3), longer - 1);
+    if (longer - shorter > most) continue;  // each missing letter is a change
+    const index_t distance = edit_distance(word, candidate);
+    if (distance > most) continue;
     if (!best || distance < best_distance) {
       best = candidate;
       best_distance = distance;

@@ -40,12 +40,14 @@ void Device::host_release(void* data) noexcept { std::free(data); }
 void* Device::allocate(index_t bytes, MemoryKind kind) {
   const index_t size = block_size(bytes);
   void* data = nullptr;
-  FreeBlocks& free = cache_[size];
-  free.last_use = ++requests_;
-  if (!free.blocks.empty()) {
-    data = free.blocks.back();
-    free.blocks.pop_back();
+  Blocks& blocks = cache_[size];
+  blocks.last_use = ++requests_;
+  if (!blocks.free.empty()) {
+    data = blocks.free.back();
+    blocks.free.pop_back();
   } else {
+    // Room for its return now: release() may run while memory is short, and must not fail.
+    if (blocks.free.capacity() <= blocks.made) blocks.free.reserve(2 * blocks.made + 1);
     make_room(size);
     data = system_allocate(size);
     if (data == nullptr) {
@@ -60,6 +62,7 @@ void* Device::allocate(index_t bytes, MemoryKind kind) {
                   name(), size >> 20, name_of(kind), memory_.live >> 20,
                   name_of(static_cast<MemoryKind>(most - memory_.by_kind.begin())), *most >> 20);
     }
+    ++blocks.made;
     memory_.reserved += size;
     memory_.reserved_peak = std::max(memory_.reserved_peak, memory_.reserved);
   }
@@ -76,12 +79,13 @@ void Device::release(void* data, index_t bytes, MemoryKind kind) noexcept {
   const index_t size = block_size(bytes);
   memory_.live -= size;
   memory_.by_kind[static_cast<std::size_t>(kind)] -= size;
-  cache_[size].blocks.push_back(data);
+  cache_.find(size)->second.free.push_back(data);
 }
 
-void Device::give_back(index_t size, FreeBlocks& free) {
-  system_release(free.blocks.back(), size);
-  free.blocks.pop_back();
+void Device::give_back(index_t size, Blocks& blocks) {
+  system_release(blocks.free.back(), size);
+  blocks.free.pop_back();
+  --blocks.made;
   memory_.reserved -= size;
 }
 
@@ -91,18 +95,18 @@ void Device::make_room(index_t bytes) {
   while (memory_.reserved + bytes > bound) {
     auto oldest = cache_.end();
     for (auto at = cache_.begin(); at != cache_.end(); ++at)
-      if (!at->second.blocks.empty() &&
+      if (!at->second.free.empty() &&
           (oldest == cache_.end() || at->second.last_use < oldest->second.last_use))
         oldest = at;
     if (oldest == cache_.end()) return;
-    while (!oldest->second.blocks.empty() && memory_.reserved + bytes > bound)
+    while (!oldest->second.free.empty() && memory_.reserved + bytes > bound)
       give_back(oldest->first, oldest->second);
   }
 }
 
 void Device::trim() {
-  for (auto& [size, free] : cache_)
-    while (!free.blocks.empty()) give_back(size, free);
+  for (auto& [size, blocks] : cache_)
+    while (!blocks.free.empty()) give_back(size, blocks);
 }
 
 Tensor::Tensor(Device& device, DType dtype, index_t rows, index_t cols, MemoryKind kind)

@@ -80,14 +80,15 @@ class Device {
 
  private:
   MemoryAccount memory_;
-  struct FreeBlocks {
-    std::vector<void*> blocks;
-    index_t last_use = 0;  // number of the last request for this size
+  struct Blocks {  // of one size
+    std::vector<void*> free;  // with room for all
+    std::size_t made = 0;     // free and in use
+    index_t last_use = 0;     // number of the last request for this size
   };
   void make_room(index_t bytes);
-  void give_back(index_t size, FreeBlocks& free);
+  void give_back(index_t size, Blocks& blocks);
 
-  std::map<index_t, FreeBlocks> cache_;  // by rounded size
+  std::map<index_t, Blocks> cache_;  // by rounded size
   index_t requests_ = 0;
 };
 

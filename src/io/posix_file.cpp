@@ -40,13 +40,15 @@ std::string folder_of(const std::string& path) {
 }  // namespace
 
 FileReader::FileReader(const std::string& path) : path_(path) {
-  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: opening a FIFO that nobody writes would wait for ever.
+  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd_ < 0 && errno == ENOENT) throw_error(ExitCode::no_input, "{} does not exist", path);
   if (fd_ < 0) fail("open", path);
   struct stat status {};
   if (::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(fd_);
-    throw_error(ExitCode::io, "{} is not a readable file", path);
+    throw_error(ExitCode::io, "{} is {}", path,
+                S_ISDIR(status.st_mode) ? "a folder" : "not a regular file");
   }
   size_ = status.st_size;
 }
@@ -54,23 +56,37 @@ FileReader::FileReader(const std::string& path) : path_(path) {
 FileReader::~FileReader() { ::close(fd_); }
 
 void FileReader::read_at(index_t offset, void* out, index_t bytes) const {
-  auto* at = static_cast<std::byte*>(out);
-  while (bytes > 0) {
-    const ssize_t done = ::pread(fd_, at, static_cast<std::size_t>(bytes), offset);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) fail("read", path_);
-    if (done == 0)
-      throw_error(ExitCode::io, "{} ends at byte {}, {} more expected", path_, offset, bytes);
-    at += done;
-    offset += done;
-    bytes -= done;
-  }
+  const index_t done = read_up_to(offset, out, bytes);
+  if (done < bytes)
+    throw_error(ExitCode::io, "{} ends at byte {}, {} more expected", path_, offset + done,
+                bytes - done);
 }
 
-std::string read_text_file(const std::string& path) {
-  const FileReader file(path);
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read_at(0, text.data(), file.size());
+index_t FileReader::read_up_to(index_t offset, void* out, index_t bytes) const {
+  auto* to = static_cast<std::byte*>(out);
+  index_t read = 0;
+  while (read < bytes) {
+    const ssize_t done =
+        ::pread(fd_, to + read, static_cast<std::size_t>(bytes - read), offset + read);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail("read", path_);
+    if (done == 0) break;
+    read += done;
+  }
+  return read;
+}
+
+std::string read_text_file(const std::string& path) { return read_text(FileReader(path)); }
+
+std::string read_text(const FileReader& file) {
+  constexpr index_t kAtOnce = 1 << 16;
+  std::string text;
+  for (index_t done = kAtOnce; done == kAtOnce;) {
+    const std::size_t end = text.size();
+    text.resize(end + kAtOnce);
+    done = file.read_up_to(static_cast<index_t>(end), text.data() + end, kAtOnce);
+    text.resize(end + static_cast<std::size_t>(done));
+  }
   return text;
 }
 

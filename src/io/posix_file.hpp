@@ -8,7 +8,7 @@
 
 namespace t3d {
 
-/// Opened for reading; any thread may read at once.
+/// A regular file, opened for reading; any thread may read at once.
 class FileReader {
  public:
   /// Error(no_input) when it does not exist, else Error(io).
@@ -21,6 +21,8 @@ class FileReader {
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Exactly `bytes` bytes at `offset`, or Error(io).
   void read_at(index_t offset, void* out, index_t bytes) const;
+  /// The same up to the end of the file; the number of bytes read.
+  index_t read_up_to(index_t offset, void* out, index_t bytes) const;
 
  private:
   std::string path_;
@@ -28,6 +30,8 @@ class FileReader {
   index_t size_ = 0;
 };
 
+/// All of it, to its end rather than to the size it had.
+[[nodiscard]] std::string read_text(const FileReader& file);
 [[nodiscard]] std::string read_text_file(const std::string& path);
 /// Writes `path`.tmp, fsync, rename to `path`, fsync of the folder: after a crash there is the old
 /// text or the new one.

@@ -1,6 +1,8 @@
 // The command line: what each form means, and that usage errors end with 64.
 #include "app/cli.hpp"
 
+#include <limits>
+
 #include "core/error.hpp"
 #include "support/catch.hpp"
 
@@ -59,7 +61,11 @@ TEST_CASE("a dry run, with and without a number") {
     CHECK(parse(words).dry_run_ranks == 64);
     CHECK(parse(words).input == "in.toml");
   }
-  CHECK(contains(usage_error({"in.toml", "-n", "0"}), "at least 1"));
+  for (const char* count : {"0", "16777217", "999999999", "99999999999999999999999"}) {
+    CHECK(contains(usage_error({"in.toml", "-n", count}), "from 1 to 16777216"));
+    CHECK(contains(usage_error({"-n", count, "in.toml"}), "from 1 to 16777216"));
+  }
+  CHECK(parse({"in.toml", "-n", "16777216"}).dry_run_ranks == 16777216);
   CHECK(contains(usage_error({"in.toml", "--dry-run=many"}), "number of ranks"));
 }
 
@@ -109,6 +115,14 @@ TEST_CASE("eval, generate, inspect") {
   CHECK(generate.generate.top_p == 0.9);
   CHECK(generate.generate.greedy);
   CHECK(generate.generate.seed == -3);
+  const auto seed = [](const char* text) {
+    return parse({"generate", "ckpt", "--seed", text}).generate.seed;
+  };
+  CHECK(seed("9223372036854775807") == std::numeric_limits<std::int64_t>::max());
+  CHECK(seed("-9223372036854775808") == std::numeric_limits<std::int64_t>::min());
+  for (const char* text :
+       {"9223372036854775808", "-9223372036854775809", "1e3", "99999999999999999999"})
+    CHECK(contains(usage_error({"generate", "ckpt", "--seed", text}), "is not an integer"));
   CHECK(parse({"inspect", "ckpt", "--verify"}).inspect.verify);
   CHECK_FALSE(usage_error({"eval", "ckpt"}).empty());
   CHECK_FALSE(usage_error({"generate", "ckpt", "--temperature", "0"}).empty());
@@ -123,6 +137,12 @@ TEST_CASE("wrong usage") {
   CHECK_FALSE(usage_error({"in.toml", "--no-such"}).empty());
   CHECK_FALSE(usage_error({"in.toml", "other.toml"}).empty());
   CHECK_FALSE(usage_error({"in.toml", "--set"}).empty());
+  // One value for each --set, as the help says.
+  CHECK_FALSE(contains(parse({"--help"}).text, "--set table.key=value ..."));
+  CHECK(contains(parse({"--help"}).text, "--set table.key=value "));
+  const std::string alone = "'c.d=2' needs a --set of its own";
+  CHECK(contains(usage_error({"in.toml", "--set", "a.b=1", "c.d=2"}), alone));
+  CHECK(contains(usage_error({"--set", "a.b=1", "c.d=2", "in.toml"}), alone));
   CHECK_FALSE(usage_error({"in.toml", "eval", "a", "b"}).empty());
 }
 

@@ -1,4 +1,5 @@
 // The input: every kind of fault with its place and hint, presets, computed defaults, round trips.
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -157,7 +158,7 @@ TEST_CASE("text that is not TOML has its line") {
 }
 
 TEST_CASE("a missing file is no input") {
-  for (const char* path : {"/nonexistent/in.toml", "/tmp"}) {
+  for (const char* path : {"/nonexistent/in.toml", "/tmp", "/dev/null"}) {
     try {
       (void)load_config(path);
       FAIL("no error");
@@ -192,7 +193,48 @@ TEST_CASE("--set wins, takes bare words, and is named in faults") {
       contains(faults_with({"model.layers=many"}), "must be an integer, not the string \"many\""));
   CHECK(contains(faults_with({"optimizer.kind=adam"}), "did you mean \"adamw\"?"));
   // A value cannot smuggle in a second key.
-  CHECK(small_with({"run.name=3\nx = 1"}).run.name == "3\nx = 1");
+  CHECK(small_with({"data.tokenizer=3\nx = 1"}).data.tokenizer == "3\nx = 1");
+}
+
+TEST_CASE("names and paths of the run are one line of UTF-8") {
+  CHECK(small_with({"run.dir=\u00fcber/\u4e16"}).checkpoint.dir == "\u00fcber/\u4e16/ckpt");
+  for (const char* key : {"run.name", "run.dir", "checkpoint.dir", "checkpoint.restart"}) {
+    CHECK(contains(faults_with({key + std::string("=a\nb")}), "cannot be \"a\\x0Ab\""));
+    CHECK(contains(faults_with({key + std::string("=\"a\\tb\"")}), "it has a control character"));
+    CHECK(contains(faults_with({key + std::string("=r\xff")}), "this is not UTF-8"));
+  }
+  CHECK(contains(faults_with({"data.train=\xc3(.h5"}), "--set data.train: this is not UTF-8"));
+  // The name of the file is the default of run.name, and stands in the origins of its keys.
+  const std::vector<std::string> named{"run.name=x"};
+  try {
+    (void)parse_config(kSmall, "in\xff.toml");
+    FAIL("no error");
+  } catch (const ConfigErrors& errors) {
+    CHECK(contains(errors.what(), "in\\xFF.toml: run.name cannot be \"in\\xFF\""));
+    CHECK(contains(errors.what(), "write run.name"));
+  }
+  Origins origins;
+  const Config config = parse_config(kSmall, "in\xff\n.toml", named, &origins);
+  CHECK(config_differences(config, parse_config(resolved_text(config, origins), "x")).empty());
+}
+
+TEST_CASE("very many faults are answered at once, the first with hints") {
+  std::string text = kSmall + "[log]\n";
+  for (int n = 1; n <= 100000; ++n) text += fmt::format("every_step{} = 1\n", n);
+  const auto start = std::chrono::steady_clock::now();
+  const std::string faults = faults_of(text);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+  CHECK(contains(faults, "in.toml:11:1: there is no key log.every_step1; did you mean "));
+  CHECK(contains(faults, "in.toml:60:1: there is no key log.every_step50; did you mean "));
+  CHECK(faults.ends_with("\n... and 99950 more"));
+  text = kSmall;
+  for (int n = 1; n <= 60; ++n) text += fmt::format("[optimizer{}]\n", n);
+  CHECK(contains(faults_of(text),
+                 "in.toml:59:1: there is no table [optimizer50]; did you mean optimizer?"));
+  // Long names are neither compared nor shown whole.
+  const std::string long_name(1 << 20, 'k');
+  CHECK(faults_of(kSmall + long_name + " = 1\n").size() < 1000);
+  CHECK(faults_of(kSmall + "micro = \"" + long_name + "\"\n").size() < 1000);
 }
 
 TEST_CASE("keys and words of earlier versions are read as those of today") {

@@ -14,10 +14,8 @@ void all_or_none(Communicator& world, const std::function<void()>& work) {
   std::optional<Error> fault;
   try {
     work();
-  } catch (const Error& error) {
-    fault = error;
   } catch (const std::exception& error) {
-    fault = Error(ExitCode::internal, error.what());
+    fault = as_error(error);
   }
   agree(world, fault);
 }

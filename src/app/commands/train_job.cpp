@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/continuation.hpp"
 #include "app/commands/job_report.hpp"
 #include "app/commands/rank_plan.hpp"
 #include "app/commands/replan.hpp"
@@ -17,6 +18,7 @@
 #include "comm/agree.hpp"
 #include "data/corpus_agreement.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
+#include "io/log/exit_record.hpp"
 #include "io/log/run_log.hpp"
 #include "io/posix_file.hpp"
 #include "train/step/reshape.hpp"
@@ -32,9 +34,22 @@ class TrainJob {
   int run() {
     prepare();
     restart();
+    if (trainer_->ended()) return nothing_left();
     report_->open(*trainer_);
     loop();
     return finish();
+  }
+
+  /// Writes exit.json, once the run folder is this job's.
+  void record_end(ExitCode code, const std::string& reason) const {
+    if (!has_folder_) return;
+    ExitRecord record{code, reason, trainer_ ? trainer_->progress().steps : 0, {}};
+    if (last_saved_ >= 0) record.checkpoint = last_saved_;
+    try {
+      write_exit_record(config_.run.dir, record, world_.rank());
+    } catch (const Error& error) {
+      if (report_) report_->warn(error.what());
+    }
   }
 
  private:
@@ -52,6 +67,7 @@ class TrainJob {
     all_or_none(world_, [&] {
       if (world_.rank() == 0) prepare_folder();
     });
+    has_folder_ = true;
     machine_ = std::make_unique<Machine>(world_, machine_options(config_));
   }
 
@@ -73,6 +89,7 @@ class TrainJob {
     std::filesystem::create_directories(config_.checkpoint.dir, error);
     if (error)
       throw_error(ExitCode::io, "cannot create {}: {}", config_.checkpoint.dir, error.message());
+    remove_exit_record(config_.run.dir);
   }
 
   // Only a run that starts anew keeps its tokenizer: whatever continues has it.
@@ -87,9 +104,10 @@ class TrainJob {
   void restart() {
     std::vector<std::string> notes;
     const auto warn = [&](const std::string& text) { notes.push_back(text); };
-    std::optional<CheckpointInfo> info = checkpoint_to_continue();
-    make_trainer(info ? &*info : nullptr);
-    if (info) load_state(*info, warn);
+    from_ = std::make_unique<Continuation>(world_, config_, origins_);
+    make_trainer();
+    if (from_->found()) from_->load(*trainer_, warn);
+    const std::optional<CheckpointInfo>& info = from_->maybe_info();
     run_id_ = info ? info->state.run_id : new_run_id();
     all_or_none(world_, [&] { check_tokenizer(info); });
     last_saved_ = info ? info->state.step : -1;
@@ -103,122 +121,23 @@ class TrainJob {
     for (const std::string& text : tokenizer_.notes) report_->note(text);
     if (info)
       report_->note(fmt::format("resumed from {} at step {}", info->path, info->state.step));
-    for (const std::string& text : plan_notes_) report_->note(text);
+    for (const std::string& text : plan_notes_) report_->note("plan: " + text);
     if (const std::string text = placement_warning(world_); !text.empty()) report_->warn(text);
   }
 
-  // The header only: the plan of the run decides which boxes are read.
-  [[nodiscard]] std::optional<CheckpointInfo> checkpoint_to_continue() const {
-    const std::string& wish = config_.checkpoint.restart;
-    std::optional<CheckpointInfo> info;
-    if (wish == "auto")
-      info = find_checkpoint(world_, config_.checkpoint.dir, [](const std::string&) {});
-    else if (wish != "never")
-      info = open_checkpoint(world_, wish);
-    if (info) all_or_none(world_, [&] { check_same_model(*info); });
-    return info;
-  }
-
-  void make_trainer(const CheckpointInfo* info) {
+  void make_trainer() {
     all_or_none(world_, [&] {
-      const PlanFacts facts = plan_facts(*machine_);
-      if (info != nullptr) before_ = plan_before(*info, facts);
-      plan_ = before_ ? continued_plan(config_, origins_, facts, before_->plan, before_->config)
-                      : make_plan(config_, facts);
+      plan_ = from_->make_plan(plan_facts(*machine_), plan_notes_);
       check_memory(plan_);
       for (const std::string& wish : config_.debug.replan)
         replans_.push_back(parse_replan(wish, plan_));
     });
-    if (before_)
-      for (const std::string& text : plan_differences(before_->plan, plan_))
-        plan_notes_.push_back("plan: " + text);
     trainer_ = std::make_unique<Trainer>(*machine_, plan_, train_options(config_), source_);
-  }
-
-  /// The plan of a checkpoint, and its input. Checkpoints of earlier versions hold no plan: it is made
-  /// again, for the ranks that there are now.
-  struct Before {
-    Config config;
-    Plan plan;
-  };
-  [[nodiscard]] std::optional<Before> plan_before(const CheckpointInfo& info,
-                                                  const PlanFacts& facts) const {
-    const auto input = info.state.texts.find("input"), plan = info.state.texts.find("plan");
-    if (input == info.state.texts.end()) return std::nullopt;
-    Before before{parse_config(input->second, info.path + " (input)"), {}};
-    if (plan != info.state.texts.end()) {
-      before.plan = parse_plan(plan->second, info.path + " (plan)");
-      return before;
-    }
-    Config pinned = config_;
-    if (!origins_.contains("aggregate.reference_batch"))
-      pinned.aggregate.reference_batch = before.config.aggregate.reference_batch;
-    if (!origins_.contains("aggregate.leaves"))
-      pinned.aggregate.leaves = before.config.aggregate.leaves;
-    before.plan = make_plan(pinned, facts);
-    before.plan.aggregate.method = before.config.aggregate.method;
-    before.plan.aggregate.placement = before.config.aggregate.placement;
-    before.plan.optimizer = before.config.optimizer.kind;
-    return before;
-  }
-
-  void load_state(CheckpointInfo& info, const std::function<void(const std::string&)>& warn) {
-    std::vector<TensorPart> parts = trainer_->parts();
-    const bool lacking = before_ && drop_lacking(parts);
-    if (before_) {
-      const Plan& plan = before_->plan;
-      for (TensorPart& part : parts)
-        part.name =
-            leaf_source(part.name, std::ssize(plan.replicas) * plan.leaves_per_replica());
-    }
-    if (config_.checkpoint.restart == "auto") {
-      // A checkpoint that turns out damaged is passed over.
-      if (auto loaded = load_newest(world_, config_.checkpoint.dir, parts, warn,
-                                    Trainer::kPrivateState))
-        info = std::move(*loaded);
-    } else {
-      load_checkpoint(world_, info.path, parts, Trainer::kPrivateState);
-    }
-    const index_t sequences = before_ ? before_->config.batch.sequences : config_.batch.sequences;
-    trainer_->restore(info.state.step, info.state.texts, sequences);
-    if (!lacking) return;
-    trainer_->forget_updates();
-    warn("the optimizer's state starts at 0: aggregate.method or placement is another one than in "
-         "the checkpoint, which holds other state");
-  }
-
-  /// Leaves out the optimizer state that the checkpoint cannot have; true where there is such.
-  bool drop_lacking(std::vector<TensorPart>& parts) const {
-    const bool lacking =
-        before_->plan.optimizer == plan_.optimizer && !keeps_same_state(before_->plan, plan_);
-    if (lacking)
-      std::erase_if(parts, [](const TensorPart& part) {
-        return part.name.starts_with("optimizer/") || part.name.starts_with("aggregate/leaf-");
-      });
-    return lacking;
   }
 
   void keep_plan() const {
     if (world_.rank() != 0) return;
     write_text_durably(config_.run.dir + "/plan.toml", trainer_->plan().text());
-  }
-
-  // Of a checkpoint's input, the model and the seed must stay; the rest may change and is said.
-  void check_same_model(const CheckpointInfo& info) const {
-    const auto input = info.state.texts.find("input");
-    if (input == info.state.texts.end()) return;
-    const Config before = parse_config(input->second, info.path + " (input)");
-    std::string changed;
-    for (const std::string& difference : config_differences(before, config_)) {
-      const bool fixed = difference.starts_with("model.") || difference.starts_with("run.seed");
-      const bool harmless = difference.starts_with("model.preset");
-      if (fixed && !harmless) changed += "\n  " + difference;
-    }
-    if (!changed.empty())
-      throw_error(ExitCode::config,
-                  "{} is of another model; continue it with its own input, or start anew with "
-                  "-r never or another -d{}",
-                  info.path, changed);
   }
 
   [[nodiscard]] std::string new_run_id() const {
@@ -269,7 +188,11 @@ class TrainJob {
     const std::string before = trainer_->plan().mesh().describe();
     const ReshapeReport done = trainer_->reshape(plan);
     report_->expect(done.predicted);
-    all_or_none(world_, [&] { keep_plan(); });
+    try {
+      keep_plan();
+    } catch (const Error& error) {  // no agreement: the plan is in every checkpoint too
+      report_->warn(error.what());
+    }
     report_->reshaped(done.seconds, before, trainer_->plan());
     for (const std::string& name : done.reset)
       report_->warn(fmt::format("{} starts at 0 under the new plan", name));
@@ -337,7 +260,7 @@ class TrainJob {
     state.step = trainer_->progress().steps;
     state.run_id = run_id_;
     state.texts = trainer_->texts();
-    state.texts["input"] = resolved_text(config_);
+    state.texts["input"] = resolved_text(config_, origins_);
     if (tokenizer_.hash != 0) state.texts[kTokenizerText] = tokenizer_text(tokenizer_.hash);
     const double start = PhaseClock::now();
     try {
@@ -350,13 +273,25 @@ class TrainJob {
     }
   }
 
+  /// The input asks for no more than the checkpoint has.
+  int nothing_left() {
+    const std::string reason = fmt::format(
+        "nothing is left to do: the checkpoint is at step {} and the run ends at step {}",
+        trainer_->progress().steps, trainer_->steps());
+    report_->note(reason);
+    if (world_.rank() == 0) record_end(ExitCode::done, reason);
+    return static_cast<int>(ExitCode::done);
+  }
+
   int finish() {
     const std::string reason = stopped_ ? "asked to stop by a signal" : "all steps done";
     report_->finish(reason);
     if (last_saved_ != trainer_->progress().steps)
       throw AgreedError(ExitCode::io,
                         "the last checkpoint could not be written; see the warnings above");
-    return static_cast<int>(stopped_ ? ExitCode::retry : ExitCode::done);
+    const ExitCode code = stopped_ ? ExitCode::retry : ExitCode::done;
+    if (world_.rank() == 0) record_end(code, reason);
+    return static_cast<int>(code);
   }
 
   Communicator& world_;
@@ -366,10 +301,11 @@ class TrainJob {
   index_t last_saved_ = -1;
   Decision decision_;     // of the steps whose reports have been read
   bool stopped_ = false;  // it came to a stop before the end
+  bool has_folder_ = false;  // the run folder is there, and this job's
   double last_save_time_ = 0;
   index_t steps_run_ = 0;  // by this process
   std::string run_id_;
-  std::optional<Before> before_;
+  std::unique_ptr<Continuation> from_;
   Plan plan_;
   std::vector<std::string> plan_notes_;
   std::vector<Replan> replans_;
@@ -384,7 +320,15 @@ class TrainJob {
 
 int run_training(Communicator& world, const CommandLine& command) {
   catch_stop_signals();
-  return TrainJob(world, command).run();
+  TrainJob job(world, command);
+  try {
+    return job.run();
+  } catch (const std::exception& error) {
+    const bool agreed = dynamic_cast<const AgreedError*>(&error) != nullptr;
+    const Error cause = as_error(error);
+    if (!agreed || world.rank() == 0) job.record_end(cause.code(), cause.what());
+    throw;
+  }
 }
 
 }  // namespace t3d

@@ -22,6 +22,12 @@ void fill_computed_defaults(Config& config, const std::string& file_name);
                                               const std::string& file_name,
                                               const std::set<std::string>& faulty);
 
+/// Names and paths of the run that are not one line of UTF-8: its checkpoints could not name them.
+/// The first of them, since one is computed from another; none if it is in `faulty`.
+[[nodiscard]] std::vector<Fault> path_faults(const Config& config, const Origins& origins,
+                                             const std::string& file_name,
+                                             const std::set<std::string>& faulty);
+
 /// Steps of the whole run by run.steps and run.tokens, whichever is reached first.
 [[nodiscard]] index_t planned_steps(const Config& config);
 

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "core/utf8.hpp"
+
 namespace t3d {
 namespace {
 
@@ -21,17 +23,19 @@ std::vector<Fault> in_order(std::vector<Fault> faults) {
 
 std::string lines_of(const std::vector<Fault>& faults) {
   std::string lines;
-  for (const Fault& fault : faults) {
+  for (std::size_t at = 0; at < std::min(faults.size(), ConfigErrors::kShown); ++at) {
     if (!lines.empty()) lines += "\n";
-    lines += fault.text();
+    lines += faults[at].text();
   }
+  if (faults.size() > ConfigErrors::kShown)
+    lines += fmt::format("\n... and {} more", faults.size() - ConfigErrors::kShown);
   return lines;
 }
 
 }  // namespace
 
 std::string Where::text() const {
-  return line == 0 ? source : fmt::format("{}:{}:{}", source, line, column);
+  return line == 0 ? printable(source) : fmt::format("{}:{}:{}", printable(source), line, column);
 }
 
 std::string Fault::text() const {

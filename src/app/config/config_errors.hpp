@@ -21,9 +21,12 @@ struct Fault {
   [[nodiscard]] std::string text() const;  // "file:line:col: what; hint"
 };
 
-/// All faults of an input, one per line of what(); the exit code is ExitCode::config.
+/// All faults of an input, one per line of what() for the first of them; the exit code is
+/// ExitCode::config.
 class ConfigErrors : public Error {
  public:
+  static constexpr std::size_t kShown = 50;  // lines of what(); then how many more there are
+
   explicit ConfigErrors(std::vector<Fault> faults);
   [[nodiscard]] const std::vector<Fault>& faults() const { return faults_; }
 

@@ -1,19 +1,21 @@
 #include "app/config/config_load.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <algorithm>
+#include <optional>
 #include <set>
-#include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "app/config/config_schema.hpp"
 #include "app/config/presets.hpp"
 #include "core/levenshtein.hpp"
+#include "core/utf8.hpp"
+#include "io/posix_file.hpp"
 
 namespace t3d {
 namespace {
+
+constexpr std::size_t kLongName = 100;  // of a key or table, in messages
 
 std::string did_you_mean(const std::optional<std::string>& word) {
   return word ? fmt::format("did you mean {}?", *word) : "";
@@ -25,7 +27,11 @@ std::vector<std::string> table_names() {
   return names;
 }
 
-bool is_table(const std::string& name) { return !keys_of(name).empty(); }
+bool is_table(const std::string& name) {
+  const auto& tables = config_tables();
+  return std::any_of(tables.begin(), tables.end(),
+                     [&](const TableHelp& table) { return table.name == name; });
+}
 
 /// The key that the user may have meant: the same name elsewhere, or the nearest here, or anywhere.
 std::string hint_for_key(const InputEntry& entry) {
@@ -51,9 +57,8 @@ class Loader {
     for (const InputEntry& entry : entries_) apply(entry);
     require();
     fill_computed_defaults(config_, file_name_);
-    for (Fault& fault : cross_faults(config_, origins_, file_name_, faulty_)) {
-      faults_.push_back(std::move(fault));
-    }
+    add(path_faults(config_, origins_, file_name_, faulty_));
+    add(cross_faults(config_, origins_, file_name_, faulty_));
     if (!faults_.empty()) throw ConfigErrors(std::move(faults_));
     return std::move(config_);
   }
@@ -67,14 +72,20 @@ class Loader {
       tables_ = std::move(document.tables);
     });
     if (!faults_.empty()) throw ConfigErrors(std::move(faults_));  // nothing else can be judged
-    for (const auto& [table, where] : tables_) {
-      if (is_table(table)) continue;
-      faults_.push_back({where, fmt::format("there is no table [{}]", table),
-                         did_you_mean(nearest_word(table, table_names()))});
-    }
+    check_tables();
     for (const std::string& assignment : overrides_) {
       collect([&] { entries_.push_back(parse_override(assignment)); });
     }
+  }
+
+  void check_tables() {
+    std::vector<std::pair<Where, std::string>> unknown;
+    for (const auto& [table, where] : tables_)
+      if (!is_table(table)) unknown.emplace_back(where, table);
+    std::sort(unknown.begin(), unknown.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.first.line, a.first.column) < std::tie(b.first.line, b.first.column);
+    });
+    for (const auto& [where, table] : unknown) no_table(where, table);
   }
 
   template <class Step>
@@ -102,10 +113,10 @@ class Loader {
     if (!key) {
       // An unknown table was told once, for all its keys.
       if (is_table(entry.table)) {
-        fault(entry, fmt::format("there is no key {}", entry.name()), hint_for_key(entry));
+        fault(entry, fmt::format("there is no key {}", printable(entry.name(), kLongName)),
+              wants_hint() ? hint_for_key(entry) : "");
       } else if (!tables_.contains(entry.table)) {
-        fault(entry, fmt::format("there is no table [{}]", entry.table),
-              did_you_mean(nearest_word(entry.table, table_names())));
+        no_table(entry.where, entry.table);
       }
       return;
     }
@@ -121,8 +132,9 @@ class Loader {
       fault(entry, fmt::format("{} must be a table", entry.key),
             fmt::format("write [{}]", entry.key));
     } else if (entry.key != "version") {
-      fault(entry, fmt::format("there is no key {} above the tables", entry.key),
-            hint_for_key(entry));
+      fault(entry,
+            fmt::format("there is no key {} above the tables", printable(entry.key, kLongName)),
+            wants_hint() ? hint_for_key(entry) : "");
     } else if (entry.value.kind != InputValue::Kind::integer || entry.value.integer != 1) {
       fault(entry, fmt::format("version cannot be {}", entry.value.describe()),
             "this program reads inputs of version = 1");
@@ -132,6 +144,17 @@ class Loader {
   void fault(const InputEntry& entry, std::string what, std::string hint) {
     faults_.push_back({entry.where, std::move(what), std::move(hint)});
   }
+  void no_table(const Where& where, const std::string& table) {
+    faults_.push_back({where, fmt::format("there is no table [{}]", printable(table, kLongName)),
+                       faults_.size() < ConfigErrors::kShown
+                           ? did_you_mean(nearest_word(table, table_names()))
+                           : ""});
+  }
+  void add(std::vector<Fault> faults) {
+    std::move(faults.begin(), faults.end(), std::back_inserter(faults_));
+  }
+  /// A hint takes long to find; later faults of keys are not shown.
+  [[nodiscard]] bool wants_hint() { return hints_++ < ConfigErrors::kShown; }
 
   void require() {
     for (const Key& key : config_keys()) {
@@ -158,7 +181,19 @@ class Loader {
   Origins origins_;
   std::set<std::string> faulty_;
   std::vector<Fault> faults_;
+  std::size_t hints_ = 0;  // to unknown keys
 };
+
+/// A regular file: every rank reads it, so a pipe or a terminal will not do.
+std::string read_input(const std::string& path) {
+  std::optional<FileReader> file;
+  try {
+    file.emplace(path);
+  } catch (const Error& error) {
+    throw_error(ExitCode::no_input, "cannot read the input file: {}", error.what());
+  }
+  return read_text(*file);
+}
 
 }  // namespace
 
@@ -172,15 +207,7 @@ Config parse_config(const std::string& text, const std::string& file_name,
 
 Config load_config(const std::string& path, const std::vector<std::string>& overrides,
                    Origins* origins) {
-  std::ifstream file(path);
-  const bool folder = std::filesystem::is_directory(path);
-  if (folder || !file) {
-    throw_error(ExitCode::no_input, "cannot read the input file {}: {}", path,
-                folder ? "it is a folder" : std::strerror(errno));
-  }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse_config(text.str(), path, overrides, origins);
+  return parse_config(read_input(path), path, overrides, origins);
 }
 
 }  // namespace t3d

@@ -1,6 +1,8 @@
 // One line per key, in the order in which --defaults and the documentation show them.
 #include "app/config/config_schema.hpp"
 
+#include <map>
+
 #include "app/config/presets.hpp"
 
 namespace t3d {
@@ -220,8 +222,9 @@ void batch_and_precision_keys(std::vector<Key>& keys) {
       "timing, always the library where there is one.");
   precision.add(
       "loss_scale", &PrecisionConfig::loss_scale,
-      "Gradients of activations are multiplied by this so that small ones survive fp16. 0 "
-      "= 4096 with fp16, else 1.",
+      "Gradients of activations are multiplied by this so that small ones survive fp16. 0 = 1, "
+      "and with fp16 a scale found by trial: 65536 at first, half of it after a step whose "
+      "gradient was not finite (that step is skipped), twice after 2000 steps without one.",
       {.range = at_least(0)});
 }
 
@@ -397,10 +400,16 @@ const std::vector<Key>& config_keys() {
 }
 
 const Key* find_key(const std::string& full_name) {
-  for (const Key& key : config_keys()) {
-    if (key.full_name() == full_name || key.old_name == full_name) return &key;
-  }
-  return nullptr;
+  static const std::map<std::string, const Key*> by_name = [] {
+    std::map<std::string, const Key*> names;
+    for (const Key& key : config_keys()) {
+      names.emplace(key.full_name(), &key);
+      if (!key.old_name.empty()) names.emplace(key.old_name, &key);
+    }
+    return names;
+  }();
+  const auto found = by_name.find(full_name);
+  return found == by_name.end() ? nullptr : found->second;
 }
 
 std::vector<const Key*> keys_of(const std::string& table) {

@@ -1,4 +1,6 @@
 // The input meets the ranks: does the mesh fit, and which shape when the input leaves it open.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <tuple>
@@ -15,12 +17,20 @@ std::string text_of(const Shape& shape) {
   return fmt::format("[{}, {}, {}]", shape[0], shape[1], shape[2]);
 }
 
-std::string divisors_text(index_t number) {
-  std::string out;
-  for (index_t d = 1; d <= number; ++d) {
-    if (number % d == 0) out += fmt::format("{}{}", out.empty() ? "" : ", ", d);
+/// In ascending order.
+std::vector<index_t> divisors(index_t number) {
+  std::vector<index_t> low, high;
+  for (index_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    low.push_back(d);
+    if (d * d != number) high.push_back(number / d);
   }
-  return out;
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+std::string divisors_text(index_t number) {
+  return fmt::format("{}", fmt::join(divisors(number), ", "));
 }
 
 Where place_of(const Origins& origins, const std::string& key) {
@@ -110,10 +120,8 @@ Shape choose_cuboid(const Config& config, index_t ranks) {
 
   using Rank = std::tuple<bool, double, index_t, index_t>;  // leaves parts empty, V, r, q
   std::optional<std::pair<Rank, Shape>> best;
-  for (index_t p = 1; p <= ranks; ++p) {
-    if (ranks % p != 0) continue;
-    for (index_t q = 1; q <= ranks / p; ++q) {
-      if (ranks / p % q != 0) continue;
+  for (const index_t p : divisors(ranks)) {
+    for (const index_t q : divisors(ranks / p)) {
       const index_t r = ranks / p / q;
       const double volume = 12 * hidden * hidden * static_cast<double>(p - 1) +
                             4 * tokens * hidden * static_cast<double>(q - 1) +

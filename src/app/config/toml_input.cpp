@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <cctype>
 #include <string_view>
+#include <tuple>
 #include <utility>
+
+#include "core/utf8.hpp"
 
 namespace t3d {
 namespace {
@@ -62,7 +65,7 @@ std::string InputValue::describe() const {
     case Kind::boolean: return boolean ? "the boolean true" : "the boolean false";
     case Kind::integer: return fmt::format("the integer {}", integer);
     case Kind::real: return fmt::format("the number {}", real);
-    case Kind::text: return fmt::format("the string \"{}\"", text);
+    case Kind::text: return fmt::format("the string \"{}\"", printable(text, 200));
     case Kind::list: return fmt::format("a list of {}", items.size());
     case Kind::table: return "a table";
     case Kind::date: return "a date or time";
@@ -91,6 +94,10 @@ InputDocument parse_toml(const std::string& text, const std::string& file_name) 
     throw ConfigErrors({{place(file_name, error.source()),
                          fmt::format("this is not TOML: {}", error.description()), ""}});
   }
+  const auto in_file = [](const InputEntry& a, const InputEntry& b) {
+    return std::tie(a.where.line, a.where.column) < std::tie(b.where.line, b.where.column);
+  };
+  std::sort(document.entries.begin(), document.entries.end(), in_file);
   return document;
 }
 
@@ -98,6 +105,8 @@ InputEntry parse_override(const std::string& assignment) {
   const auto equals = assignment.find('=');
   const std::string name = trimmed(assignment.substr(0, equals));
   const Where where{"--set " + name, 0, 0};
+  if (!is_utf8(assignment))
+    throw ConfigErrors({{where, "this is not UTF-8", "rename it, or use a link with such a name"}});
   if (equals == std::string::npos) bad_override(where, "there is no '='");
   const std::string value = trimmed(assignment.substr(equals + 1));
   if (value.empty()) bad_override(where, "there is no value");

@@ -31,7 +31,7 @@ struct InputEntry {
 };
 
 struct InputDocument {
-  std::vector<InputEntry> entries;
+  std::vector<InputEntry> entries;  // as in the file
   std::map<std::string, Where> tables;
 };
 

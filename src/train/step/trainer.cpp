@@ -137,7 +137,7 @@ bool Trainer::usable(const Pending& pending) {
   const bool finite = std::isfinite(pending.values[kSquares]);
   const bool nothing = pending.summary != nullptr && pending.summary[adasum_summary::weights] == 0;
   if (!loss_scale_.learn(finite && report.left_out.empty()))
-    throw AgreedError(ExitCode::internal,
+    throw AgreedError(ExitCode::diverged,
                       fmt::format("step {}: the gradient is not finite at any loss scale. Try a "
                                   "smaller optimizer.lr or precision.compute = \"bf16\"",
                                   pending.report.step));
@@ -243,7 +243,7 @@ void Trainer::check_finite(const Pending& pending, const StepReport& report) con
                          : pending.summary[adasum_summary::weights] > 0;
   if (sound) return;
   throw AgreedError(
-      ExitCode::internal,
+      ExitCode::diverged,
       fmt::format("step {}: the loss is {} and the gradient norm {}; no later checkpoint than that "
                   "of an earlier step was written. Try a smaller optimizer.lr, a longer "
                   "schedule.warmup_steps or {}",

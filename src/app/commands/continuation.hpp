@@ -1,0 +1,51 @@
+// What a run continues from: a checkpoint, with the input and the plan under which it was written.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/config/config_schema.hpp"
+#include "app/config/make_plan.hpp"
+#include "comm/communicator.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "train/step/trainer.hpp"
+
+namespace t3d {
+
+class Continuation {
+ public:
+  /// Finds what checkpoint.restart asks for and reads its header: which boxes are read, the plan of
+  /// the run decides. Refuses the checkpoint of another model. Collective.
+  Continuation(Communicator& world, const Config& config, const Origins& origins);
+
+  /// Whether there is a checkpoint; if so, info() describes it.
+  [[nodiscard]] bool found() const { return info_.has_value(); }
+  [[nodiscard]] const CheckpointInfo& info() const { return *info_; }
+  [[nodiscard]] const std::optional<CheckpointInfo>& maybe_info() const { return info_; }
+
+  /// The plan to train under: the checkpoint's, as far as neither the input nor the ranks ask for
+  /// another; without a checkpoint the input's. `differences`: one line per field that changes.
+  [[nodiscard]] Plan make_plan(const PlanFacts& facts, std::vector<std::string>& differences);
+
+  /// Fills the trainer from the checkpoint. `warn` hears what could not be taken over. Collective.
+  void load(Trainer& trainer, const std::function<void(const std::string&)>& warn);
+
+ private:
+  struct Before {
+    Config config;
+    Plan plan;
+  };
+  void check_same_model();
+  [[nodiscard]] std::optional<Before> before(const PlanFacts& facts) const;
+  [[nodiscard]] bool drop_lacking(std::vector<TensorPart>& parts, const Plan& plan) const;
+  void read(std::vector<TensorPart>& parts, const std::function<void(const std::string&)>& warn);
+
+  Communicator& world_;
+  const Config& config_;
+  const Origins& origins_;
+  std::optional<CheckpointInfo> info_;
+  std::optional<Before> before_;
+};
+
+}  // namespace t3d

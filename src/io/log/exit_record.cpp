@@ -1,0 +1,36 @@
+#include "io/log/exit_record.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "io/posix_file.hpp"
+
+namespace t3d {
+namespace {
+
+std::string path_of(const std::string& dir) { return dir + "/exit.json"; }
+
+}  // namespace
+
+void write_exit_record(const std::string& dir, const ExitRecord& record, int rank) {
+  nlohmann::ordered_json json;
+  json["code"] = static_cast<int>(record.code);
+  json["reason"] = record.reason;
+  json["step"] = record.step;
+  json["checkpoint"] = nullptr;
+  if (record.checkpoint) json["checkpoint"] = *record.checkpoint;
+  const auto replace = nlohmann::ordered_json::error_handler_t::replace;  // what is not UTF-8
+  const std::string unfinished = fmt::format("{}.rank-{}", path_of(dir), rank);
+  write_text_durably(unfinished, json.dump(2, ' ', false, replace) + "\n");
+  rename_durably(unfinished, path_of(dir));
+}
+
+void remove_exit_record(const std::string& dir) {
+  const std::string path = path_of(dir);
+  if (std::remove(path.c_str()) != 0 && errno != ENOENT)
+    throw_error(ExitCode::io, "cannot remove {}: {}", path, std::strerror(errno));
+}
+
+}  // namespace t3d

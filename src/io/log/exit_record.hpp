@@ -1,0 +1,26 @@
+// exit.json of a run folder: how the last training in it ended, for scripts. A launcher's own
+// status says less (mpirun ends with 1 when it is itself asked to stop, whatever its ranks return).
+#pragma once
+#include <optional>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/types.hpp"
+
+namespace t3d {
+
+struct ExitRecord {
+  ExitCode code = ExitCode::done;
+  std::string reason;                 // one sentence
+  index_t step = 0;                   // steps done
+  std::optional<index_t> checkpoint;  // step of the newest checkpoint that was read or written
+};
+
+/// Replaces DIR/exit.json at once. Several ranks may do so at the same time: `rank` keeps their
+/// unfinished files apart. Throws Error(io).
+void write_exit_record(const std::string& dir, const ExitRecord& record, int rank);
+
+/// A training that begins has not ended: whoever finds no record knows that it runs or was killed.
+void remove_exit_record(const std::string& dir);
+
+}  // namespace t3d

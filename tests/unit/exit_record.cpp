@@ -1,0 +1,37 @@
+// exit.json: what it holds, that it is replaced at once, and that a new training takes it away.
+#include "io/log/exit_record.hpp"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "io/posix_file.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace t3d {
+
+TEST_CASE("the record of an end") {
+  const test::ScratchFolder folder("exit_record");
+  const std::string path = folder.path() + "/exit.json";
+  const auto read = [&] { return nlohmann::json::parse(read_text_file(path)); };
+
+  write_exit_record(folder.path(), {ExitCode::retry, "asked to stop", 12, 10}, 0);
+  CHECK(read() == nlohmann::json{
+                      {"code", 75}, {"reason", "asked to stop"}, {"step", 12}, {"checkpoint", 10}});
+  // Another one takes its place; bytes that are not UTF-8 do not matter.
+  write_exit_record(folder.path(), {ExitCode::diverged, "in \xff", 3, {}}, 1);
+  CHECK(read()["code"] == 65);
+  CHECK(read()["checkpoint"].is_null());
+
+  index_t files = 0;
+  for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(folder.path()))
+    ++files;
+  CHECK(files == 1);
+
+  remove_exit_record(folder.path());
+  CHECK_FALSE(std::filesystem::exists(path));
+  CHECK_NOTHROW(remove_exit_record(folder.path()));  // there is none any more
+  CHECK_THROWS_AS(write_exit_record(folder.path() + "/absent", {}, 0), Error);
+}
+
+}  // namespace t3d
