@@ -15,11 +15,25 @@
 #include "app/stop_signal.hpp"
 #include "data/tokenizer.hpp"
 #include "comm/agree.hpp"
+#include "io/lock/run_lock.hpp"
 #include "io/log/run_log.hpp"
 #include "train/step/trainer.hpp"
 
 namespace t3d {
 namespace {
+
+// On rank 0. Asked to stop while an owner without a sign of life is waited for: stops.
+std::unique_ptr<RunLock> lock_folders(const std::vector<std::string>& folders,
+                                      const std::string& run) {
+  double last_word = PhaseClock::now();
+  return std::make_unique<RunLock>(folders, run, [&](const std::string& text) {
+    if (stop_signal() != 0)
+      throw_error(ExitCode::unavailable, "asked to stop while waiting: {}", text);
+    if (PhaseClock::now() - last_word < 5) return;
+    last_word = PhaseClock::now();
+    fmt::print(stderr, "transformer3d: waiting: {}\n", text);
+  });
+}
 
 class TrainJob {
  public:
@@ -66,12 +80,16 @@ class TrainJob {
       throw_error(ExitCode::unavailable, "too little GPU memory: {}", shortage);
   }
 
-  // Fails now rather than after hours if nothing can be written.
+  // Fails now rather than after hours if nothing can be written. Nothing is written before the
+  // folders are locked.
   void prepare_folder() {
-    std::error_code error;
-    std::filesystem::create_directories(config_.checkpoint.dir, error);
-    if (error)
-      throw_error(ExitCode::io, "cannot create {}: {}", config_.checkpoint.dir, error.message());
+    const std::vector<std::string> folders{config_.run.dir, config_.checkpoint.dir};
+    for (const std::string& folder : folders) {
+      std::error_code error;
+      std::filesystem::create_directories(folder, error);
+      if (error) throw_error(ExitCode::io, "cannot create {}: {}", folder, error.message());
+    }
+    lock_ = lock_folders(folders, config_.run.name);
     const std::string model = source_->tokens().tokenizer_model();
     if (model.empty()) return;
     const std::string path = config_.run.dir + "/tokenizer.model";
@@ -107,6 +125,8 @@ class TrainJob {
     } else {
       run_id_ = new_run_id();
     }
+    lineage_ = next_lineage(world_, config_.checkpoint.dir, info, warn);
+    if (lock_) lock_->set_run(run_id_);
     last_saved_ = info ? info->state.step : -1;
     all_or_none(world_, [&] {
       report_ = std::make_unique<JobReport>(world_, *machine_, config_, steps_,
@@ -146,7 +166,7 @@ class TrainJob {
     last_save_time_ = PhaseClock::now();
     while (trainer_->steps_done() < steps_ && !stop_) {
       report_->counted_step(
-          [&] { trainer_->start_step(stop_signal() != 0 ? kStopSignal : kNoStop); },
+          [&] { trainer_->start_step(stop_signal() != 0 || lost_lock() ? kStopSignal : kNoStop); },
           trainer_->predicted_step());
       const index_t done = trainer_->steps_done();
       if (steps_run_++ == 0) keep_choices();
@@ -218,15 +238,20 @@ class TrainJob {
     return due != 0;
   }
 
+  // On rank 0. The save that follows the stop ends the run with an error.
+  [[nodiscard]] bool lost_lock() const { return lock_ != nullptr && lock_->lost(); }
+
   // A checkpoint that cannot be written costs a warning, not the run; at the end it costs the exit
-  // code.
+  // code. A lock that is lost ends the run: the folder is another job's.
   void save() {
     if (last_saved_ == trainer_->steps_done()) return;
     const PhaseClock::Scope scope(machine_->clock(), "checkpoint");
     CheckpointOptions options{config_.checkpoint.dir, config_.checkpoint.ranks_per_file,
                               config_.checkpoint.keep, config_.checkpoint.major_every,
                               config_.checkpoint.verify};
+    options.lock = lock_.get();
     CheckpointState state;
+    state.lineage = lineage_;
     state.step = trainer_->steps_done();
     state.run_id = run_id_;
     state.texts["input"] = resolved_text(config_);
@@ -240,11 +265,15 @@ class TrainJob {
       report_->note(fmt::format("checkpoint {} in {:.2f} s", path, PhaseClock::now() - start));
       last_saved_ = state.step;
     } catch (const AgreedError& error) {
+      if (error.code() == ExitCode::unavailable) throw;
       report_->warn(fmt::format("no checkpoint of step {}: {}", state.step, error.what()));
     }
   }
 
   int finish() {
+    all_or_none(world_, [&] {
+      if (lost_lock()) lock_->check();
+    });
     const std::string reason = stopped_ ? "asked to stop by a signal" : "all steps done";
     report_->finish(reason);
     if (last_saved_ != trainer_->steps_done())
@@ -255,6 +284,7 @@ class TrainJob {
 
   Communicator& world_;
   const CommandLine& command_;
+  std::unique_ptr<RunLock> lock_;  // rank 0's; given back when everything else has ended
   Origins origins_;
   Config config_;
   index_t steps_ = 0, last_saved_ = -1;
@@ -262,6 +292,7 @@ class TrainJob {
   double last_save_time_ = 0;
   index_t steps_run_ = 0;  // by this process
   std::string run_id_, resumed_from_;
+  Lineage lineage_;
   std::shared_ptr<BatchSource> source_, valid_;
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Trainer> trainer_;
