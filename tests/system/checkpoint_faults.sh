@@ -18,6 +18,21 @@ run() {
 
 fail() { echo "FAILED: operation $at, $mode: $*"; cat "$here/error"; ls -R "$here/work"; exit 1; }
 
+# A manifest that cannot be read when retention looks at it: that checkpoint stays.
+at=0 mode=unreadable
+"$tool" save "$here/kept" 1 3 2 && "$tool" save "$here/kept" 2 3 2 || fail "two saves"
+IO_FAULT_READ=step-00000001/MANIFEST.json LD_PRELOAD=$shim "$tool" save "$here/kept" 3 3 2 2> "$here/error" ||
+  fail "a save beside an unreadable one"
+[ -e "$here/kept/step-00000001/MANIFEST.json" ] || fail "removed what it could not read"
+"$tool" save "$here/kept" 4 3 2 || fail "the save after it"
+[ "$(ls "$here/kept" | tr '\n' ' ')" = "step-00000003 step-00000004 " ] || fail "$(ls "$here/kept")"
+
+# A folder that cannot be listed is not an empty one.
+at=0 mode=unlisted
+IO_FAULT_LIST=$here/kept LD_PRELOAD=$shim "$tool" load "$here/kept" 9 3 > "$here/answer" 2> "$here/error"
+[ $? = 74 ] || fail "not exit code 74 but $(cat "$here/answer")"
+grep -q "$here/kept: Input/output error" "$here/error" || fail "the path is not named"
+
 at=0 mode=none
 run 0 none || fail "a save without fault"
 count=$(cat "$here/count")
@@ -34,12 +49,13 @@ for mode in fail full short kill_before kill_half kill_after; do
       0) saved=$((saved + 1)); [ "$step" = 2 ] || fail "said it was saved, but $step is loaded" ;;
       74) refused=$((refused + 1))
         [ "$step" = 1 ] || fail "said it failed, but $step is loaded"
-        [ ! -e "$here/work/step-00000002" ] || fail "left an unfinished folder" ;;
+        ! ls "$here/work" | grep -q 'step-00000002\|lock' || fail "left something behind" ;;
       137) killed=$((killed + 1)); [ "$step" = 1 ] || [ "$step" = 2 ] || fail "$step is loaded" ;;
       *) fail "status $status" ;;
     esac
     "$tool" save "$here/work" 3 4 2 2>> "$here/error" || fail "the next save"
     [ "$("$tool" load "$here/work" 9 3 2>> "$here/error")" = 3 ] || fail "the next save is not loaded"
+    ! ls "$here/work" | grep -q 'partial\|lock$' || fail "the next save has not tidied up"
   done
   echo "$mode: $saved saved, $refused refused, $killed killed"
 done

@@ -56,7 +56,9 @@ class Job {
       all.insert(entry.path().filename().string());
     return all;
   }
-  [[nodiscard]] std::string at(const std::string& name) const { return folder_.path() + "/" + name; }
+  [[nodiscard]] std::string at(const std::string& name) const {
+    return folder_.path() + "/" + name;
+  }
   void damage(const std::string& name) const {
     std::ofstream(at(name) + "/MANIFEST.json", std::ios::trunc) << "{}\n";
   }
@@ -130,7 +132,8 @@ TEST_CASE("continued from an older checkpoint: what was left behind is never tak
   CHECK(job.start("auto") == 119);
   fs::resize_file(node_file(job.at("step-00000119.lineage-2"), 0), 10);
   CHECK(job.start("auto") == 110);
-  CHECK(contains_text(job.warnings, "passing over checkpoint " + job.at("step-00000119.lineage-2")));
+  CHECK(
+      contains_text(job.warnings, "passing over checkpoint " + job.at("step-00000119.lineage-2")));
   CHECK(job.lineage().number == 3);
   job.damage("step-00000110");
   CHECK(job.start("auto") == 100);

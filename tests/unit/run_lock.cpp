@@ -157,9 +157,9 @@ TEST_CASE("Slurm's restart of a job takes the lock of the start before, and of n
     index_t restarts;
     bool taken;
   };
-  for (const Case& one : {Case{"c", "815", 1, true}, Case{"c", "815", 2, false},
-                          Case{"c", "815", 3, false}, Case{"c", "816", 1, false},
-                          Case{"d", "815", 1, false}, Case{"", "", 0, false}}) {
+  for (const Case& one :
+       {Case{"c", "815", 1, true}, Case{"c", "815", 2, false}, Case{"c", "815", 3, false},
+        Case{"c", "816", 1, false}, Case{"d", "815", 1, false}, Case{"", "", 0, false}}) {
     CAPTURE(one.cluster, one.job, one.restarts);
     LockOwner owner = stranger();
     owner.cluster = one.cluster;
@@ -210,6 +210,13 @@ TEST_CASE("a claim that a dead process left behind expires") {
   REQUIRE(::utimensat(AT_FDCWD, claim.c_str(), old, 0) == 0);
   CHECK_FALSE(taken_at_once(folder));  // removes it
   CHECK(taken_at_once(folder));
+  const std::string draft = lock_of(folder) + ".0123456789abcdef";
+  std::ofstream(draft) << "";
+  CHECK(taken_at_once(folder));
+  CHECK(fs::exists(draft));
+  REQUIRE(::utimensat(AT_FDCWD, draft.c_str(), old, 0) == 0);
+  CHECK(taken_at_once(folder));
+  CHECK(files_in(folder) == 0);
 }
 
 TEST_CASE("whoever has lost the lock is told, and leaves the other's alone") {

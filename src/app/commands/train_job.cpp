@@ -7,14 +7,14 @@
 #include <fstream>
 
 #include "app/commands/commands.hpp"
-#include "app/config/config_schema.hpp"
-#include "app/config/defaults.hpp"
 #include "app/commands/job_report.hpp"
 #include "app/commands/rank_plan.hpp"
 #include "app/commands/setup.hpp"
+#include "app/config/config_schema.hpp"
+#include "app/config/defaults.hpp"
 #include "app/stop_signal.hpp"
-#include "data/tokenizer.hpp"
 #include "comm/agree.hpp"
+#include "data/tokenizer.hpp"
 #include "io/lock/run_lock.hpp"
 #include "io/log/run_log.hpp"
 #include "train/step/trainer.hpp"
@@ -72,7 +72,8 @@ class TrainJob {
     if (machine_->choice().gpu < 0) return;
     const MeshShape& mesh = machine_->mesh().shape();
     Config config = config_;
-    config.mesh.device = machine_->choice().gpus < mesh.ranks() ? DeviceRule::mixed : DeviceRule::cuda;
+    config.mesh.device =
+        machine_->choice().gpus < mesh.ranks() ? DeviceRule::mixed : DeviceRule::cuda;
     const RankPlan plan = simulate_rank(config, mesh, mesh.coord_of(world_.rank()));
     const std::string shortage =
         memory_shortage(plan, machine_->device(), machine_->choice().sharers);

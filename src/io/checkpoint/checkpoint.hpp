@@ -6,9 +6,9 @@
 //     MANIFEST.json    what lies where
 //   DIR/step-00001200.partial-*    being written or removed: no checkpoint
 //
-// The whole folder gets its name when everything in it is on the disk. A tensor is cut into boxes of its global index space, wherever they live. Loading intersects the
-// boxes wanted with the boxes stored: no mesh is known here. Locks and lineages:
-// docs/decisions/009-run-lock-and-lineage.md.
+// The whole folder gets its name when everything in it is on the disk. A tensor is cut into boxes
+// of its global index space, wherever they live. Loading intersects the boxes wanted with the boxes
+// stored: no mesh is known here. Locks and lineages: docs/decisions/009-run-lock-and-lineage.md.
 #pragma once
 #include <functional>
 #include <map>
@@ -46,9 +46,9 @@ struct TensorPart {
 /// numbered in the order in which they began; what was written before there were any is number 0.
 struct Lineage {
   index_t number = 0;
-  std::string parent;           // name or path of the checkpoint that it began from; "" = from nothing
-  std::string parent_run;       // its run id
-  index_t parent_step = 0;      // its step
+  std::string parent;       // name or path of the checkpoint that it began from; "" = from nothing
+  std::string parent_run;   // its run id
+  index_t parent_step = 0;  // its step
   index_t parent_lineage = -1;  // its lineage; -1 = not of this folder
   friend bool operator==(const Lineage&, const Lineage&) = default;
 };

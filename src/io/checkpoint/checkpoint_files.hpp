@@ -17,8 +17,8 @@ struct CheckpointFolder {
   bool published = false;  // has a manifest, of whatever quality
 };
 
-/// Highest step (then lineage, attempt) first. Empty when `dir` does not exist; Error(io) when it or
-/// something in it cannot be looked at.
+/// Highest step (then lineage, attempt) first. Empty when `dir` does not exist; Error(io) when it
+/// or something in it cannot be looked at.
 [[nodiscard]] std::vector<CheckpointFolder> list_checkpoints(const std::string& dir);
 
 /// A new folder to write in, which is no checkpoint yet. `owner` makes its name unique.

@@ -80,12 +80,13 @@ Lineage next_lineage(Communicator& world, const std::string& dir,
     const Lineage next = history.next(from ? &*from : nullptr);
     const auto others = history.others(next.number);
     if (!others.empty() && warn)
-      warn(fmt::format("this run writes lineage {}; of other lineages, and never continued or "
-                       "removed by it: {}. Remove what you do not need; -r PATH goes back to one",
-                       next.number, list_of(others)));
-    return std::vector<std::string>{
-        std::to_string(next.number), std::to_string(next.parent_step),
-        std::to_string(next.parent_lineage), next.parent_run, next.parent};
+      warn(
+          fmt::format("this run writes lineage {}; of other lineages, and never continued or "
+                      "removed by it: {}. Remove what you do not need; -r PATH goes back to one",
+                      next.number, list_of(others)));
+    return std::vector<std::string>{std::to_string(next.number), std::to_string(next.parent_step),
+                                    std::to_string(next.parent_lineage), next.parent_run,
+                                    next.parent};
   });
   Lineage lineage{std::stoll(lines.at(0)), lines.at(4), lines.at(3)};
   lineage.parent_step = std::stoll(lines.at(1));

@@ -1,5 +1,5 @@
-// Which checkpoints go after a new one has been published. A checkpoint is removed only for what was
-// read in it: an error of reading keeps it.
+// Which checkpoints go after a new one has been published. A checkpoint is removed only for what
+// was read in it: an error of reading keeps it.
 #include <algorithm>
 #include <optional>
 

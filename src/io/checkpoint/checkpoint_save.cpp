@@ -9,9 +9,9 @@
 #include <cstring>
 #include <numeric>
 
+#include "comm/agree.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "comm/agree.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/checkpoint/node_file.hpp"
 #include "io/lock/lock_owner.hpp"
@@ -197,8 +197,8 @@ class Saver {
   std::unique_ptr<Communicator> all_, group_;
   std::unique_ptr<SavePlan> plan_;
   std::size_t file_number_ = 0;
-  std::string owner_;          // in the names of unfinished folders
-  std::string mark_;           // in the names of this save's files
+  std::string owner_;           // in the names of unfinished folders
+  std::string mark_;            // in the names of this save's files
   std::string partial_, path_;  // before and after publishing
   std::string fragment_;
   std::optional<Error> fault_;

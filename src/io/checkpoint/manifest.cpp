@@ -17,7 +17,8 @@ namespace {
 using Json = nlohmann::json;
 constexpr const char* kFormat = "transformer3d checkpoint";
 constexpr int kVersion = 1;
-constexpr index_t kMostSteps = index_t{1} << 48;  // times anything that is counted per step: no overflow
+constexpr index_t kMostSteps = index_t{1}
+                               << 48;  // times anything that is counted per step: no overflow
 constexpr index_t kMostLineages = index_t{1} << 31;
 
 Json to_json(const ManifestFile& file) {
@@ -32,9 +33,9 @@ index_t integer(const Json& json, index_t least = 0,
                 index_t most = std::numeric_limits<index_t>::max()) {
   if (!json.is_number_integer())
     throw_error(ExitCode::io, "a {} stands where a whole number is expected", json.type_name());
-  const bool large = json.is_number_unsigned() &&
-                     json.get<std::uint64_t>() >
-                         static_cast<std::uint64_t>(std::numeric_limits<index_t>::max());
+  const bool large =
+      json.is_number_unsigned() &&
+      json.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<index_t>::max());
   if (large || json.get<index_t>() < least || json.get<index_t>() > most)
     throw_error(ExitCode::io, "{} is not from {} to {}", json.dump(), least, most);
   return json.get<index_t>();
@@ -125,7 +126,8 @@ Lineage lineage_from(const Json& manifest) {
 std::string body_of(const Manifest& manifest) {
   const CheckpointState& state = manifest.state;
   std::string text = fmt::format(
-      "{{\n\"format\": \"{}\",\n\"version\": {},\n\"step\": {},\n\"run_id\": {},\n\"lineage\": {},\n\"texts\": {},\n",
+      "{{\n\"format\": \"{}\",\n\"version\": {},\n\"step\": {},\n\"run_id\": {},\n\"lineage\": "
+      "{},\n\"texts\": {},\n",
       kFormat, kVersion, state.step, Json(state.run_id).dump(), to_json(state.lineage).dump(),
       Json(state.texts).dump());
   text += "\"box\": \"file, row, column, rows, columns, byte offset, first block CRC\",\n";
@@ -175,12 +177,11 @@ void check_place(const std::string& name, const ManifestTensor& tensor, const Ma
     throw_error(ExitCode::io, "{} lies in file number {}", name, piece.file);
   const ManifestFile& file = files[static_cast<std::size_t>(piece.file)];
   index_t bytes = 0;
-  const bool inside =
-      !piece.box.empty() &&
-      !__builtin_mul_overflow(piece.box.count(), size_of(tensor.dtype), &bytes) &&
-      bytes <= file.bytes && piece.offset <= file.bytes - bytes &&
-      piece.first_crc <= file.table_count &&
-      crc_blocks(bytes) <= file.table_count - piece.first_crc;
+  const bool inside = !piece.box.empty() &&
+                      !__builtin_mul_overflow(piece.box.count(), size_of(tensor.dtype), &bytes) &&
+                      bytes <= file.bytes && piece.offset <= file.bytes - bytes &&
+                      piece.first_crc <= file.table_count &&
+                      crc_blocks(bytes) <= file.table_count - piece.first_crc;
   if (!inside) throw_error(ExitCode::io, "a box of {} lies outside {}", name, file.name);
 }
 
@@ -190,8 +191,7 @@ void check_places(const Manifest& manifest) {
   std::set<std::string> names;
   for (const ManifestFile& file : manifest.files) {
     check_file(file);
-    if (!names.insert(file.name).second)
-      throw_error(ExitCode::io, "{} is named twice", file.name);
+    if (!names.insert(file.name).second) throw_error(ExitCode::io, "{} is named twice", file.name);
   }
   for (const auto& [name, tensor] : manifest.tensors) {
     const std::string fault = cover_fault(boxes_of(tensor), tensor.rows, tensor.cols);

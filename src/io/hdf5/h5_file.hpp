@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/box.hpp"
 #include "core/dtype.hpp"
 #include "core/types.hpp"
-#include "core/box.hpp"
 
 namespace t3d {
 

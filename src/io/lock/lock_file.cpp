@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "core/error.hpp"
@@ -113,7 +114,10 @@ LockFile::~LockFile() {
 
 std::optional<LockFile::Holder> LockFile::try_take() {
   for (;;) {
-    if (create_lock()) return std::nullopt;
+    if (create_lock()) {
+      drop_leftovers();
+      return std::nullopt;
+    }
     std::optional<Holder> holder = read_lock(path_);
     if (!holder) continue;  // given back in between
     holder->age_seconds = seconds_between(holder->renewed, now_by(fd_, draft_));
@@ -190,6 +194,23 @@ void LockFile::set_run(const std::string& run) noexcept {
 }
 
 void LockFile::drop_draft() noexcept { ::unlink(draft_.c_str()); }
+
+/// Drafts and claims of processes that were killed in the moment between.
+void LockFile::drop_leftovers() noexcept {
+  try {
+    const std::int64_t now = now_by(fd_, path_);
+    const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+    for (const std::string& name : list_folder(folder.string())) {
+      if (!name.starts_with(std::string(kLockName) + ".")) continue;
+      const std::string path = (folder / name).string();
+      const std::optional<Holder> other = read_lock(path);
+      if (other && seconds_between(other->renewed, now) > kLockExpiresSeconds)
+        ::unlink(path.c_str());
+    }
+  } catch (const std::exception&) {
+    return;
+  }
+}
 
 /// Somebody who looks at a lock holds its claim for a moment: some tries. A lock that stays is
 /// taken over as that of an ended process.

@@ -47,6 +47,7 @@ class LockFile {
   bool create_lock();
   bool take_over(const Holder& holder);
   void drop_draft() noexcept;
+  void drop_leftovers() noexcept;
   void give_back() noexcept;
 
   std::string path_, draft_;  // the draft becomes the lock

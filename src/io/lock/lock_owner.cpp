@@ -88,11 +88,11 @@ LockOwner this_process(const std::string& run) {
 }
 
 std::string format_owner(const LockOwner& owner) {
-  const Json json{{"host", owner.host},           {"boot", owner.boot},
-                  {"processes", owner.processes}, {"pid", owner.pid},
-                  {"started", owner.started},     {"cluster", owner.cluster},
-                  {"job", owner.job},             {"restarts", owner.restarts},
-                  {"run", owner.run},             {"token", owner.token}};
+  const Json json{
+      {"host", owner.host},  {"boot", owner.boot},         {"processes", owner.processes},
+      {"pid", owner.pid},    {"started", owner.started},   {"cluster", owner.cluster},
+      {"job", owner.job},    {"restarts", owner.restarts}, {"run", owner.run},
+      {"token", owner.token}};
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() < kRecordBytes - 1) text.resize(kRecordBytes - 1, ' ');
   return text + "\n";

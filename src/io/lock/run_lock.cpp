@@ -25,8 +25,8 @@ std::string describe(const LockFile::Holder& holder) {
 void take(LockFile& file, const std::function<void(const std::string&)>& waiting) {
   std::optional<LockFile::Holder> before;
   while (const std::optional<LockFile::Holder> now = file.try_take()) {
-    const bool same = before && before->owner && now->owner &&
-                      before->owner->token == now->owner->token;
+    const bool same =
+        before && before->owner && now->owner && before->owner->token == now->owner->token;
     if (same && before->renewed != now->renewed)
       throw_error(ExitCode::unavailable,
                   "{} is held by {}, which is alive: two jobs cannot train in one folder. Wait for "

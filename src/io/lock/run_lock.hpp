@@ -1,5 +1,6 @@
-// The lock of a run: as long as it is held, nobody else trains in the run's folders. Rank 0 takes it
-// before anything is written there. Evaluation, generation and inspection only read and need none.
+// The lock of a run: as long as it is held, nobody else trains in the run's folders. Rank 0 takes
+// it before anything is written there. Evaluation, generation and inspection only read and need
+// none.
 #pragma once
 #include <atomic>
 #include <condition_variable>
