@@ -14,7 +14,7 @@ enum class ExitCode : int {
   done = 0,
   usage = 64,        // wrong command line
   no_input = 66,     // a file that should be read is not there
-  unavailable = 69,  // a device or library is missing
+  unavailable = 69,  // a device or library is missing, or the run folder is another job's
   internal = 70,     // a bug
   io = 74,           // reading or writing failed, or no valid checkpoint
   retry = 75,        // stopped on purpose with a valid checkpoint; wants to continue
