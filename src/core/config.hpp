@@ -1,6 +1,5 @@
 // The resolved input: what input.toml says, with every default filled in. Plain data; the schema
-// (names, types, checks, help) is app/config/config_schema.cpp. Widths and counts are explained
-// there.
+// (names, types, checks, help) is app/config/config_schema.cpp. Widths and counts are explained there.
 #pragma once
 #include <array>
 #include <string>
@@ -42,8 +41,8 @@ struct MeshConfig {
   // Explicit widths as weights per part (empty = even): tokens over i; outputs (heads, ffn, vocab)
   // over j; contractions (hidden) over k.
   std::vector<double> tokens, outputs, contractions;
-  KeepRule keep = KeepRule::automatic;                 // gathered operands kept to backward
-  double gather_budget_mib = 1024;                     // for keep = automatic
+  KeepRule keep = KeepRule::automatic;  // gathered operands kept to backward
+  double gather_budget_mib = 1024;      // for keep = automatic
   AttentionRule attention = AttentionRule::automatic;  // over k
   DeviceRule device = DeviceRule::automatic;
   TransportRule transport = TransportRule::automatic;  // between GPUs
@@ -57,10 +56,10 @@ struct DataConfig {
 };
 
 struct BatchConfig {
-  index_t sequences = 0;  // per step, all replicas
-  index_t micro = 0;      // sequences per replica per pass; 0 = all at once
+  index_t sequences = 0;           // per step, all replicas
+  index_t micro = 0;               // sequences per replica per pass; 0 = all at once
   Recompute recompute = Recompute::none;
-  std::vector<double> shares;  // of the replicas, as weights; empty = even
+  std::vector<double> shares;      // of the replicas, as weights; empty = even
 };
 
 struct PrecisionConfig {
@@ -78,7 +77,7 @@ struct OptimizerConfig {
   double lr = 3e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
   double momentum = -1;  // negative = by kind
   bool nesterov = false;
-  double adamw_lr = 0;  // muon: of what is no hidden matrix; 0 = lr
+  double adamw_lr = 0;             // muon: of what is no hidden matrix; 0 = lr
   MuonScale muon_scale = MuonScale::rms;
   index_t newton_schulz_steps = 5;
   double clip_norm = 1.0;  // 0 = off
@@ -99,11 +98,11 @@ struct AggregateConfig {
   AggregatePlacement placement = AggregatePlacement::automatic;  // of adasum
   AggregateAlgorithm algorithm = AggregateAlgorithm::automatic;  // of adasum
   GroupBy per = GroupBy::tensor;
-  double reference_batch = 0;  // sequences; 0 = not given
-  index_t leaves = 1;          // per replica
+  double reference_batch = 0;      // sequences; 0 = not given
+  index_t leaves = 1;              // per replica
   LeafRule leaf = LeafRule::noise;
   WireType wire = WireType::fp32;
-  double gain_exponent = -1;  // below 0: by the optimizer
+  double gain_exponent = -1;       // below 0: by the optimizer
 };
 
 struct CheckpointConfig {

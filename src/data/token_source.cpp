@@ -6,8 +6,8 @@
 
 #include "core/error.hpp"
 #include "data/file_list.hpp"
-#include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
+#include "io/hdf5/token_file.hpp"
 
 namespace t3d {
 namespace {

@@ -8,8 +8,8 @@
 #include "data/corpus.hpp"
 #include "data/file_list.hpp"
 #include "data/tokenizer.hpp"
-#include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
+#include "io/hdf5/token_file.hpp"
 
 namespace t3d {
 namespace {

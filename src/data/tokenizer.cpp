@@ -5,8 +5,8 @@
 #include <array>
 
 #include "core/error.hpp"
-#include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
+#include "io/hdf5/token_file.hpp"
 
 namespace t3d {
 namespace {

@@ -7,8 +7,7 @@ namespace t3d {
 Mlp::Mlp(const Context& context, const std::string& name, const ModelShape& shape, ParamBucket& up,
          ParamBucket& down, ParamBucket* inner_vectors, ParamBucket* hidden_vectors)
     : context_(context),
-      activation_(shape.model.activation == Activation::swiglu ? Activation::swiglu
-                                                               : Activation::gelu_tanh),
+      activation_(shape.model.activation == Activation::swiglu ? Activation::swiglu : Activation::gelu_tanh),
       up_(context, name + (activation_ == Activation::swiglu ? ".gate_up" : ".up"), Axis::j,
           shape.up_features(), shape.hidden_features(), up, inner_vectors, shape.model.init_std),
       down_(context, name + ".down", Axis::k, shape.hidden_features(), shape.ffn_features(), down,

@@ -20,8 +20,8 @@ Transformer::Transformer(const Context& context, const ModelShape& shape, bool r
                                               hidden_vectors_, recompute_));
   final_norm_ = std::make_unique<Norm>(
       context, "final_norm", shape_.model.norm == NormKind::rms ? NormKind::rms : NormKind::layer,
-      shape_.hidden, shape_.model.norm == NormKind::layer && shape_.model.bias,
-      shape_.model.norm_eps, hidden_vectors_);
+      shape_.hidden, shape_.model.norm == NormKind::layer && shape_.model.bias, shape_.model.norm_eps,
+      hidden_vectors_);
   const bool tied = shape_.model.tied_embeddings;
   const int head_entry = tied ? embedding_->table_entry()
                               : head_table_.add(vocabulary_entry(context, shape_, "head.weight"));

@@ -1,8 +1,8 @@
 // The verb `flat_gains` for back ends whose tensors lie in host memory.
 #include <algorithm>
 
-#include "ops/adasum.hpp"
 #include "ops/flat_gain.hpp"
+#include "ops/adasum.hpp"
 
 namespace t3d {
 

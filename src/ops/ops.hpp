@@ -50,6 +50,7 @@ struct RopeArgs {
   bool inverse = false;  // rotate back (the backward pass)
 };
 
+
 /// A norm whose hidden dimension is not cut, with the residual addition before it:
 ///   sum = x + branch (rounded to its dtype);  moments, y = norm(sum)
 struct NormArgs {

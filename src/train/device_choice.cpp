@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 
-#include "comm/agree.hpp"
 #include "comm/placement.hpp"
 #include "comm/registry.hpp"
 #include "core/error.hpp"
+#include "comm/agree.hpp"
 #include "ops/registry.hpp"
 
 namespace t3d {
@@ -87,8 +87,7 @@ bool use_nccl(const MeshConfig& mesh, const Survey& all, std::size_t gpu_ranks) 
 DeviceChoice choose_device(Communicator& world, const MeshConfig& mesh) {
   DeviceChoice choice;
   choice.alone = world.size() == 1;
-  if (mesh.device == DeviceRule::cpu || (mesh.device == DeviceRule::automatic && !cuda_built()))
-    return choice;
+  if (mesh.device == DeviceRule::cpu || (mesh.device == DeviceRule::automatic && !cuda_built())) return choice;
 
   const std::vector<int> nodes = node_of_ranks(world);
   const auto rank = static_cast<std::size_t>(world.rank());
@@ -126,8 +125,7 @@ DeviceChoice choose_device(Communicator& world, const MeshConfig& mesh) {
     if (!all.own_each())
       choice.note = fmt::format("{} ranks share {} GPUs", world.size(), all.users.size());
   }
-  const std::size_t gpu_ranks =
-      mesh.device == DeviceRule::mixed ? all.users.size() : all.identities.size();
+  const std::size_t gpu_ranks = mesh.device == DeviceRule::mixed ? all.users.size() : all.identities.size();
   choice.nccl = !choice.alone && use_nccl(mesh, all, gpu_ranks);
   return choice;
 }

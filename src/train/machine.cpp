@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "comm/agree.hpp"
 #include "comm/placement.hpp"
 #include "comm/registry.hpp"
 #include "comm/staged/staged.hpp"
 #include "core/error.hpp"
+#include "comm/agree.hpp"
 #include "ops/registry.hpp"
 
 namespace t3d {
@@ -75,7 +75,7 @@ DType compute_dtype(const PrecisionConfig& precision) {
   return precision.compute == ComputeType::bf16   ? DType::bf16
          : precision.compute == ComputeType::fp16 ? DType::f16
          : precision.compute == ComputeType::fp64 ? DType::f64
-                                                  : DType::f32;
+                                       : DType::f32;
 }
 
 std::vector<index_t> ReplicaShare::micro() const {
@@ -168,8 +168,7 @@ Machine::Machine(Communicator& world, const Config& config, const MeshShape& sha
               reduce_in_fp32(config, mesh_->shape(), activation), true, true});
 
   // The same for all ranks: chunks are messages. A dry run goes by the input.
-  if (choice_.gpus > 0 ||
-      (dry && (config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed)))
+  if (choice_.gpus > 0 || (dry && (config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed)))
     context_->logits_bytes = kGpuLogitsBytes;
 
   const MeshShape& own = mesh_->shape();

@@ -5,9 +5,9 @@
 #pragma once
 #include <vector>
 
+#include "core/ledger.hpp"
 #include "comm/mesh.hpp"
 #include "core/config.hpp"
-#include "core/ledger.hpp"
 #include "device/device.hpp"
 
 namespace t3d {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "comm/agree.hpp"
 #include "comm/placement.hpp"
+#include "comm/agree.hpp"
 #include "train/step/state_parts.hpp"
 
 namespace t3d {

@@ -189,8 +189,8 @@ class CrossCheck {
 
   void others() {
     const PrecisionConfig& precision = config_.precision;
-    if (usable({"precision.compute", "precision.backend"}) &&
-        precision.compute == ComputeType::fp64 && precision.backend == BackendRule::cpu) {
+    if (usable({"precision.compute", "precision.backend"}) && precision.compute == ComputeType::fp64 &&
+        precision.backend == BackendRule::cpu) {
       fault("precision.backend", "precision.compute = \"fp64\" needs the reference operators",
             "backend = \"reference\" or \"auto\"");
     }
@@ -214,8 +214,7 @@ class CrossCheck {
     if (!usable({"precision.compute", "precision.backend", "precision.matmul", "mesh.device"}))
       return;
     const PrecisionConfig& p = config_.precision;
-    const bool on_gpu =
-        config_.mesh.device == DeviceRule::cuda || config_.mesh.device == DeviceRule::mixed;
+    const bool on_gpu = config_.mesh.device == DeviceRule::cuda || config_.mesh.device == DeviceRule::mixed;
     if (on_gpu && p.backend != BackendRule::automatic)
       fault(
           "precision.backend",
@@ -225,16 +224,14 @@ class CrossCheck {
     if (on_gpu && p.compute == ComputeType::fp64)
       fault("precision.compute", "precision.compute = \"fp64\" has no GPU kernels",
             "\"fp32\", or mesh.device = \"cpu\"");
-    if (config_.mesh.device == DeviceRule::mixed &&
-        (p.compute == ComputeType::fp16 || p.compute == ComputeType::tf32))
+    if (config_.mesh.device == DeviceRule::mixed && (p.compute == ComputeType::fp16 || p.compute == ComputeType::tf32))
       fault("precision.compute",
             fmt::format(
                 "precision.compute = \"{}\" is not for CPUs, mesh.device = \"mixed\" uses them",
                 p.compute),
             "\"bf16\" or \"fp32\"");
     if (config_.mesh.device != DeviceRule::cpu) return;
-    if (p.compute == ComputeType::tf32 ||
-        (p.compute == ComputeType::fp16 && p.backend != BackendRule::reference))
+    if (p.compute == ComputeType::tf32 || (p.compute == ComputeType::fp16 && p.backend != BackendRule::reference))
       fault("precision.compute", fmt::format("precision.compute = \"{}\" needs a GPU", p.compute),
             "\"bf16\" or \"fp32\" on CPUs");
     if (p.matmul == MatmulType::fp8)
@@ -254,13 +251,12 @@ void fill_computed_defaults(Config& config, const std::string& file_name) {
   ModelConfig& model = config.model;
   if (model.kv_heads == 0) model.kv_heads = model.heads;
   if (model.ffn == 0) {
-    model.ffn = model.activation == Activation::swiglu ? round_up((8 * model.hidden + 2) / 3, 64)
-                                                       : 4 * model.hidden;
+    model.ffn =
+        model.activation == Activation::swiglu ? round_up((8 * model.hidden + 2) / 3, 64) : 4 * model.hidden;
   }
   AggregateConfig& aggregate = config.aggregate;
   const bool sgd = config.optimizer.kind == OptimizerKind::sgd;
-  if (aggregate.placement == AggregatePlacement::automatic)
-    aggregate.placement = sgd ? AggregatePlacement::pre : AggregatePlacement::gain;
+  if (aggregate.placement == AggregatePlacement::automatic) aggregate.placement = sgd ? AggregatePlacement::pre : AggregatePlacement::gain;
   if (aggregate.algorithm == AggregateAlgorithm::automatic)
     aggregate.algorithm = AggregateAlgorithm::gram;
   if (aggregate.gain_exponent < 0) aggregate.gain_exponent = sgd ? 1 : 0.5;

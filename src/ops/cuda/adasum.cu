@@ -5,8 +5,8 @@
 // order. Compiled with -fmad=false: coefficients have the bits of the other back ends, so that CPU
 // and GPU ranks agree on them. Bytes: those of the matrices, and a sector for each number on their
 // diagonals; the time is that of the launches and of one group's chain. Speed not measured.
-#include "ops/adasum.hpp"
 #include "ops/adasum_group.hpp"
+#include "ops/adasum.hpp"
 #include "ops/cuda/cuda_ops.hpp"
 #include "ops/cuda/elements.cuh"
 #include "ops/cuda/ptx.cuh"

@@ -41,8 +41,8 @@ std::string header_of(const EngineOptions& options) {
       "{}, capability {}, driver {}, CUDA {}, cuBLASLt {}, cuDNN {}, gemm {}, attention {}, "
       "tf32 {}, fp8 {}",
       info.name, info.capability, info.driver, info.runtime, gemm_library_version(),
-      attention_library_version(), word_of(options.gemm), word_of(options.attention), options.tf32,
-      options.fp8);
+      attention_library_version(), word_of(options.gemm), word_of(options.attention),
+      options.tf32, options.fp8);
 }
 
 std::string_view alignment(const ConstTensorView& x) { return can_load_16_bytes(x) ? "" : "'"; }
@@ -81,7 +81,8 @@ struct Able {
 };
 
 template <class Engine, class Usable>
-Able<Engine> able_engines(EngineRule wanted, const std::vector<std::unique_ptr<Engine>>& library,
+Able<Engine> able_engines(EngineRule wanted,
+                          const std::vector<std::unique_ptr<Engine>>& library,
                           const std::vector<std::unique_ptr<Engine>>& native,
                           const Usable& usable) {
   Able<Engine> able;
@@ -106,7 +107,8 @@ void require_eligible(const Able<Engine>& able, const std::string& key, const ch
               key, what);
 }
 
-void require_there(EngineRule wanted, bool library_there, const char* what, const char* library) {
+void require_there(EngineRule wanted, bool library_there, const char* what,
+                   const char* library) {
   if (wanted == EngineRule::library && !library_there)
     throw_error(ExitCode::unavailable,
                 "the {} engine is set to \"library\", but {} is not there: set it to \"auto\" or "

@@ -1,9 +1,9 @@
 // Gains of weighted means from sums of squares: a thread per group, and one for the summary, whose
 // sums have a fixed order. A few hundred numbers.
+#include "ops/flat_gain.hpp"
 #include "ops/adasum.hpp"
 #include "ops/cuda/cuda_ops.hpp"
 #include "ops/cuda/launch.cuh"
-#include "ops/flat_gain.hpp"
 
 namespace t3d::cuda {
 namespace {

@@ -1,8 +1,8 @@
-// Adasum by Gram matrices. Every leaf travels once (train/aggregate/leaf_exchange.hpp): each rank
-// receives its own columns of everybody's leaves, adds its part of all dot products, and one small
-// sum over all ranks makes the n x n Gram matrix of each group of parameters. From there every rank
-// knows all coefficients of the tree (ops/adasum_tree.hpp), combines its columns with one rounding,
-// and the results go to those who hold them.
+// Adasum by Gram matrices. Every leaf travels once (train/aggregate/leaf_exchange.hpp): each rank receives
+// its own columns of everybody's leaves, adds its part of all dot products, and one small sum over
+// all ranks makes the n x n Gram matrix of each group of parameters. From there every rank knows
+// all coefficients of the tree (ops/adasum_tree.hpp), combines its columns with one rounding, and
+// the results go to those who hold them.
 //
 //   start    exchange, bucket by bucket, while the backward pass goes on
 //   finish   gram of all buckets | one all-reduce | coefficients | combine and spread, by bucket
@@ -12,8 +12,8 @@
 // Memory: the received columns, together as large as the leaves.
 #include "comm/cost.hpp"
 #include "ops/adasum_tree.hpp"
-#include "train/aggregate/leaf_exchange.hpp"
 #include "train/device_numbers.hpp"
+#include "train/aggregate/leaf_exchange.hpp"
 
 namespace t3d {
 namespace {

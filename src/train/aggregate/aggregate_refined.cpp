@@ -1,8 +1,8 @@
 // Mean and sum of replicas that cut the model differently. No group holds the same share, so there
 // is nothing to all-reduce: as for Adasum by Gram matrices, every rank receives its own columns of
 // all leaves and combines them; only the coefficients are known beforehand.
-#include "train/aggregate/leaf_exchange.hpp"
 #include "train/device_numbers.hpp"
+#include "train/aggregate/leaf_exchange.hpp"
 
 namespace t3d {
 namespace {

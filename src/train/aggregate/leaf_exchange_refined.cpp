@@ -1,8 +1,7 @@
-// Different cuts: a rank's columns are the parts of the common refinement
-// (train/aggregate/refinement.hpp) that fall to it. Parts are rectangles in the shares of their
-// holders; those with one peer are packed into one message, and results go back the way they came.
-// Every rank sends and receives (d-1)/d of its share each way, as where cuts are equal, but to more
-// peers and through the world.
+// Different cuts: a rank's columns are the parts of the common refinement (train/aggregate/refinement.hpp)
+// that fall to it. Parts are rectangles in the shares of their holders; those with one peer are
+// packed into one message, and results go back the way they came. Every rank sends and receives
+// (d-1)/d of its share each way, as where cuts are equal, but to more peers and through the world.
 //
 // In a dry run nobody tells his boxes: others are taken to hold what this rank holds, one in each
 // replica. Bytes are then right up to the rows that do not divide.

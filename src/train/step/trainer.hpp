@@ -10,9 +10,9 @@
 #include "data/batch_source.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "layers/transformer.hpp"
-#include "train/machine.hpp"
 #include "train/step/host_image.hpp"
 #include "train/step/loss_scale.hpp"
+#include "train/machine.hpp"
 #include "train/step/update.hpp"
 
 namespace t3d {

@@ -25,8 +25,7 @@ class UpdateBase : public Update {
         groups_(buckets, config.aggregate.per),
         leaves_(leaves_of(config)) {
     AggregateSetup setup{context, buckets_, groups_, leaves_, config.aggregate, {}};
-    if (config.aggregate.method == AggregateMethod::adasum &&
-        config.aggregate.placement == AggregatePlacement::gain)
+    if (config.aggregate.method == AggregateMethod::adasum && config.aggregate.placement == AggregatePlacement::gain)
       setup.gain_exponent = config.aggregate.gain_exponent;
     aggregation_ = make_aggregation(setup);
   }
@@ -233,8 +232,7 @@ void LocalUpdate::predict(Ledger& ledger) const {
 
 std::unique_ptr<Update> make_update(const Context& context, const Config& config,
                                     const std::vector<ParamBucket*>& buckets) {
-  if (config.aggregate.method == AggregateMethod::adasum &&
-      config.aggregate.placement == AggregatePlacement::post)
+  if (config.aggregate.method == AggregateMethod::adasum && config.aggregate.placement == AggregatePlacement::post)
     return std::make_unique<LocalUpdate>(context, config, buckets);
   return std::make_unique<SharedUpdate>(context, config, buckets);
 }
