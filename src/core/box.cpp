@@ -33,6 +33,14 @@ void transpose(std::vector<Box>& boxes) {
   for (Box& box : boxes) box = {box.col0, box.row0, box.cols, box.rows};
 }
 
+/// Also for numbers whose sums overflow.
+bool inside(const Box& box, index_t rows, index_t cols) {
+  const auto fits = [](index_t first, index_t count, index_t extent) {
+    return first >= 0 && count <= extent && first <= extent - count;
+  };
+  return fits(box.row0, box.rows, rows) && fits(box.col0, box.cols, cols);
+}
+
 struct Edge {
   index_t row = 0;
   bool opens = false;
@@ -66,13 +74,14 @@ std::vector<Box> merge_boxes(std::vector<Box> boxes) {
 }
 
 std::string cover_fault(const std::vector<Box>& boxes, index_t rows, index_t cols) {
-  index_t covered = 0;
+  index_t all = 0;
+  if (rows < 0 || cols < 0 || __builtin_mul_overflow(rows, cols, &all))
+    return fmt::format("{} x {} elements cannot be counted", rows, cols);
   std::vector<Edge> edges;
   for (const Box& box : boxes) {
     if (box.empty()) continue;
-    if (box.row0 < 0 || box.col0 < 0 || box.row1() > rows || box.col1() > cols)
+    if (!inside(box, rows, cols))
       return fmt::format("box {} lies outside {} x {}", describe(box), rows, cols);
-    covered += box.count();
     edges.push_back({box.row0, true, &box});
     edges.push_back({box.row1(), false, &box});
   }
@@ -95,8 +104,11 @@ std::string cover_fault(const std::vector<Box>& boxes, index_t rows, index_t col
       return fmt::format("boxes {} and {} overlap", describe(*hit), describe(*edge.box));
     open.emplace(edge.box->col0, edge.box);
   }
-  if (covered == rows * cols) return {};
-  return fmt::format("{} of {} elements are in no box", rows * cols - covered, rows * cols);
+  index_t covered = 0;  // no more than all: nothing is in two boxes
+  for (const Box& box : boxes)
+    if (!box.empty()) covered += box.count();
+  if (covered == all) return {};
+  return fmt::format("{} of {} elements are in no box", all - covered, all);
 }
 
 std::string describe(const Box& box) {

@@ -24,7 +24,8 @@ struct Box {
 /// that overlap stay as they are.
 [[nodiscard]] std::vector<Box> merge_boxes(std::vector<Box> boxes);
 
-/// Empty text when `boxes` cover [rows, cols] exactly once, else what is wrong. O(n log n).
+/// Empty text when `boxes` cover [rows, cols] exactly once, else what is wrong. O(n log n). Any
+/// numbers may come.
 [[nodiscard]] std::string cover_fault(const std::vector<Box>& boxes, index_t rows, index_t cols);
 
 /// "12+4x0+768"

@@ -14,11 +14,13 @@ constexpr std::array<ExitMeaning, 10> kMeanings{{
     {ExitCode::usage, "the command line is wrong"},
     {ExitCode::diverged, "training diverged: the loss or the gradient is not finite"},
     {ExitCode::no_input, "a file or folder that should be read is not there"},
-    {ExitCode::unavailable, "a device, a library or memory is not there"},
+    {ExitCode::unavailable,
+     "a device, a library or memory is not there, or another job holds the run folder"},
     {ExitCode::internal, "internal error: a bug, please report it"},
     {ExitCode::io, "reading or writing failed, or there is no valid checkpoint"},
     {ExitCode::retry, "stopped with a valid checkpoint; wants to continue"},
-    {ExitCode::peer_lost, "a rank does not answer (debug.watchdog_seconds)"},
+    {ExitCode::peer_lost, "a rank does not answer (debug.watchdog_seconds; in a checkpoint "
+                          "debug.io_seconds)"},
     {ExitCode::config, "the input is wrong: all faults are listed, each with file:line:column"},
 }};
 

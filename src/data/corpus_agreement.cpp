@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "comm/agree.hpp"
-#include "comm/placement.hpp"
 #include "core/random.hpp"
+#include "device/host_limits.hpp"
 
 namespace t3d {
 namespace {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <iterator>
@@ -137,6 +138,12 @@ int cores_available() {
   const int cores = known ? CPU_COUNT(&mask) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   const double quota = core_quota();
   return quota > 0 ? std::max(1, std::min(cores, static_cast<int>(quota))) : cores;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
 }
 
 }  // namespace t3d

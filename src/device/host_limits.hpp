@@ -36,4 +36,7 @@ struct HostMemory {
 /// bytes; 0 where it is missing.
 [[nodiscard]] index_t value_of(std::string_view text, std::string_view key);
 
+/// The name of this machine, as the system has it.
+[[nodiscard]] std::string host_name();
+
 }  // namespace t3d

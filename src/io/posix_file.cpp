@@ -1,5 +1,6 @@
 #include "io/posix_file.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "core/error.hpp"
@@ -37,10 +39,17 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
+/// False when there is nothing of that name.
+bool status_of(const std::string& path, struct stat& status) {
+  if (::stat(path.c_str(), &status) == 0) return true;
+  if (errno != ENOENT) fail("look at", path);
+  return false;
+}
+
 }  // namespace
 
 FileReader::FileReader(const std::string& path) : path_(path) {
-  // O_NONBLOCK: opening a FIFO that nobody writes would wait for ever.
+  // Without waiting: a pipe in the place of a file would be waited for before it can be refused.
   fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd_ < 0 && errno == ENOENT) throw_error(ExitCode::no_input, "{} does not exist", path);
   if (fd_ < 0) fail("open", path);
@@ -124,7 +133,37 @@ void rename_durably(const std::string& from, const std::string& to) {
 
 index_t file_size(const std::string& path) {
   struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : -1;
+  return status_of(path, status) && S_ISREG(status.st_mode) ? status.st_size : -1;
+}
+
+bool path_exists(const std::string& path) {
+  struct stat status {};
+  return status_of(path, status);
+}
+
+bool is_folder(const std::string& path) {
+  struct stat status {};
+  return status_of(path, status) && S_ISDIR(status.st_mode);
+}
+
+std::vector<std::string> list_folder(const std::string& path) {
+  const auto close = [](DIR* folder) { ::closedir(folder); };
+  const std::unique_ptr<DIR, decltype(close)> folder(::opendir(path.c_str()), close);
+  if (!folder) {
+    struct stat link {};  // a link to something that is not there now is not "no folder"
+    if (errno == ENOENT && ::lstat(path.c_str(), &link) != 0) return {};
+    fail("list", path);
+  }
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(folder.get());
+    if (entry == nullptr) break;
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  if (errno != 0) fail("list", path);
+  return names;
 }
 
 std::uint32_t file_crc32c(const std::string& path) {
@@ -147,7 +186,7 @@ double free_bytes(const std::string& folder) {
 }
 
 void make_folder(const std::string& path) {
-  if (std::filesystem::is_directory(path)) return;
+  if (is_folder(path)) return;
   const std::string parent = folder_of(path);
   if (parent != path) make_folder(parent);
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) fail("create folder", path);

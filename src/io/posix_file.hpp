@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/types.hpp"
 
@@ -40,8 +41,13 @@ void write_text_durably(const std::string& path, std::string_view text);
 void sync_path(const std::string& path);
 /// Renames and makes the new name durable.
 void rename_durably(const std::string& from, const std::string& to);
-/// -1 when there is no such file.
+/// -1 when there is no such file; Error(io) when that cannot be found out.
 [[nodiscard]] index_t file_size(const std::string& path);
+/// Of any kind. Only "does not exist" is false: whatever else goes wrong is Error(io).
+[[nodiscard]] bool path_exists(const std::string& path);
+[[nodiscard]] bool is_folder(const std::string& path);
+/// The names in a folder, in no order; none when it does not exist; else Error(io).
+[[nodiscard]] std::vector<std::string> list_folder(const std::string& path);
 [[nodiscard]] std::uint32_t file_crc32c(const std::string& path);
 /// Bytes that an ordinary user may still write into the file system of `folder`.
 [[nodiscard]] double free_bytes(const std::string& folder);

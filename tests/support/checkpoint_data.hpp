@@ -1,7 +1,9 @@
 // Tensors with known contents, cut at random over ranks: what checkpoint tests save and load.
 #pragma once
 #include <cstring>
+#include <filesystem>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,14 @@ inline std::vector<TestTensor> small_tensors() {
           {"one", DType::f64, 1, 1, true},
           {"double", DType::f64, 31, 5, false},
           {"nothing", DType::f32, 0, 12, false}};
+}
+
+/// The file of group `number` in a checkpoint's folder.
+inline std::string node_file(const std::string& folder, int number) {
+  const std::string prefix = "node-0000" + std::to_string(number) + ".";
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().filename().string().starts_with(prefix)) return entry.path().string();
+  throw std::runtime_error("no " + prefix + " in " + folder);
 }
 
 /// The bits of one element: a function of the global index and of the step.

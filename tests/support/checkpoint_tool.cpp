@@ -8,10 +8,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint.hpp"
+#include "io/lock/run_lock.hpp"
 #include "support/checkpoint_data.hpp"
 
 using namespace t3d;
@@ -20,12 +22,14 @@ using namespace t3d::test;
 namespace {
 
 int save(const std::string& dir, index_t step, unsigned layout, int ranks) {
+  std::filesystem::create_directories(dir);
+  const RunLock lock({dir}, "tool", [](const std::string&) {});
   run_local_ranks(ranks, [&](Communicator& world) {
     const auto tensors = small_tensors();
     RankState state = make_state(tensors, layout, ranks, world.rank());
     fill(tensors, state, step);
-    save_checkpoint(world, {dir, 1, 2, 0, true}, {step, "tool", {{"input", "x"}}}, state.parts,
-                    true);
+    save_checkpoint(world, {dir, 1, 2, 0, true, &lock}, {step, "tool", {{"input", "x"}}},
+                    state.parts, true);
   });
   return 0;
 }

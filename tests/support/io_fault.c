@@ -8,9 +8,12 @@
 //                     delay        that operation takes IO_FAULT_SECONDS longer
 //                     kill_before, kill_half, kill_after    the process dies there
 //   IO_FAULT_COUNT    file that receives the number of operations at the end
+//   IO_FAULT_READ     end of a path: reading from such files fails (EIO)
+//   IO_FAULT_LIST     a folder that cannot be listed (EIO)
 //
 // Operations: write, pwrite, ftruncate, fsync, fdatasync, rename, close.
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -29,13 +32,25 @@ static int path_counts(const char* path) {
   return prefix != NULL && strncmp(path, prefix, strlen(prefix)) == 0;
 }
 
-static int fd_counts(int fd) {
-  char link[64], path[4096];
+static int path_of(int fd, char* path, size_t size) {
+  char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t length = readlink(link, path, sizeof path - 1);
+  const ssize_t length = readlink(link, path, size - 1);
   if (length < 0) return 0;
   path[length] = '\0';
-  return path_counts(path);
+  return 1;
+}
+
+static int fd_counts(int fd) {
+  char path[4096];
+  return path_of(fd, path, sizeof path) && path_counts(path);
+}
+
+static int fd_unreadable(int fd) {
+  const char* end = getenv("IO_FAULT_READ");
+  char path[4096];
+  if (end == NULL || !path_of(fd, path, sizeof path) || strlen(path) < strlen(end)) return 0;
+  return strcmp(path + strlen(path) - strlen(end), end) == 0;
 }
 
 enum fate { NORMAL, FAIL, FULL, SHORT, KILL_HALF, KILL_AFTER };
@@ -97,6 +112,21 @@ ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
 ssize_t pwrite64(int fd, const void* data, size_t size, off64_t offset) {
 #define PWRITE64(n) REAL(pwrite64)(fd, data, n, offset)
   GUARD_WRITE(fd, size, PWRITE64);
+}
+
+ssize_t pread(int fd, void* data, size_t size, off_t offset) {
+  return fd_unreadable(fd) ? refuse(EIO) : REAL(pread)(fd, data, size, offset);
+}
+
+ssize_t pread64(int fd, void* data, size_t size, off64_t offset) {
+  return fd_unreadable(fd) ? refuse(EIO) : REAL(pread64)(fd, data, size, offset);
+}
+
+DIR* opendir(const char* path) {
+  const char* folder = getenv("IO_FAULT_LIST");
+  if (folder == NULL || strcmp(path, folder) != 0) return REAL(opendir)(path);
+  refuse(EIO);
+  return NULL;
 }
 
 int ftruncate(int fd, off_t size) { GUARD(fd_counts(fd), REAL(ftruncate)(fd, size)); }

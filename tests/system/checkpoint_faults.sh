@@ -11,35 +11,44 @@ here=$PWD
 
 # run AT MODE: a save of step 2 beside step 1, with a fault
 run() {
-  rm -rf "$here/work" && cp -r "$here/base" "$here/work"
-  IO_FAULT_PREFIX=$here/work IO_FAULT_AT=$1 IO_FAULT_MODE=$2 IO_FAULT_COUNT=$here/count \
-    LD_PRELOAD=$shim "$tool" save "$here/work" 2 5 2 2> "$here/error"
+  rm -rf "$work" && cp -r "$here/base" "$work"
+  IO_FAULT_PREFIX=$work IO_FAULT_AT=$1 IO_FAULT_MODE=$2 IO_FAULT_COUNT=$here/count \
+    LD_PRELOAD=$shim "$tool" save "$work" 2 5 2 2> "$error"
 }
 
-fail() { echo "FAILED: operation $at, $mode: $*"; cat "$here/error"; ls -R "$here/work"; exit 1; }
+fail() { echo "FAILED: operation $at, $mode: $*"; cat "$error"; ls -R "$work"; exit 1; }
 
-at=0 mode=none
+at=0 mode=none work=$here/none error=$here/none.error
 run 0 none || fail "a save without fault"
 count=$(cat "$here/count")
 [ "$count" -gt 20 ] || fail "only $count operations: is the shim in use?"
 echo "$count operations"
 
-for mode in fail full short kill_before kill_half kill_after; do
+sweep() { # MODE
+  mode=$1 work=$here/$1 error=$here/$1.error
   refused=0 saved=0 killed=0
   for at in $(seq 1 "$count"); do
     run "$at" "$mode" 2> /dev/null
     status=$?
-    step=$("$tool" load "$here/work" 9 3 2>> "$here/error") || fail "wrong numbers or no checkpoint"
+    step=$("$tool" load "$work" 9 3 2>> "$error") || fail "wrong numbers or no checkpoint"
     case $status in
       0) saved=$((saved + 1)); [ "$step" = 2 ] || fail "said it was saved, but $step is loaded" ;;
       74) refused=$((refused + 1))
         [ "$step" = 1 ] || fail "said it failed, but $step is loaded"
-        [ ! -e "$here/work/step-00000002" ] || fail "left an unfinished folder" ;;
+        ! ls "$work" | grep -q 'step-00000002\|lock' || fail "left something behind" ;;
       137) killed=$((killed + 1)); [ "$step" = 1 ] || [ "$step" = 2 ] || fail "$step is loaded" ;;
       *) fail "status $status" ;;
     esac
-    "$tool" save "$here/work" 3 4 2 2>> "$here/error" || fail "the next save"
-    [ "$("$tool" load "$here/work" 9 3 2>> "$here/error")" = 3 ] || fail "the next save is not loaded"
+    "$tool" save "$work" 3 4 2 2>> "$error" || fail "the next save"
+    [ "$("$tool" load "$work" 9 3 2>> "$error")" = 3 ] || fail "the next save is not loaded"
+    ! ls "$work" | grep -q 'partial\|lock$' || fail "the next save has not tidied up"
   done
   echo "$mode: $saved saved, $refused refused, $killed killed"
+}
+
+sweeps=()
+for mode in fail full short kill_before kill_half kill_after; do
+  sweep "$mode" &
+  sweeps+=($!)
 done
+for sweep in "${sweeps[@]}"; do wait "$sweep" || exit 1; done

@@ -2,6 +2,7 @@
 set -eu
 tool=$(dirname "$T3D_BIN")/tests/t3d_checkpoint_tool
 "$tool" save "$PWD/ckpt" 6 7 3
+"$tool" save "$PWD/ckpt" 7 7 3  # the same boxes
 h5dump -H "$PWD/ckpt/step-00000006/master.h5" > header.txt
 grep -q '"blocks.0.attn.qkv.weight"' header.txt
 grep -q 'VIRTUAL\|SIMPLE { ( 48, 144 )' header.txt
@@ -14,7 +15,7 @@ done
 [ -n "$python" ] || { echo "python3-h5py is not installed"; exit 77; }
 cd /  # the parts are found beside the master, from anywhere
 "$python" - "$OLDPWD/ckpt/step-00000006" << 'PYTHON'
-import json, sys
+import json, os, shutil, sys
 import h5py, numpy
 
 folder = sys.argv[1]
@@ -38,5 +39,16 @@ for name, tensor in manifest["tensors"].items():
         seen[row:row + rows, col:col + cols] += 1
         checked += rows * cols
     assert (seen == 1).all(), name
+master.close()
+
+# Copied alone, or beside the files of another checkpoint: nothing that passes for a weight.
+for place in (folder + "-alone", os.path.dirname(folder) + "/step-00000007"):
+    os.makedirs(place, exist_ok=True)
+    shutil.copy(folder + "/master.h5", place + "/master.h5")
+    with h5py.File(place + "/master.h5", "r") as stray:
+        for name, tensor in manifest["tensors"].items():
+            if 0 not in tensor["shape"]:
+                assert numpy.isnan(stray[name][...]).all(), (place, name)
+        assert b"whole folder" in stray.attrs["read_me"]
 print(checked, "numbers agree, HDF5", h5py.version.hdf5_version)
 PYTHON

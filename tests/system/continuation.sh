@@ -63,10 +63,11 @@ done
 run 4 "${args[@]}" -d torn --set run.steps=10 --set schedule.kind=constant
 cp -r torn/ckpt/step-00000010 torn/ckpt/step-00000012
 rm torn/ckpt/step-00000012/MANIFEST.json
-truncate -s 1000 torn/ckpt/step-00000012/node-00000.h5
+truncate -s 1000 torn/ckpt/step-00000012/node-00000.*
 run 4 "${args[@]}" -d torn --set schedule.kind=constant
 expect_status 0
 expect_text "resumed from torn/ckpt/step-00000010"
+expect_text "passing over torn/ckpt/step-00000012: it has no MANIFEST.json"
 same_losses constant torn 0
 
 # Nothing left to do: says so, changes nothing.

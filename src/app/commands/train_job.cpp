@@ -18,6 +18,7 @@
 #include "comm/agree.hpp"
 #include "data/corpus_agreement.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
+#include "io/lock/run_lock.hpp"
 #include "io/log/exit_record.hpp"
 #include "io/log/run_log.hpp"
 #include "io/posix_file.hpp"
@@ -26,6 +27,19 @@
 
 namespace t3d {
 namespace {
+
+// On rank 0. Asked to stop while an owner without a sign of life is waited for: stops.
+std::unique_ptr<RunLock> lock_folders(const std::vector<std::string>& folders,
+                                      const std::string& run) {
+  double last_word = PhaseClock::now();
+  return std::make_unique<RunLock>(folders, run, [&](const std::string& text) {
+    if (stop_signal() != 0)
+      throw_error(ExitCode::unavailable, "asked to stop while waiting: {}", text);
+    if (PhaseClock::now() - last_word < 5) return;
+    last_word = PhaseClock::now();
+    fmt::print(stderr, "transformer3d: waiting: {}\n", text);
+  });
+}
 
 class TrainJob {
  public:
@@ -64,7 +78,8 @@ class TrainJob {
     });
     agree_on_corpus(world_, source_->tokens(), "data.train");
     if (valid_) agree_on_corpus(world_, valid_->tokens(), "data.valid");
-    all_or_none(world_, [&] {
+    // Another job's lock may have to be waited for: the limit is that of files.
+    all_or_none(*checkpoint_group(world_), [&] {
       if (world_.rank() == 0) prepare_folder();
     });
     has_folder_ = true;
@@ -83,12 +98,16 @@ class TrainJob {
       throw_error(ExitCode::unavailable, "too little GPU memory: {}", shortage);
   }
 
-  // Fails now rather than after hours if nothing can be written.
+  // Fails now rather than after hours if nothing can be written. Nothing is written before the
+  // folders are locked.
   void prepare_folder() {
-    std::error_code error;
-    std::filesystem::create_directories(config_.checkpoint.dir, error);
-    if (error)
-      throw_error(ExitCode::io, "cannot create {}: {}", config_.checkpoint.dir, error.message());
+    const std::vector<std::string> folders{config_.run.dir, config_.checkpoint.dir};
+    for (const std::string& folder : folders) {
+      std::error_code error;
+      std::filesystem::create_directories(folder, error);
+      if (error) throw_error(ExitCode::io, "cannot create {}: {}", folder, error.message());
+    }
+    lock_ = lock_folders(folders, config_.run.name);
     remove_exit_record(config_.run.dir);
   }
 
@@ -97,7 +116,6 @@ class TrainJob {
     tokenizer_ = check_tokenizers(config_.data, source_->tokens(),
                                   valid_ ? &valid_->tokens() : nullptr, info ? &*info : nullptr);
     if (info || world_.rank() != 0 || tokenizer_.model.empty()) return;
-    make_folder(config_.run.dir);
     write_text_durably(tokenizer_file(config_.run.dir), tokenizer_.model);
   }
 
@@ -110,6 +128,8 @@ class TrainJob {
     const std::optional<CheckpointInfo>& info = from_->maybe_info();
     run_id_ = info ? info->state.run_id : new_run_id();
     all_or_none(world_, [&] { check_tokenizer(info); });
+    lineage_ = next_lineage(world_, config_.checkpoint.dir, info, warn);
+    if (lock_) lock_->set_run(run_id_);
     last_saved_ = info ? info->state.step : -1;
     all_or_none(world_, [&] {
       report_ = std::make_unique<JobReport>(*machine_, config_, trainer_->progress().steps,
@@ -171,7 +191,7 @@ class TrainJob {
     const double minutes = config_.checkpoint.every_minutes;
     const bool due = world_.rank() == 0 && minutes > 0 &&
                      PhaseClock::now() - last_save_time_ >= 60 * minutes;
-    return (stop_signal() != 0 ? kStopAsked : kNoFlag) | (due ? kCheckpointDue : kNoFlag);
+    return (stop_signal() != 0 || lost_lock() ? kStopAsked : kNoFlag) | (due ? kCheckpointDue : kNoFlag);
   }
 
   [[nodiscard]] bool due_at(index_t step) const {
@@ -248,15 +268,20 @@ class TrainJob {
     report_->note(text);
   }
 
+  // On rank 0. The save that follows the stop ends the run with an error.
+  [[nodiscard]] bool lost_lock() const { return lock_ != nullptr && lock_->lost(); }
+
   // A checkpoint that cannot be written costs a warning, not the run; at the end it costs the exit
-  // code.
+  // code. A lock that is lost ends the run: the folder is another job's.
   void save() {
     if (last_saved_ == trainer_->progress().steps) return;
     const PhaseClock::Scope scope(machine_->clock(), "checkpoint");
     CheckpointOptions options{config_.checkpoint.dir, config_.checkpoint.ranks_per_file,
                               config_.checkpoint.keep, config_.checkpoint.major_every,
                               config_.checkpoint.verify};
+    options.lock = lock_.get();
     CheckpointState state;
+    state.lineage = lineage_;
     state.step = trainer_->progress().steps;
     state.run_id = run_id_;
     state.texts = trainer_->texts();
@@ -269,6 +294,7 @@ class TrainJob {
       report_->note(fmt::format("checkpoint {} in {:.2f} s", path, PhaseClock::now() - start));
       last_saved_ = state.step;
     } catch (const AgreedError& error) {
+      if (error.code() == ExitCode::unavailable) throw;
       report_->warn(fmt::format("no checkpoint of step {}: {}", state.step, error.what()));
     }
   }
@@ -284,6 +310,9 @@ class TrainJob {
   }
 
   int finish() {
+    all_or_none(world_, [&] {
+      if (lost_lock()) lock_->check();
+    });
     const std::string reason = stopped_ ? "asked to stop by a signal" : "all steps done";
     report_->finish(reason);
     if (last_saved_ != trainer_->progress().steps)
@@ -296,6 +325,7 @@ class TrainJob {
 
   Communicator& world_;
   const CommandLine& command_;
+  std::unique_ptr<RunLock> lock_;  // rank 0's; given back when everything else has ended
   Origins origins_;
   Config config_;
   index_t last_saved_ = -1;
@@ -305,6 +335,7 @@ class TrainJob {
   double last_save_time_ = 0;
   index_t steps_run_ = 0;  // by this process
   std::string run_id_;
+  Lineage lineage_;
   std::unique_ptr<Continuation> from_;
   Plan plan_;
   std::vector<std::string> plan_notes_;

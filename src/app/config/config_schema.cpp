@@ -318,14 +318,15 @@ void checkpoint_keys(std::vector<Key>& keys) {
   rows.add("every_minutes", &CheckpointConfig::every_minutes,
            "Write one after so many minutes; 0 = off. Whichever comes first.",
            {.range = at_least(0), .unit = "minutes"});
-  rows.add("keep", &CheckpointConfig::keep, "How many of the newest stay.",
+  rows.add("keep", &CheckpointConfig::keep, "How many of the newest of this lineage stay.",
            {.range = at_least(1, kMany)});
   rows.add("major_every", &CheckpointConfig::major_every,
            "Checkpoints at multiples of it are never deleted; 0 = none.",
            {.range = at_least(0, kLong), .unit = "steps"});
-  rows.add("restart", &CheckpointConfig::restart,
-           "auto = go on from the newest valid checkpoint, never = start anew, or the path of a "
-           "checkpoint. Option -r wins.");
+  rows.add(
+      "restart", &CheckpointConfig::restart,
+      "auto = go on from the newest valid checkpoint of the newest lineage, never = start anew, or "
+      "the path of a checkpoint. Option -r wins.");
   rows.add("verify", &CheckpointConfig::verify, "Read back and compare checksums after writing.");
   rows.add("ranks_per_file", &CheckpointConfig::ranks_per_file,
            "Ranks that share a file; 0 = the ranks of a node.", {.range = at_least(0, kMany)});

@@ -1,12 +1,14 @@
 // Checkpoint: a directory per step that any mesh can write and any other can read.
 //
 //   DIR/step-00001200/
-//     node-00000.h5   contiguous datasets "<tensor>/<box>" of a group of ranks; CRC32C per block
-//     master.h5       virtual datasets: every tensor whole, under its usual name
-//     MANIFEST.json   written last (fsync, rename): a directory without a valid one does not exist
+//     node-00000.*.h5  contiguous datasets "<tensor>/<box>" of a group of ranks; CRC32C per block
+//     master.h5        virtual datasets: every tensor whole, under its usual name
+//     MANIFEST.json    what lies where
+//   DIR/step-00001200.partial-*    being written or removed: no checkpoint
 //
-// A tensor is cut into boxes of its global index space, wherever they live. Loading intersects the
-// boxes wanted with the boxes stored: no mesh is known here.
+// The whole folder gets its name when everything in it is on the disk. A tensor is cut into boxes
+// of its global index space, wherever they live. Loading intersects the boxes wanted with the boxes
+// stored: no mesh is known here. Locks and lineages: docs/decisions/009-run-lock-and-lineage.md.
 #pragma once
 #include <functional>
 #include <map>
@@ -19,6 +21,8 @@
 #include "core/types.hpp"
 
 namespace t3d {
+
+class RunLock;
 
 /// Rows [row0, row0+rows) x columns [col0, col0+cols) of a global matrix, stored row-major and
 /// contiguous at element `offset` of the local buffer.
@@ -38,11 +42,23 @@ struct TensorPart {
   std::vector<TensorBox> boxes;
 };
 
+/// What one start from nothing, or from a chosen checkpoint, wrote. Lineages of a folder are
+/// numbered in the order in which they began; what was written before there were any is number 0.
+struct Lineage {
+  index_t number = 0;
+  std::string parent;       // name or path of the checkpoint that it began from; "" = from nothing
+  std::string parent_run;   // its run id
+  index_t parent_step = 0;  // its step
+  index_t parent_lineage = -1;  // its lineage; -1 = not of this folder
+  friend bool operator==(const Lineage&, const Lineage&) = default;
+};
+
 /// Scalars and texts of the run's state.
 struct CheckpointState {
   index_t step = 0;                          // steps done
   std::string run_id;                        // keys the CRCs
   std::map<std::string, std::string> texts;  // "input" (resolved toml), "mesh", "samples", ...
+  Lineage lineage{};
 };
 
 struct CheckpointOptions {
@@ -50,6 +66,9 @@ struct CheckpointOptions {
   index_t ranks_per_file = 0;  // 0 = the ranks of a node
   index_t keep = 2, major_every = 0;
   bool verify = true;  // re-read what was written and compare its CRCs before publishing
+  /// Rank 0's. Looked at before anything is published or removed: Error(unavailable) when it is
+  /// lost. Without one, no unfinished folder of others is removed.
+  const RunLock* lock = nullptr;
 };
 
 struct CheckpointInfo {
@@ -58,20 +77,29 @@ struct CheckpointInfo {
 };
 
 /// Collective over `world`. Ranks with `write` = false (other replicas) pass parts too but store
-/// nothing. Publishes DIR/step-%08d (or step-%08d.1, .2, ... when a checkpoint of that step is
-/// there already: what is published is never written over), then deletes what retention does not
-/// keep. On failure (disk full, ...) removes its own partial directory and throws Error(io) on
-/// every rank; what was there before stays. Returns the path.
+/// nothing. Publishes DIR/step-%08d, from lineage 1 on step-%08d.lineage-N (with .1, .2, ... behind
+/// it when that name is taken: what is published is never written over), then deletes what
+/// retention does not keep of this lineage. On failure (disk full, ...) removes its own partial
+/// directory and throws Error(io) on every rank; what was there before stays. Returns the path.
 std::string save_checkpoint(Communicator& world, const CheckpointOptions& options,
                             const CheckpointState& state, const std::vector<TensorPart>& parts,
                             bool write);
 
-/// Collective. restart "auto": newest checkpoint in dir whose manifest and file sizes are right,
-/// passing over the others (each named with its fault through `warn`, on rank 0); nullopt when
-/// nothing was ever published there. Error(io) when all that is there is damaged: a run must not
-/// start over by mistake. Damage inside the files shows when they are read: see load_newest.
+using Warn = std::function<void(const std::string&)>;  // called on rank 0 only; may be empty
+
+/// Collective. restart "auto": in the newest lineage and those that it came from, the newest
+/// checkpoint whose manifest and file sizes are right, passing over the others (each named with its
+/// fault through `warn`, also folders without a manifest); nullopt when nothing was ever published
+/// there. Error(io) when the folder cannot be read or when all that is there is damaged: a run must
+/// not start over by mistake. Damage inside the files shows when they are read: see load_newest.
 std::optional<CheckpointInfo> find_checkpoint(Communicator& world, const std::string& dir,
-                                              const std::function<void(const std::string&)>& warn);
+                                              const Warn& warn);
+
+/// Collective. The lineage of a run that goes on in `dir` from `from` (nullopt: from nothing): that
+/// of `from` when it is the newest checkpoint of the newest lineage, else the next one. Names
+/// through `warn` the checkpoints that are of other lineages.
+[[nodiscard]] Lineage next_lineage(Communicator& world, const std::string& dir,
+                                   const std::optional<CheckpointInfo>& from, const Warn& warn);
 
 /// Collective. Reads the header of one checkpoint directory (manifest verified). Error(io) if bad.
 CheckpointInfo open_checkpoint(Communicator& world, const std::string& path);
@@ -87,8 +115,7 @@ void load_checkpoint(Communicator& world, const std::string& path, std::vector<T
 /// Collective. find and load in one: tries the newest, and when it turns out damaged names it with
 /// its fault through `warn` (on rank 0) and takes the next older. Results as find_checkpoint.
 std::optional<CheckpointInfo> load_newest(Communicator& world, const std::string& dir,
-                                          std::vector<TensorPart>& parts,
-                                          const std::function<void(const std::string&)>& warn,
+                                          std::vector<TensorPart>& parts, const Warn& warn,
                                           const std::string& optional_prefix = {});
 
 /// One process. Names, shapes, dtypes, and the state: what `inspect` prints. When asked, reads

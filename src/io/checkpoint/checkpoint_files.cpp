@@ -1,10 +1,12 @@
 #include "io/checkpoint/checkpoint_files.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <tuple>
 
 #include "core/error.hpp"
@@ -14,112 +16,119 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The digits of `text` from `at`, which moves behind them; -1 when there are none.
-index_t digits(const std::string& text, std::size_t& at) {
-  index_t value = -1;
+constexpr const char* kStepPrefix = "step-";
+constexpr const char* kLineageSuffix = ".lineage-";
+constexpr const char* kPartialSuffix = ".partial-";
+/// No manifest is longer: one of 10^7 boxes has half of that.
+constexpr index_t kManifestMostBytes = index_t{1} << 30;
+
+/// Takes `prefix` and the digits behind it off the front of `text`.
+std::optional<index_t> take_number(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return std::nullopt;
+  const char* begin = text.data() + prefix.size();
   const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + at, end, value);
-  if (error != std::errc() || value < 0) return -1;
-  at = static_cast<std::size_t>(stop - text.data());
+  index_t value = -1;
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (error != std::errc() || value < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
   return value;
 }
 
-std::optional<CheckpointFolder> parse_folder(const fs::path& path) {
-  const std::string name = path.filename().string();
-  if (!name.starts_with("step-")) return std::nullopt;
+std::optional<CheckpointFolder> parse_name(std::string_view name) {
   CheckpointFolder folder;
-  folder.path = path.string();
-  std::size_t at = 5;
-  folder.step = digits(name, at);
-  if (folder.step < 0) return std::nullopt;
-  if (at < name.size()) {
-    if (name[at++] != '.') return std::nullopt;
-    folder.attempt = digits(name, at);
-    if (folder.attempt < 0 || at < name.size()) return std::nullopt;
-  }
-  std::error_code ignored;
-  folder.published = fs::exists(path / kManifestName, ignored);
+  const auto step = take_number(name, kStepPrefix);
+  if (!step) return std::nullopt;
+  folder.step = *step;
+  folder.lineage = take_number(name, kLineageSuffix).value_or(0);
+  folder.attempt = take_number(name, ".").value_or(0);
+  if (!name.empty()) return std::nullopt;
   return folder;
 }
 
-bool is_valid(const CheckpointFolder& folder) {
-  if (!folder.published) return false;
-  try {
-    check_files(parse_manifest(read_manifest_text(folder.path), folder.path), folder.path);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-void retain(const CheckpointOptions& options, const std::string& published) {
-  index_t kept = 0;
-  bool older = false;  // than, or the same as, the one just published
-  for (const CheckpointFolder& folder : list_checkpoints(options.dir)) {
-    if (folder.path == published) {
-      older = true;
-      ++kept;
-      continue;
-    }
-    const bool valid = is_valid(folder);
-    const bool major = options.major_every > 0 && folder.step % options.major_every == 0;
-    const bool among_newest = valid && kept < std::max<index_t>(options.keep, 1);
-    if (among_newest) ++kept;
-    if (valid && (among_newest || major)) continue;
-    // What is newer and not valid may be somebody's evidence; what is older serves nobody.
-    if (valid || older) remove_checkpoint(folder.path);
-  }
+std::string name_of(const CheckpointState& state) {
+  std::string name = fmt::format("{}{:08}", kStepPrefix, state.step);
+  if (state.lineage.number > 0) name += kLineageSuffix + std::to_string(state.lineage.number);
+  return name;
 }
 
 }  // namespace
 
 std::vector<CheckpointFolder> list_checkpoints(const std::string& dir) {
   std::vector<CheckpointFolder> folders;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(dir, missing)) {
-    std::error_code ignored;
-    if (!entry.is_directory(ignored)) continue;
-    if (auto folder = parse_folder(entry.path())) folders.push_back(std::move(*folder));
+  for (const std::string& name : list_folder(dir)) {
+    auto folder = parse_name(name);
+    if (!folder) continue;
+    folder->path = dir + "/" + name;
+    if (!is_folder(folder->path)) continue;
+    folder->published = path_exists(folder->path + "/" + kManifestName);
+    folders.push_back(std::move(*folder));
   }
   std::sort(folders.begin(), folders.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.step, a.attempt) > std::tie(b.step, b.attempt);
+    return std::tie(a.step, a.lineage, a.attempt) > std::tie(b.step, b.lineage, b.attempt);
   });
   return folders;
 }
 
-std::string prepare_folder(const std::string& dir, index_t step) {
+std::string make_partial_folder(const std::string& dir, const CheckpointState& state,
+                                const std::string& owner) {
   make_folder(dir);
-  const std::string plain = fmt::format("{}/step-{:08}", dir, step);
-  std::string path = plain;
-  for (int attempt = 1; fs::exists(fs::path(path) / kManifestName); ++attempt)
-    path = fmt::format("{}.{}", plain, attempt);
-  remove_checkpoint(path);
-  if (fs::exists(path)) throw_error(ExitCode::io, "cannot remove the unfinished {}", path);
+  const std::string path = dir + "/" + name_of(state) + kPartialSuffix + owner;
+  remove_checkpoint(path, owner);  // of this owner's own earlier try
+  if (path_exists(path)) throw_error(ExitCode::io, "cannot remove the unfinished {}", path);
   try {
     make_folder(path);
   } catch (const Error&) {
-    remove_checkpoint(path);  // it may be there, only not durably
+    remove_checkpoint(path, owner);  // it may be there, only not durably
     throw;
   }
   return path;
 }
 
-void remove_checkpoint(const std::string& path) noexcept {
-  std::error_code ignored;
-  fs::remove(fs::path(path) / kManifestName, ignored);
-  fs::remove_all(path, ignored);
+std::string publish_folder(const std::string& partial, const std::string& dir,
+                           const CheckpointState& state, const std::string& owner) {
+  const std::string plain = dir + "/" + name_of(state);
+  std::string path = plain;
+  for (int attempt = 1;; ++attempt) {
+    const bool free = !path_exists(path);
+    if (free && std::rename(partial.c_str(), path.c_str()) == 0) break;
+    if (free && errno != ENOTEMPTY && errno != EEXIST)
+      throw_error(ExitCode::io, "cannot rename {} to {}: {}", partial, path, std::strerror(errno));
+    path = fmt::format("{}.{}", plain, attempt);
+  }
+  try {
+    sync_path(dir);
+  } catch (const Error&) {
+    remove_checkpoint(path, owner);  // it is reported as not saved
+    throw;
+  }
+  return path;
 }
 
-void apply_retention(const CheckpointOptions& options, const std::string& published) noexcept {
+void remove_checkpoint(const std::string& path, const std::string& owner) noexcept {
   try {
-    retain(options, published);
+    std::string partial = path;
+    if (path.find(kPartialSuffix) == std::string::npos) {
+      partial += kPartialSuffix + owner;
+      if (std::rename(path.c_str(), partial.c_str()) != 0) return;
+    }
+    std::error_code ignored;
+    fs::remove_all(partial, ignored);
   } catch (const std::exception&) {
-    return;  // the new checkpoint is safe; the old ones are looked at again after the next
+    return;  // what is left is no checkpoint
   }
 }
 
+void remove_partial_folders(const std::string& dir, const std::string& owner) {
+  for (const std::string& name : list_folder(dir))
+    if (name.starts_with(kStepPrefix) && name.find(kPartialSuffix) != std::string::npos)
+      remove_checkpoint(dir + "/" + name, owner);
+}
+
 std::string read_manifest_text(const std::string& path) {
-  return read_text_file(path + "/" + kManifestName);
+  const std::string name = path + "/" + kManifestName;
+  if (file_size(name) > kManifestMostBytes)
+    throw_error(ExitCode::io, "{} has {} bytes: too many for a manifest", name, file_size(name));
+  return read_text_file(name);
 }
 
 void check_files(const Manifest& manifest, const std::string& path) {

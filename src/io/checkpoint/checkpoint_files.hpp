@@ -9,26 +9,37 @@
 
 namespace t3d {
 
-/// DIR/step-00001200, or step-00001200.1 where the plain name was taken by a published checkpoint
-/// (written again after a restart from an older one): what is published is never written over.
+/// DIR/step-00001200, .../step-00001200.lineage-2, and with .1, .2, ... behind where that name was
+/// taken: what is published is never written over.
 struct CheckpointFolder {
-  index_t step = 0, attempt = 0;
+  index_t step = 0, lineage = 0, attempt = 0;  // as the name says
   std::string path;
   bool published = false;  // has a manifest, of whatever quality
 };
 
-/// Newest (highest step, then attempt) first. Empty when `dir` does not exist.
+/// Highest step (then lineage, attempt) first. Empty when `dir` does not exist; Error(io) when it
+/// or something in it cannot be looked at.
 [[nodiscard]] std::vector<CheckpointFolder> list_checkpoints(const std::string& dir);
 
-/// The first free name for this step; removes an unpublished leftover of that name.
-[[nodiscard]] std::string prepare_folder(const std::string& dir, index_t step);
+/// A new folder to write in, which is no checkpoint yet. `owner` makes its name unique.
+[[nodiscard]] std::string make_partial_folder(const std::string& dir, const CheckpointState& state,
+                                              const std::string& owner);
 
-/// The manifest goes first: a folder half removed does not look like a checkpoint. Never throws.
-void remove_checkpoint(const std::string& path) noexcept;
+/// Gives a partial folder the first free name of its step, durably; that name's path.
+[[nodiscard]] std::string publish_folder(const std::string& partial, const std::string& dir,
+                                         const CheckpointState& state, const std::string& owner);
 
-/// Deletes what is neither among the `keep` newest valid ones, nor a major one, nor `published`;
-/// and unpublished folders that are not newer. Never throws: what is left over goes next time.
-void apply_retention(const CheckpointOptions& options, const std::string& published) noexcept;
+/// A published folder gets a partial name first: half removed, it is no checkpoint. Never throws.
+void remove_checkpoint(const std::string& path, const std::string& owner) noexcept;
+
+/// All that stand in `dir`, whoever began them: only for the owner of the lock.
+void remove_partial_folders(const std::string& dir, const std::string& owner);
+
+/// Of the lineage of `state`, removes what was read, found whole, and is neither among the `keep`
+/// newest, nor a major one, nor `published`. With the lock, partial folders go too. Never throws:
+/// what is left over goes next time.
+void apply_retention(const CheckpointOptions& options, const CheckpointState& state,
+                     const std::string& published, const std::string& owner) noexcept;
 
 /// Reads and checks DIR/step-.../MANIFEST.json and the presence and size of every node file.
 [[nodiscard]] std::string read_manifest_text(const std::string& path);

@@ -3,60 +3,96 @@
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
+#include "io/checkpoint/checkpoint_history.hpp"
 #include "io/checkpoint/checkpoint_read.hpp"
 
 namespace t3d {
 namespace {
 
-/// Published folders, newest first, as rank 0 sees them.
-std::vector<std::string> candidates(Communicator& all, const std::string& dir) {
-  std::string lines;
-  if (all.rank() == 0)
-    for (const CheckpointFolder& folder : list_checkpoints(dir))
-      if (folder.published) lines += folder.path + "\n";
-  lines = broadcast_text(all, std::move(lines));
-  std::vector<std::string> paths;
-  for (std::size_t at = 0; at < lines.size(); at = lines.find('\n', at) + 1)
-    paths.push_back(lines.substr(at, lines.find('\n', at) - at));
-  return paths;
+/// `lines` of rank 0, on every rank; the work of rank 0 may throw.
+template <class Work>
+std::vector<std::string> lines_of_rank_0(Communicator& all, const Work& work) {
+  std::string text;
+  std::optional<Error> fault;
+  attempt(fault, [&] {
+    if (all.rank() == 0)
+      for (const std::string& line : work()) text += line + "\n";
+  });
+  agree(all, fault);
+  text = broadcast_text(all, text);
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+    lines.push_back(text.substr(at, text.find('\n', at) - at));
+  return lines;
+}
+
+void name_unpublished(const History& history, index_t step, const Warn& warn) {
+  for (const std::string& path : history.without_manifest(step))
+    warn(fmt::format("passing over {}: it has no {}", path, kManifestName));
 }
 
 /// The first candidate on which the collective `use` does not find damage.
 template <class Use>
 std::optional<CheckpointInfo> first_whole(Communicator& all, const std::string& dir,
-                                          const std::function<void(const std::string&)>& warn,
-                                          const Use& use) {
-  const auto paths = candidates(all, dir);
+                                          const Warn& warn, const Use& use) {
+  std::optional<History> history;  // of rank 0
+  const bool warns = all.rank() == 0 && warn;
+  const auto paths = lines_of_rank_0(all, [&] { return history.emplace(dir).candidates(); });
   for (const std::string& path : paths) {
     try {
-      return CheckpointInfo{path, use(path)};
+      CheckpointInfo info{path, use(path)};
+      if (warns) name_unpublished(*history, info.state.step, warn);
+      return info;
     } catch (const Error& error) {
       if (error.code() != ExitCode::io) throw;
-      if (all.rank() == 0 && warn)
-        warn(fmt::format("passing over checkpoint {}: {}", path, error.what()));
+      if (warns) warn(fmt::format("passing over checkpoint {}: {}", path, error.what()));
     }
   }
   if (paths.empty()) return std::nullopt;
-  throw_error(ExitCode::io, "no valid checkpoint in {}: all {} are damaged", dir, paths.size());
+  throw AgreedError(ExitCode::io,
+                    fmt::format("no valid checkpoint in {}: all {} of the newest lineage are "
+                                "damaged (-r PATH takes one that you choose)",
+                                dir, paths.size()));
 }
 
 }  // namespace
 
 std::optional<CheckpointInfo> find_checkpoint(Communicator& world, const std::string& dir,
-                                              const std::function<void(const std::string&)>& warn) {
+                                              const Warn& warn) {
   const auto all = checkpoint_group(world);
   return first_whole(*all, dir, warn,
                      [&](const std::string& path) { return read_manifest(*all, path).state; });
 }
 
 std::optional<CheckpointInfo> load_newest(Communicator& world, const std::string& dir,
-                                          std::vector<TensorPart>& parts,
-                                          const std::function<void(const std::string&)>& warn,
+                                          std::vector<TensorPart>& parts, const Warn& warn,
                                           const std::string& optional_prefix) {
   const auto all = checkpoint_group(world);
   return first_whole(*all, dir, warn, [&](const std::string& path) {
     return load_from(*all, path, parts, optional_prefix);
   });
+}
+
+Lineage next_lineage(Communicator& world, const std::string& dir,
+                     const std::optional<CheckpointInfo>& from, const Warn& warn) {
+  const auto all = checkpoint_group(world);
+  const auto lines = lines_of_rank_0(*all, [&] {
+    const History history(dir);
+    const Lineage next = history.next(from ? &*from : nullptr);
+    const auto others = history.others(next.number);
+    if (!others.empty() && warn)
+      warn(
+          fmt::format("this run writes lineage {}; of other lineages, and never continued or "
+                      "removed by it: {}. Remove what you do not need; -r PATH goes back to one",
+                      next.number, list_of(others)));
+    return std::vector<std::string>{std::to_string(next.number), std::to_string(next.parent_step),
+                                    std::to_string(next.parent_lineage), next.parent_run,
+                                    next.parent};
+  });
+  Lineage lineage{std::stoll(lines.at(0)), lines.at(4), lines.at(3)};
+  lineage.parent_step = std::stoll(lines.at(1));
+  lineage.parent_lineage = std::stoll(lines.at(2));
+  return lineage;
 }
 
 CheckpointInfo open_checkpoint(Communicator& world, const std::string& path) {

@@ -1,5 +1,6 @@
 // master.h5: what people and their tools open. Every tensor whole, as a virtual data set over the
-// node files beside it, the run's texts under "run/", step and run as attributes.
+// node files beside it, the run's texts under "run/", step and run as attributes. Copied without
+// the node files it reads as NaN.
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/hdf5/h5_file.hpp"
 
@@ -23,6 +24,8 @@ ManifestFile write_master(const std::string& folder, const Manifest& manifest, b
   H5File file = H5File::create(path);
   file.write_attribute("step", std::int64_t{manifest.state.step});
   file.write_attribute("run_id", manifest.state.run_id);
+  file.write_attribute("read_me", std::string("the values lie in the node files beside this file: "
+                                              "copy the whole folder; alone it reads as NaN"));
   for (const auto& [name, text] : manifest.state.texts) file.write_text("run/" + name, text);
   for (const auto& [name, tensor] : manifest.tensors) add_tensor(file, manifest, name, tensor);
   file.close();

@@ -1,18 +1,21 @@
 // Saving: every group of ranks sends its boxes to its first rank, which writes the group's node
-// file; rank 0 checks that all elements are there once, writes the master and publishes.
+// file; rank 0 checks that all elements are there once, writes the master and gives the folder its
+// name.
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include <array>
+#include <cctype>
 #include <cstring>
 #include <numeric>
 
 #include "comm/agree.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "device/host_limits.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/node_file.hpp"
+#include "io/lock/lock_owner.hpp"
+#include "io/lock/run_lock.hpp"
 
 namespace t3d {
 namespace {
@@ -23,9 +26,7 @@ constexpr double kSpare = 1.02;  // metadata and CRCs on top of the numbers
 std::vector<std::vector<int>> file_groups(Communicator& all, index_t ranks_per_file) {
   std::vector<std::vector<int>> groups;
   std::map<std::string, std::size_t> by_key;
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  const auto hosts = all_gather_texts(all, host.data());
+  const auto hosts = all_gather_texts(all, host_name());
   for (int rank = 0; rank < all.size(); ++rank) {
     const std::string key = ranks_per_file > 0 ? std::to_string(rank / ranks_per_file)
                                                : hosts[static_cast<std::size_t>(rank)];
@@ -38,9 +39,7 @@ std::vector<std::vector<int>> file_groups(Communicator& all, index_t ranks_per_f
 
 void check_cover(const Manifest& manifest) {
   for (const auto& [name, tensor] : manifest.tensors) {
-    std::vector<Box> boxes;
-    for (const ManifestPiece& piece : tensor.pieces) boxes.push_back(piece.box);
-    const std::string fault = cover_fault(boxes, tensor.rows, tensor.cols);
+    const std::string fault = cover_fault(boxes_of(tensor), tensor.rows, tensor.cols);
     if (!fault.empty()) throw_error(ExitCode::io, "cannot save {}: {}", name, fault);
   }
 }
@@ -60,6 +59,18 @@ void check_space(const std::string& dir, double bytes) {
                 format_bytes(needed), format_bytes(free));
 }
 
+/// A name that no other checkpoint has: a master file in the wrong folder finds nothing there.
+std::string node_file_name(std::size_t number, const CheckpointState& state,
+                           const std::string& mark) {
+  constexpr std::size_t kMost = 40;
+  std::string run = state.run_id.substr(0, kMost);
+  for (char& letter : run) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '-';
+    if (!plain) letter = '_';
+  }
+  return fmt::format("node-{:05}.{}.step-{:08}.{}.h5", number, run, state.step, mark);
+}
+
 Manifest assemble(const CheckpointState& state, const std::vector<std::string>& fragments) {
   Manifest manifest;
   manifest.state = state;
@@ -72,7 +83,11 @@ class Saver {
  public:
   Saver(Communicator& world, const CheckpointOptions& options, const CheckpointState& state,
         const std::vector<TensorPart>& parts)
-      : options_(options), state_(state), parts_(parts), all_(checkpoint_group(world)) {}
+      : options_(options),
+        state_(state),
+        parts_(parts),
+        all_(checkpoint_group(world)),
+        owner_(options.lock != nullptr ? options.lock->token() : random_token()) {}
 
   std::string run(bool write) {
     make_plan(write);
@@ -83,12 +98,12 @@ class Saver {
     } catch (const Error& error) {
       // All ranks are here together, unless a peer is gone: then the folder is somebody else's.
       if (error.code() == ExitCode::peer_lost) throw;
-      if (leads()) remove_checkpoint(path_);
+      if (leads()) remove_checkpoint(partial_, owner_);
       // Nobody leaves before: a rank that ends by this error would break the group for the leader.
       all_->barrier();
       throw;
     }
-    if (leads()) apply_retention(options_, path_);
+    if (leads()) apply_retention(options_, state_, path_, owner_);
     all_->barrier();
     return path_;
   }
@@ -96,6 +111,9 @@ class Saver {
  private:
   [[nodiscard]] bool leads() const { return all_->rank() == 0; }
   void agree_now() { agree(*all_, fault_); }
+  void check_lock() const {
+    if (options_.lock != nullptr) options_.lock->check();
+  }
 
   void make_plan(bool write) {
     const auto groups = file_groups(*all_, options_.ranks_per_file);
@@ -120,21 +138,23 @@ class Saver {
       const Manifest manifest = assemble(state_, fragments);
       check_cover(manifest);
       make_folder(options_.dir);
+      check_lock();
       check_space(options_.dir, bytes_of(manifest));
-      path_ = prepare_folder(options_.dir, state_.step);
+      partial_ = make_partial_folder(options_.dir, state_, owner_);
     });
     agree_now();
-    path_ = broadcast_text(*all_, path_);
+    partial_ = broadcast_text(*all_, partial_);
+    mark_ = broadcast_text(*all_, random_token().substr(0, 8));
     state_.run_id = broadcast_text(*all_, state_.run_id);
     state_.step = std::stoll(broadcast_text(*all_, std::to_string(state_.step)));
   }
 
   void write_files() {
-    const std::string name = fmt::format("node-{:05}.h5", file_number_);
+    const std::string name = node_file_name(file_number_, state_, mark_);
     const bool writes = group_->rank() == 0 && !plan_->rounds().empty();
     std::optional<NodeFile> file;
     attempt(fault_, [&] {
-      if (writes) file.emplace(path_, name, *plan_, state_);
+      if (writes) file.emplace(partial_, name, *plan_, state_);
     });
     RoundBuffers buffers(*plan_, parts_, group_->rank());
     for (const auto& round : plan_->rounds()) {
@@ -158,12 +178,15 @@ class Saver {
     attempt(fault_, [&] {
       if (!leads()) return;
       Manifest manifest = assemble(state_, fragments);
-      const ManifestFile master = write_master(path_, manifest, options_.verify);
+      const ManifestFile master = write_master(partial_, manifest, options_.verify);
       manifest.files.push_back(master);
-      sync_path(path_);
-      write_text_durably(path_ + "/" + kManifestName, format_manifest(manifest));
+      sync_path(partial_);
+      write_text_durably(partial_ + "/" + kManifestName, format_manifest(manifest));
+      check_lock();
+      path_ = publish_folder(partial_, options_.dir, state_, owner_);
     });
     agree_now();
+    path_ = broadcast_text(*all_, path_);
   }
 
   const CheckpointOptions& options_;
@@ -172,7 +195,10 @@ class Saver {
   std::unique_ptr<Communicator> all_, group_;
   std::unique_ptr<SavePlan> plan_;
   std::size_t file_number_ = 0;
-  std::string path_, fragment_;
+  std::string owner_;           // in the names of unfinished folders
+  std::string mark_;            // in the names of this save's files
+  std::string partial_, path_;  // before and after publishing
+  std::string fragment_;
   std::optional<Error> fault_;
 };
 

@@ -50,8 +50,10 @@ inline constexpr const char* kManifestName = "MANIFEST.json";
 inline constexpr const char* kMasterName = "master.h5";
 inline constexpr const char* kCrcTableName = "block_crc32c";
 
+[[nodiscard]] std::vector<Box> boxes_of(const ManifestTensor& tensor);
 [[nodiscard]] std::string format_manifest(const Manifest& manifest);
-/// Error(io) naming `path` when the text is damaged or from an unknown version.
+/// Error(io) naming `path` when the text is damaged or from an unknown version, and when a text
+/// that only looks right would lead outside of a file, a tensor or the folder.
 [[nodiscard]] Manifest parse_manifest(const std::string& text, const std::string& path);
 
 [[nodiscard]] std::string dataset_name(const std::string& tensor, const Box& box);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "core/error.hpp"
 
@@ -175,6 +176,13 @@ void H5File::create_virtual(const std::string& name, DType type, index_t rows, i
   const H5Id space = make_space(rows, cols, vector);
   const H5Id link = h5_link_with_parents();
   const H5Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "create HDF5 properties");
+  // What readers get where a source is not found: nothing that passes for a weight.
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto lowest = std::numeric_limits<std::int32_t>::min();
+  const bool integer = type == DType::i32;
+  h5_check(H5Pset_fill_value(creation.get(), integer ? H5T_NATIVE_INT32 : H5T_NATIVE_DOUBLE,
+                             integer ? static_cast<const void*>(&lowest) : &nan),
+           "set HDF5 properties");
   for (const H5Source& source : sources) {
     select(space, source.box, vector);
     const H5Id from = make_space(source.box.rows, source.box.cols, vector);

@@ -77,6 +77,7 @@ class H5File {
                   bool vector, const void* data) const;
   /// Byte of the file at which a contiguous data set starts.
   [[nodiscard]] index_t offset_of(const H5Id& dataset) const;
+  /// Reads as NaN (integers: the lowest) where a source is missing.
   void create_virtual(const std::string& name, DType type, index_t rows, index_t cols, bool vector,
                       const std::vector<H5Source>& sources) const;
 

@@ -1,0 +1,107 @@
+#include "io/lock/run_lock.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <set>
+
+#include "core/error.hpp"
+#include "io/lock/lock_file.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr std::chrono::seconds kRenewal{2};
+constexpr std::chrono::milliseconds kLook{500};
+
+std::string describe(const LockFile::Holder& holder) {
+  return holder.owner ? describe(*holder.owner) : "an owner that cannot be read";
+}
+
+/// Waits until the lock is free or its owner gives a sign of life.
+void take(LockFile& file, const std::function<void(const std::string&)>& waiting) {
+  std::optional<LockFile::Holder> before;
+  while (const std::optional<LockFile::Holder> now = file.try_take()) {
+    const bool same =
+        before && before->owner && now->owner && before->owner->token == now->owner->token;
+    if (same && before->renewed != now->renewed)
+      throw_error(ExitCode::unavailable,
+                  "{} is held by {}, which is alive: two jobs cannot train in one folder. Wait for "
+                  "it, stop it, or choose another folder with -d",
+                  file.path(), describe(*now));
+    waiting(fmt::format("{} is held by {}; last sign of life {:.0f} s ago, expires after {:.0f} s",
+                        file.path(), describe(*now), now->age_seconds, kLockExpiresSeconds));
+    before = now;
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+}  // namespace
+
+RunLock::RunLock(const std::vector<std::string>& folders, const std::string& run,
+                 const std::function<void(const std::string&)>& waiting) {
+  const LockOwner owner = this_process(run);
+  token_ = owner.token;
+  std::set<std::filesystem::path> taken;
+  for (const std::string& folder : folders) {
+    if (!taken.insert(std::filesystem::canonical(folder)).second) continue;
+    auto file = std::make_unique<LockFile>(folder, owner);
+    take(*file, [&](const std::string& text) {
+      for (const auto& held : files_) held->renew();
+      waiting(text);
+    });
+    files_.push_back(std::move(file));
+  }
+  // The thread must take no signal: those that stop the run are waited for elsewhere.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  try {
+    heart_ = std::thread([this] { renew_for_ever(); });
+  } catch (const std::exception& error) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw_error(ExitCode::unavailable, "cannot start a thread: {}", error.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+RunLock::~RunLock() {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  heart_.join();
+}
+
+void RunLock::renew_for_ever() noexcept {
+  std::unique_lock<std::mutex> guard(mutex_);
+  while (!wake_.wait_for(guard, kRenewal, [this] { return ending_; })) {
+    for (const auto& file : files_) {
+      file->renew();
+      if (file->standing() == LockFile::Standing::lost) lost_ = true;
+    }
+  }
+}
+
+void RunLock::set_run(const std::string& id) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (const auto& file : files_) file->set_run(id);
+}
+
+void RunLock::check() const {
+  for (const auto& file : files_) {
+    const LockFile::Standing standing = file->standing();
+    if (standing == LockFile::Standing::ours) continue;
+    if (standing == LockFile::Standing::unknown)
+      throw_error(ExitCode::io, "cannot read {}: is it still ours?", file->path());
+    const std::optional<LockFile::Holder> other = file->holder();
+    throw_error(ExitCode::unavailable, "{} is not ours any more: {}. This job ends", file->path(),
+                other ? "it was taken over by " + describe(*other) : "somebody has removed it");
+  }
+}
+
+}  // namespace t3d

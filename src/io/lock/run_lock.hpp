@@ -1,0 +1,52 @@
+// The lock of a run: as long as it is held, nobody else trains in the run's folders. Rank 0 takes
+// it before anything is written there. Evaluation, generation and inspection only read and need
+// none.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace t3d {
+
+class LockFile;
+
+class RunLock {
+ public:
+  /// Takes DIR/run.lock in every folder (they exist; some may be the same). While an owner gives
+  /// no sign of life it is waited for, up to a minute: `waiting` gets a text twice a second and may
+  /// throw. Error(unavailable) names an owner that is alive; Error(io): nothing can be written.
+  RunLock(const std::vector<std::string>& folders, const std::string& run,
+          const std::function<void(const std::string&)>& waiting);
+  /// Gives the locks back, unless they are somebody else's by now.
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+  /// The run's id, once it is known, for those who meet the lock.
+  void set_run(const std::string& id);
+  /// Another process has taken the lock, or the file has gone; noticed within some seconds.
+  [[nodiscard]] bool lost() const { return lost_; }
+  /// Looks now. Error(unavailable) when the lock is not ours any more: nothing may be published or
+  /// removed. Error(io) when that cannot be found out.
+  void check() const;
+  /// Tells this owner's unfinished files from everybody else's.
+  [[nodiscard]] const std::string& token() const { return token_; }
+
+ private:
+  void renew_for_ever() noexcept;
+
+  std::string token_;
+  std::vector<std::unique_ptr<LockFile>> files_;
+  std::mutex mutex_;  // of files_' records and of ending_
+  std::condition_variable wake_;
+  bool ending_ = false;
+  std::atomic<bool> lost_{false};
+  std::thread heart_;
+};
+
+}  // namespace t3d

@@ -1,0 +1,23 @@
+# Reading that fails: what cannot be read is not removed, and a folder that cannot be listed is not an
+# empty one.
+set -u
+tools=$(dirname "$T3D_BIN")/tests
+tool=$tools/t3d_checkpoint_tool
+shim=$tools/libt3d_io_fault.so
+[ -x "$tool" ] && [ -e "$shim" ] || { echo "no $tool"; exit 1; }
+export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
+here=$PWD
+fail() { echo "FAILED: $*"; cat "$here/error"; ls -R "$here"; exit 1; }
+
+# A manifest that cannot be read when retention looks at it: that checkpoint stays.
+"$tool" save "$here/kept" 1 3 2 && "$tool" save "$here/kept" 2 3 2 || fail "two saves"
+IO_FAULT_READ=step-00000001/MANIFEST.json LD_PRELOAD=$shim "$tool" save "$here/kept" 3 3 2 2> "$here/error" ||
+  fail "a save beside an unreadable one"
+[ -e "$here/kept/step-00000001/MANIFEST.json" ] || fail "removed what it could not read"
+"$tool" save "$here/kept" 4 3 2 || fail "the save after it"
+[ "$(ls "$here/kept" | tr '\n' ' ')" = "step-00000003 step-00000004 " ] || fail "$(ls "$here/kept")"
+
+# A folder that cannot be listed is not an empty one.
+IO_FAULT_LIST=$here/kept LD_PRELOAD=$shim "$tool" load "$here/kept" 9 3 > "$here/answer" 2> "$here/error"
+[ $? = 74 ] || fail "not exit code 74 but $(cat "$here/answer")"
+grep -q "$here/kept: Input/output error" "$here/error" || fail "the path is not named"

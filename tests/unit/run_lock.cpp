@@ -1,0 +1,248 @@
+// The lock of a run folder: who is refused, who takes over, and what a lost lock does.
+#include "io/lock/run_lock.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "core/error.hpp"
+#include "io/lock/lock_file.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+
+using namespace t3d;
+using namespace t3d::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string lock_of(const ScratchFolder& folder) { return folder.path() + "/run.lock"; }
+
+void write_lock(const ScratchFolder& folder, const LockOwner& owner, int seconds_old = 0) {
+  const std::string path = lock_of(folder);
+  std::ofstream(path) << format_owner(owner);
+  struct timespec times[2];
+  ::clock_gettime(CLOCK_REALTIME, &times[0]);
+  times[0].tv_sec -= seconds_old;
+  times[1] = times[0];
+  REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+}
+
+/// A process of another host, without a job.
+LockOwner stranger() {
+  LockOwner owner = this_process("other");
+  owner.host = "elsewhere";
+  owner.boot = "another boot";
+  owner.job = "";
+  return owner;
+}
+
+struct GaveUp {};
+
+/// True when the lock is taken without being waited for.
+bool taken_at_once(const ScratchFolder& folder) {
+  try {
+    const RunLock lock({folder.path()}, "r", [](const std::string&) { throw GaveUp(); });
+    lock.check();
+    return true;
+  } catch (const GaveUp&) {
+    return false;
+  }
+}
+
+/// A process that takes the lock and then waits to be killed.
+pid_t holding_process(const ScratchFolder& folder) {
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunLock lock({folder.path()}, "child", [](const std::string&) {});
+    if (::write(ready[1], "x", 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  ::close(ready[0]);
+  ::close(ready[1]);
+  return child;
+}
+
+std::size_t files_in(const ScratchFolder& folder) {
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator{}));
+}
+
+}  // namespace
+
+TEST_CASE("a lock is held, then given back with nothing left behind") {
+  const ScratchFolder folder("lock");
+  {
+    RunLock lock({folder.path(), folder.path() + "/."}, "name", [](const std::string&) {});
+    lock.set_run("name-77");
+    CHECK_NOTHROW(lock.check());
+    CHECK(files_in(folder) == 1);
+    std::ifstream file(lock_of(folder));
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const auto owner = parse_owner(text);
+    REQUIRE(owner.has_value());
+    CHECK(owner->pid == ::getpid());
+    CHECK(owner->run == "name-77");
+    CHECK(owner->token == lock.token());
+  }
+  CHECK(files_in(folder) == 0);
+}
+
+TEST_CASE("an owner that is alive is refused to others, by name") {
+  const ScratchFolder folder("lock");
+  const pid_t child = holding_process(folder);
+  try {
+    const RunLock second({folder.path()}, "second", [](const std::string&) {});
+    FAIL("two owners");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::unavailable);
+    CHECK(std::string(error.what()).find(std::to_string(child)) != std::string::npos);
+    CHECK(std::string(error.what()).find("run child") != std::string::npos);
+  }
+  CHECK(files_in(folder) == 1);
+  ::kill(child, SIGKILL);
+  CHECK(::waitpid(child, nullptr, 0) == child);
+  CHECK(taken_at_once(folder));
+}
+
+TEST_CASE("a killed owner is a zombie before it is gone: the lock is free at once") {
+  const ScratchFolder folder("lock");
+  const pid_t child = holding_process(folder);
+  ::kill(child, SIGKILL);
+  siginfo_t ended;
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
+  CHECK(taken_at_once(folder));
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_CASE("owners that are certainly dead, and such that may be alive") {
+  const ScratchFolder folder("lock");
+  LockOwner owner = this_process("r");  // this very process, but the number was given anew
+  owner.started -= 1;
+  write_lock(folder, owner);
+  CHECK(taken_at_once(folder));
+
+  write_lock(folder, stranger());
+  CHECK_FALSE(taken_at_once(folder));
+  write_lock(folder, stranger(), 55);
+  CHECK_FALSE(taken_at_once(folder));
+  write_lock(folder, stranger(), 65);
+  CHECK(taken_at_once(folder));
+
+  std::ofstream(lock_of(folder)) << "not a record";
+  CHECK_FALSE(taken_at_once(folder));
+  CHECK(fs::exists(lock_of(folder)));
+}
+
+TEST_CASE("Slurm's restart of a job takes the lock of the start before, and of no other job") {
+  const ScratchFolder folder("lock");
+  ::setenv("SLURM_JOB_ID", "815", 1);
+  ::setenv("SLURM_CLUSTER_NAME", "c", 1);
+  ::setenv("SLURM_RESTART_COUNT", "2", 1);
+  struct Case {
+    const char *cluster, *job;
+    index_t restarts;
+    bool taken;
+  };
+  for (const Case& one :
+       {Case{"c", "815", 1, true}, Case{"c", "815", 2, false}, Case{"c", "815", 3, false},
+        Case{"c", "816", 1, false}, Case{"d", "815", 1, false}, Case{"", "", 0, false}}) {
+    CAPTURE(one.cluster, one.job, one.restarts);
+    LockOwner owner = stranger();
+    owner.cluster = one.cluster;
+    owner.job = one.job;
+    owner.restarts = one.restarts;
+    write_lock(folder, owner);
+    CHECK(taken_at_once(folder) == one.taken);
+  }
+  for (const char* name : {"SLURM_JOB_ID", "SLURM_CLUSTER_NAME", "SLURM_RESTART_COUNT"})
+    ::unsetenv(name);
+}
+
+TEST_CASE("of many who take over at once, exactly one wins") {
+  for (int trial = 0; trial < 25; ++trial) {
+    const ScratchFolder folder("lock");
+    LockOwner dead = this_process("r");
+    dead.started -= 1;
+    if (trial % 2 == 0) write_lock(folder, dead);
+    std::atomic<int> winners{0}, ready{0};
+    std::vector<std::unique_ptr<LockFile>> files(8);
+    std::vector<std::thread> threads;
+    for (auto& file : files)
+      threads.emplace_back([&] {
+        file = std::make_unique<LockFile>(folder.path(), this_process("r"));
+        for (++ready; ready < 8;) std::this_thread::yield();
+        for (int tries = 0; tries < 5; ++tries)
+          if (!file->try_take()) {
+            ++winners;
+            return;
+          }
+      });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(winners == 1);
+    files.clear();
+    CHECK(files_in(folder) == 0);
+  }
+}
+
+TEST_CASE("a claim that a dead process left behind expires") {
+  const ScratchFolder folder("lock");
+  LockOwner dead = stranger();
+  write_lock(folder, dead, 100);
+  const std::string claim = lock_of(folder) + ".after-" + dead.token;
+  std::ofstream(claim) << "";
+  CHECK_FALSE(taken_at_once(folder));
+  CHECK(fs::exists(claim));
+  struct timespec old[2] = {{::time(nullptr) - 100, 0}, {::time(nullptr) - 100, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, claim.c_str(), old, 0) == 0);
+  CHECK_FALSE(taken_at_once(folder));  // removes it
+  CHECK(taken_at_once(folder));
+  const std::string draft = lock_of(folder) + ".0123456789abcdef";
+  std::ofstream(draft) << "";
+  CHECK(taken_at_once(folder));
+  CHECK(fs::exists(draft));
+  REQUIRE(::utimensat(AT_FDCWD, draft.c_str(), old, 0) == 0);
+  CHECK(taken_at_once(folder));
+  CHECK(files_in(folder) == 0);
+}
+
+TEST_CASE("whoever has lost the lock is told, and leaves the other's alone") {
+  for (const bool removed : {true, false}) {
+    const ScratchFolder folder("lock");
+    {
+      const RunLock lock({folder.path()}, "r", [](const std::string&) {});
+      fs::remove(lock_of(folder));
+      if (!removed) write_lock(folder, stranger());
+      try {
+        lock.check();
+        FAIL("the loss was not seen");
+      } catch (const Error& error) {
+        CHECK(error.code() == ExitCode::unavailable);
+        CHECK(std::string(error.what()).find(removed ? "removed" : "elsewhere") !=
+              std::string::npos);
+      }
+      for (int tries = 0; tries < 400 && !lock.lost(); ++tries)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      CHECK(lock.lost());
+    }
+    CHECK(fs::exists(lock_of(folder)) == !removed);
+  }
+}
+
+TEST_CASE("a folder that cannot be written is an error with its path") {
+  CHECK_THROWS_WITH(RunLock({"/proc/self"}, "r", [](const std::string&) {}),
+                    t3d::test::contains("/proc/"));
+}
