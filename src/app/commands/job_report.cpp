@@ -98,7 +98,11 @@ void JobReport::close_books() {
     if (entry.bytes > 0) step_bytes_[key.second] += entry.bytes;
     if (key.second != kCheckpointAxis) counted.add(key.first, key.second, entry);
   }
-  if (difference_.empty()) difference_ = difference(counted, predicted_now_);
+  if (difference_.empty()) {
+    difference_ = difference(counted, predicted_now_);
+    if (!difference_.empty())
+      difference_ = fmt::format("step {}: {}", first_step_ + steps_done_, difference_);
+  }
   counted_.merge(world_.ledger());
   predicted_.merge(predicted_now_);
   predicted_now_.clear();
@@ -214,8 +218,9 @@ std::vector<AxisRow> JobReport::axis_rows() {
     std::array<double, 2> bytes{static_cast<double>(counted_.bytes_on(axis)),
                                 static_cast<double>(predicted_.bytes_on(axis))};
     world_.all_reduce({bytes.data(), DType::f64, 1, 2}, ReduceOp::sum).wait_host();
-    if (bytes[0] > 0 || bytes[1] > 0)
-      rows.push_back({axis, static_cast<index_t>(bytes[0]), static_cast<index_t>(bytes[1])});
+    if (bytes[0] <= 0 && bytes[1] <= 0) continue;
+    rows.push_back({axis, static_cast<index_t>(bytes[0]), std::nullopt});
+    if (axis != kCheckpointAxis) rows.back().predicted_bytes = static_cast<index_t>(bytes[1]);
   }
   return rows;
 }
@@ -230,7 +235,21 @@ void JobReport::finish(const std::string& reason) {
   table.phases = phase_rows();
   table.axes = axis_rows();
   log_.finish(table);
+  report_difference();
   note(memory_line());
+}
+
+// Sums over the run and the ranks, as in the table, can hide what was too much here and too little
+// there: this is the first step and rank where a verb on an axis sent other bytes than predicted.
+void JobReport::report_difference() {
+  int rank = 0;
+  for (const std::string& text : all_gather_texts(world_, difference_)) {
+    if (!text.empty()) {
+      warn(fmt::format("rank {}: bytes sent differ from the formula: {}", rank, text));
+      return;
+    }
+    ++rank;
+  }
 }
 
 // McCandlish et al. 2018: at this batch a step takes twice as many samples and half as many steps

@@ -41,6 +41,7 @@ class JobReport {
   [[nodiscard]] std::vector<PhaseRow> phase_rows();
   [[nodiscard]] std::vector<AxisRow> axis_rows();
   [[nodiscard]] std::string memory_line();
+  void report_difference();
   [[nodiscard]] std::string batch_remark() const;
 
   Machine& machine_;

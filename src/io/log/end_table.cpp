@@ -35,8 +35,10 @@ std::string end_table_text(const EndTable& table) {
   if (!table.axes.empty()) {
     out += fmt::format("\n{:<16}{:>20}{:>20}\n", "bytes sent, axis", "counted", "predicted");
     for (const AxisRow& row : table.axes) {
-      out += fmt::format("{:<16}{:>20}{:>20}{}\n", row.axis, row.counted_bytes, row.predicted_bytes,
-                         row.counted_bytes == row.predicted_bytes ? "" : "  differ");
+      const bool differ = row.predicted_bytes && row.predicted_bytes != row.counted_bytes;
+      out += fmt::format("{:<16}{:>20}{:>20}{}\n", row.axis, row.counted_bytes,
+                         row.predicted_bytes ? std::to_string(*row.predicted_bytes) : "-",
+                         differ ? "  differ" : "");
     }
   }
   return out;

@@ -1,5 +1,6 @@
 // The table at the end of a run: where the time went, and whether the bytes are those predicted.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ struct PhaseRow {
 
 struct AxisRow {
   std::string axis;
-  index_t counted_bytes = 0, predicted_bytes = 0;
+  index_t counted_bytes = 0;
+  std::optional<index_t> predicted_bytes;  // none where there is no formula
 };
 
 struct EndTable {
