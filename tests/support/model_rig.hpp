@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "layers/transformer.hpp"
+#include "support/plan.hpp"
 #include "support/rank_context.hpp"
-#include "train/machine.hpp"
 #include "train/step/trainer.hpp"
 
 namespace t3d::test {
@@ -29,7 +28,7 @@ inline void for_each_element(
   for (ParamBucket* bucket : model.buckets()) {
     TensorView shard = gradients ? bucket->gradient_shard() : bucket->master();
     for (const ParamEntry& entry : bucket->entries())
-      for (const BlockBox& piece : bucket->shard_boxes(entry))
+      for (const PlacedBox& piece : bucket->shard_boxes(entry))
         for (index_t r = 0; r < piece.box.rows; ++r)
           for (index_t c = 0; c < piece.box.cols; ++c)
             visit(entry, (piece.box.row0 + r) * entry.cols + piece.box.col0 + c, shard,

@@ -28,27 +28,23 @@ struct Run {
   bool nccl = false;
 };
 
-/// `config` must fit the mesh.
-inline Run train_on(const MeshShape& shape, Config config, index_t steps, double lr = 3e-3) {
+/// On the mesh of `config`.
+inline Run train_on(Config config, index_t steps, double lr = 3e-3) {
   config.optimizer.lr = lr;
-  config.debug.threads = 1;
   Run result;
   std::mutex mutex;
-  run_local_ranks(static_cast<int>(shape.ranks()), [&](Communicator& world) {
-    Machine machine(world, config, shape);
+  run_local_ranks(ranks_of(config.mesh), [&](Communicator& world) {
+    Machine machine(world, test_machine(config));
     if (world.rank() == 0) result.nccl = machine.choice().nccl;
-    Trainer trainer(machine, config, steps, corpus(config));
+    Trainer trainer(machine, plan_of(config, machine), test_options(config, steps), corpus(config));
     for (index_t step = 0; step < steps; ++step) {
       world.ledger().clear();
-      const StepReport report = trainer.step(kNoStop);
-      const Ledger predicted = trainer.predicted_step();
+      const StepReport report = trainer.step(kNoFlag);
+      const std::string fault = difference(world.ledger(), trainer.predicted_step());
       const std::lock_guard lock(mutex);
-      for (const char* axis : {"i", "j", "k", "ij", "ik", "jk", "d", "merge", "cuboid", "world"}) {
-        const index_t counted = world.ledger().bytes_on(axis);
-        if (counted == predicted.bytes_on(axis)) continue;
+      if (!fault.empty()) {
         result.bytes_agree = false;
-        result.bytes = fmt::format("axis {} rank {} step {}: counted {}, predicted {}", axis,
-                                   world.rank(), step, counted, predicted.bytes_on(axis));
+        result.bytes = fmt::format("rank {} step {}: {}", world.rank(), step, fault);
       }
       if (world.rank() != 0) continue;
       result.losses.push_back(report.loss);
@@ -61,7 +57,7 @@ inline Run train_on(const MeshShape& shape, Config config, index_t steps, double
 inline Run train(Config config, const Grid& grid, index_t replicas, index_t steps = 20,
                  double lr = 3e-3) {
   set_grid(config, grid, replicas);
-  return train_on(grid.shape(replicas), std::move(config), steps, lr);
+  return train_on(std::move(config), steps, lr);
 }
 
 /// Steps [first, last) of a training with a constant learning rate. Where they do not begin at 0
@@ -71,21 +67,18 @@ inline Run train_part(Config config, const Grid& grid, index_t replicas, index_t
   set_grid(config, grid, replicas);
   config.optimizer.lr = lr;
   config.schedule.kind = ScheduleKind::constant;
-  config.debug.threads = 1;
   Run run;
-  run_local_ranks(grid.ranks() * static_cast<int>(replicas), [&](Communicator& world) {
-    Machine machine(world, config, grid.shape(replicas));
-    Trainer trainer(machine, config, last, corpus(config));
+  run_local_ranks(ranks_of(config.mesh), [&](Communicator& world) {
+    Machine machine(world, test_machine(config));
+    Trainer trainer(machine, plan_of(config, machine), test_options(config, last), corpus(config));
     if (first > 0) {
       std::vector<TensorPart> parts = trainer.parts();
       const auto info = load_newest(
           world, folder.path(), parts, [](const std::string&) {}, Trainer::kPrivateState);
-      trainer.set_steps_done(info->state.step);
-      trainer.loss_scale().set(info->state.texts.at("loss_scale"));
-      trainer.state_loaded();
+      trainer.restore(info->state.step, info->state.texts, trainer.plan().sequences());
     }
-    while (trainer.steps_done() < last) {
-      const StepReport report = trainer.step(kNoStop);
+    while (trainer.progress().steps < last) {
+      const StepReport report = trainer.step(kNoFlag);
       if (world.rank() != 0) continue;
       run.losses.push_back(report.loss);
       run.reports.push_back(report);
@@ -94,7 +87,7 @@ inline Run train_part(Config config, const Grid& grid, index_t replicas, index_t
     options.dir = folder.path();
     CheckpointState state;
     state.step = last;
-    state.texts["loss_scale"] = trainer.loss_scale().text();
+    state.texts = trainer.texts();
     (void)save_checkpoint(world, options, state, trainer.parts_to_save(), true);
   });
   return run;

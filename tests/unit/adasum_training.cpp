@@ -115,15 +115,15 @@ double sgd_length(Config config, index_t replicas, double* grad_norm = nullptr) 
   config.optimizer.momentum = 0;
   config.optimizer.weight_decay = 0;
   config.optimizer.lr = 1;
-  config.debug.threads = 1;
   set_grid(config, {}, replicas);
   GlobalTensors before, after;
   run_local_ranks(static_cast<int>(replicas), [&](Communicator& world) {
-    Machine machine(world, config, MeshShape(replicas, 1, 1, 1));
-    Trainer trainer(machine, config, 1, corpus(config));
-    collect(trainer.model(), false, before);
-    const StepReport report = trainer.step(kNoStop);
-    collect(trainer.model(), false, after);
+    Machine machine(world, test_machine(config));
+    Trainer trainer(machine, plan_of(config, machine), test_options(config, 1), corpus(config));
+    Transformer& model = trainer.formation().model();
+    collect(model, false, before);
+    const StepReport report = trainer.step(kNoFlag);
+    collect(model, false, after);
     if (world.rank() == 0 && grad_norm != nullptr) *grad_norm = report.grad_norm;
   });
   double squares = 0;
@@ -233,19 +233,20 @@ Run train_poisoned(Config config, const Grid& grid, index_t replicas, index_t sa
   config.model.dropout = 0.5;
   config.optimizer.lr = rate_of(config.optimizer.kind);
   config.optimizer.weight_decay = 0;
-  config.debug.threads = 1;
   Run run;
-  run_local_ranks(grid.ranks() * static_cast<int>(replicas), [&](Communicator& world) {
-    Machine machine(world, config, grid.shape(replicas));
-    Trainer trainer(machine, config, kSteps, poisoned_corpus(config, sample));
-    for_each_element(trainer.model(), false,
+  run_local_ranks(ranks_of(config.mesh), [&](Communicator& world) {
+    Machine machine(world, test_machine(config));
+    Trainer trainer(machine, plan_of(config, machine), test_options(config, kSteps),
+                    poisoned_corpus(config, sample));
+    Transformer& model = trainer.formation().model();
+    for_each_element(model, false,
                      [&](const ParamEntry& entry, index_t index, TensorView shard, index_t at) {
                        if (entry.name == "wte.weight" && index / entry.cols == kPoison)
                          set(shard, 0, at, 3e38);
                      });
-    trainer.model().weights_changed();
+    model.weights_changed();
     for (index_t step = 0; step < kSteps; ++step) {
-      const StepReport report = trainer.step(kNoStop);
+      const StepReport report = trainer.step(kNoFlag);
       if (world.rank() != 0) continue;
       run.losses.push_back(report.loss);
       run.reports.push_back(report);

@@ -80,14 +80,11 @@ TEST_CASE("mean and sum of replicas with weights") {
 TEST_CASE("gains and the norm of the mean gradient") {
   Case c = adasum_case({1, 1, 2, {}, {}, {2, 1}}, 2, 3);
   c.gain_exponent = 1;
-  Config config = tiny_gpt();
-  config.model.layers = 1;
-  set_grid(config, c.grid, c.leaves.replicas);
   GlobalTensors means;
   std::map<std::string, double> gains;
   double squares = 0;
   run_local_ranks(4, [&](Communicator& world) {
-    Rig rig(world, c, config);
+    Rig rig(world, c);
     rig.run();
     if (rig.mesh().coord().d == 0) collect(rig.model(), true, means);
     if (world.rank() != 0) return;

@@ -165,8 +165,8 @@ TEST_CASE("training with different cuboids is training with equal ones") {
     const double lr = config.optimizer.kind == OptimizerKind::sgd ? 0.1 : 3e-3;
     const Run equal = train(config, {}, 2, 10, lr);
     Config other = config;
-    other.mesh.replicas = 2;
-    const Run run = train_on(MeshShape({{2, 1, 1}, {1, 2, 2}}), other, 10, lr);
+    set_cuboids(other, {{2, 1, 1}, {1, 2, 2}});
+    const Run run = train_on(other, 10, lr);
     INFO(method << " " << placement << " " << optimizer << "; " << run.bytes);
     CHECK(run.bytes_agree);
     CHECK(equal.losses.back() < equal.losses.front());
@@ -189,20 +189,18 @@ TEST_CASE("training with different cuboids is training with equal ones") {
 TEST_CASE("a dry run knows the bytes of replicas of different cuboids") {
   Config config = tiny_gpt();
   config.model.vocab = 64;
-  config.mesh.replicas = 2;
-  config.debug.threads = 1;
-  const MeshShape shape({{2, 1, 1}, {1, 2, 2}});
+  set_cuboids(config, {{2, 1, 1}, {1, 2, 2}});
   double dry = 0, real = 0;
-  for (const RankPlan& plan : simulate_ranks(config, shape)) {
-    CHECK(plan.counted.bytes_on("world") == plan.predicted.bytes_on("world"));
+  for (const RankPlan& plan : simulate_ranks(plan_of(config, 6), config.optimizer)) {
+    CHECK(difference(plan.counted, plan.predicted).empty());
     dry += static_cast<double>(plan.counted.bytes_on("world"));
   }
   std::mutex mutex;
   run_local_ranks(6, [&](Communicator& world) {
-    Machine machine(world, config, shape);
-    Trainer trainer(machine, config, 1, corpus(config));
+    Machine machine(world, test_machine(config));
+    Trainer trainer(machine, plan_of(config, machine), test_options(config, 1), corpus(config));
     world.ledger().clear();
-    (void)trainer.step(kNoStop);
+    (void)trainer.step(kNoFlag);
     const std::lock_guard lock(mutex);
     real += static_cast<double>(world.ledger().bytes_on("world"));
   });

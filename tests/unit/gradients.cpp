@@ -21,9 +21,10 @@ Derivative derivative(Config config, const Grid& grid, AttentionRule attention, 
   config.mesh.attention = attention;
   Derivative result;
   run_local_ranks(grid.ranks(), [&](Communicator& world) {
-    Machine machine(world, config, grid.shape());
-    const ModelShape shape(config.model, config.mesh, grid.shape(), 3);
-    Transformer model(machine.context(), shape, config.batch.recompute == Recompute::block);
+    Machine machine(world, test_machine(config));
+    const Formation formation(machine, plan_of(config, machine), config.optimizer);
+    Transformer& model = formation.model();
+    model.allocate();
     const auto weight = [](const std::string& name, index_t index) {
       const RandomKey key{11, stream_of(name)};
       return (name.find("norm") != std::string::npos ? 1.0 : 0.0) + 0.2 * random_normal(key, index);
@@ -36,7 +37,7 @@ Derivative derivative(Config config, const Grid& grid, AttentionRule attention, 
       ids.push_back(static_cast<std::int32_t>(random_bits({13, 0}, at) % 61));
       targets.push_back(static_cast<std::int32_t>(random_bits({13, 1}, at) % 61));
     }
-    const SlabBatch slab(model, machine.mesh(), ids, targets, 3);
+    const SlabBatch slab(model, formation.mesh(), ids, targets, 3);
     PassInfo pass;
     pass.length = config.model.context;
     const auto sum_over_ranks = [&](double value) {

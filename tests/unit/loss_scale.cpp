@@ -42,7 +42,6 @@ Config half(const Way& way) {
   config.aggregate.placement = way.placement;
   config.aggregate.algorithm = AggregateAlgorithm::gram;
   config.aggregate.gain_exponent = 0.5;
-  config.debug.threads = 1;
   return config;
 }
 
@@ -52,19 +51,20 @@ Scaled train_half(Config config, index_t replicas, index_t steps, double enlarge
   set_grid(config, grid, replicas);
   Scaled run;
   std::vector<GlobalTensors> weights(static_cast<std::size_t>(steps + 1));
-  run_local_ranks(grid.ranks() * static_cast<int>(replicas), [&](Communicator& world) {
-    Machine machine(world, config, grid.shape(replicas));
-    Trainer trainer(machine, config, steps, corpus(config));
-    for_each_element(trainer.model(), false,
+  run_local_ranks(ranks_of(config.mesh), [&](Communicator& world) {
+    Machine machine(world, test_machine(config));
+    Trainer trainer(machine, plan_of(config, machine), test_options(config, steps), corpus(config));
+    Transformer& model = trainer.formation().model();
+    for_each_element(model, false,
                      [&](const ParamEntry& entry, index_t, TensorView shard, index_t at) {
                        if (entry.name == "head.weight")
                          set(shard, 0, at, enlarged * get(shard, 0, at));
                      });
-    trainer.model().weights_changed();
-    collect(trainer.model(), false, weights[0]);
+    model.weights_changed();
+    collect(model, false, weights[0]);
     for (index_t step = 1; step <= steps; ++step) {
-      const StepReport report = trainer.step(kNoStop);
-      collect(trainer.model(), false, weights[static_cast<std::size_t>(step)]);
+      const StepReport report = trainer.step(kNoFlag);
+      collect(model, false, weights[static_cast<std::size_t>(step)]);
       if (world.rank() == 0) run.reports.push_back(report);
     }
   });
@@ -132,22 +132,20 @@ TEST_CASE("an overflow at every loss scale ends the run with a word") {
 }
 
 TEST_CASE("the loss scale grows after many clean steps and is kept as text") {
-  PrecisionConfig precision;
-  LossScale scale(precision, DType::f16);
+  LossScale scale(0, DType::f16);
   CHECK(scale.value() == 65536);
   CHECK(scale.learn(false));
   CHECK(scale.value() == 32768);
   for (int step = 0; step < 1999; ++step) CHECK(scale.learn(true));
-  LossScale other(precision, DType::f16);
+  LossScale other(0, DType::f16);
   other.set(scale.text());
   CHECK(other.value() == 32768);
   CHECK(other.learn(true));
   CHECK(other.value() == 65536);
   while (other.value() > 1) CHECK(other.learn(false));
   CHECK_FALSE(other.learn(false));
-  precision.loss_scale = 512;
-  LossScale fixed(precision, DType::f16);
+  LossScale fixed(512, DType::f16);
   CHECK(fixed.learn(false));
   CHECK(fixed.value() == 512);
-  CHECK(LossScale({}, DType::bf16).value() == 1);
+  CHECK(LossScale(0, DType::bf16).value() == 1);
 }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "app/commands/rank_plan.hpp"
+#include "hetero/update_traffic.hpp"
 #include "support/catch.hpp"
 #include "support/dense_optimizers.hpp"
 #include "support/training.hpp"
@@ -81,7 +82,6 @@ struct Setting {
   Config config;
   Grid grid;
   index_t replicas = 1;
-  std::vector<int> place;
   std::optional<GroupBy> groups;
   index_t restart_after = 0;  // another optimizer goes on with the state of the first; 0 = never
 };
@@ -107,23 +107,40 @@ void fill_gradients(Transformer& model, index_t step) {
                    });
 }
 
-void hand_over(const Context& context, Optimizer& from, Optimizer& to) {
-  const std::vector<Optimizer::State> source = from.state(), target = to.state();
+std::unique_ptr<Optimizer> optimizer_of(const Formation& formation, const Config& config) {
+  auto optimizer = make_optimizer(formation.context(), formation.plan(), config.optimizer,
+                                  formation.model().buckets());
+  for (StateBuffers* state : optimizer->state()) state->clear();
+  return optimizer;
+}
+
+void hand_over(std::size_t buckets, Optimizer& from, Optimizer& to) {
+  const std::vector<StateBuffers*> source = from.state(), target = to.state();
   for (std::size_t kind = 0; kind < source.size(); ++kind)
-    for (std::size_t bucket = 0; bucket < source[kind].shards.size(); ++bucket)
-      if (source[kind].shards[bucket].data != nullptr)
-        context.ops.copy(context.queue, source[kind].shards[bucket], target[kind].shards[bucket]);
+    for (std::size_t bucket = 0; bucket < buckets; ++bucket)
+      if (source[kind]->has(bucket)) target[kind]->adopt(bucket, source[kind]->take(bucket));
+}
+
+/// What the optimizer of one replica sends: aggregation of one gradient by mean sends nothing.
+Ledger predicted_update(Config config, const Grid& grid, Coord coord) {
+  set_grid(config, grid);
+  config.mesh.place.clear();
+  coord.d = 0;
+  const Plan plan = plan_of(config, grid.ranks());
+  TrafficTable traffic;
+  add_update(RankView(plan, coord), traffic);
+  return traffic.ledger();
 }
 
 void run_rank(const Setting& setting, Communicator& world, Outcome& outcome) {
   const Config& config = setting.config;
-  const Grid& grid = setting.grid;
-  Machine machine(world, config, {setting.replicas, grid.p, grid.q, grid.r, setting.place});
-  const Context& context = machine.context();
-  Transformer model(context, ModelShape(config.model, config.mesh, machine.mesh().shape(), 3),
-                    false);
+  Machine machine(world, test_machine(config));
+  const Formation formation(machine, plan_of(config, machine), config.optimizer);
+  const Context& context = formation.context();
+  Transformer& model = formation.model();
+  model.allocate();
   set_weights(model, initial_value);
-  auto optimizer = make_optimizer(context, config.optimizer, model.buckets());
+  auto optimizer = optimizer_of(formation, config);
   const Tensor factor = context.make(DType::f64, 1, 1, MemoryKind::workspace);
   const ParamGroups groups(model.buckets(), setting.groups.value_or(GroupBy::tensor));
   const Tensor gains = context.make(DType::f64, 1, groups.count(), MemoryKind::workspace);
@@ -140,42 +157,38 @@ void run_rank(const Setting& setting, Communicator& world, Outcome& outcome) {
     }
     world.ledger().clear();
     optimizer->update(step);
-    Ledger predicted;
-    optimizer->predict(predicted);
     {
+      const Ledger predicted = predicted_update(config, setting.grid, formation.coord());
+      const std::string fault = difference(world.ledger(), predicted);
       const std::lock_guard lock(outcome.weights.mutex);
-      for (const char* axis : {"i", "j", "k", "ij", "ik", "jk", "d", "cuboid", "world"})
-        if (world.ledger().bytes_on(axis) != predicted.bytes_on(axis)) outcome.bytes_agree = false;
-      if (number == 1) outcome.bytes += predicted.bytes_on("cuboid");
+      if (!fault.empty()) outcome.bytes_agree = false;
+      if (number == 1) outcome.bytes += world.ledger().bytes_on("cuboid");
     }
     model.drop_gradients();
     if (number != setting.restart_after) continue;
-    auto fresh = make_optimizer(context, config.optimizer, model.buckets());
-    hand_over(context, *optimizer, *fresh);
+    auto fresh = optimizer_of(formation, config);
+    hand_over(model.buckets().size(), *optimizer, *fresh);
     optimizer = std::move(fresh);
   }
   collect(model, false, outcome.weights);
 }
 
 void run(const Setting& setting, Outcome& outcome) {
-  run_local_ranks(setting.grid.ranks() * static_cast<int>(setting.replicas),
+  run_local_ranks(ranks_of(setting.config.mesh),
                   [&](Communicator& world) { run_rank(setting, world, outcome); });
 }
 
 // The whole tensors of a model.
 std::vector<Parameter> parameters_of(Config config) {
   set_grid(config, {});
+  const Plan plan = plan_of(config, 1);
   std::vector<Parameter> result;
-  run_local_ranks(1, [&](Communicator& world) {
-    Machine machine(world, config, {1, 1, 1, 1});
-    Transformer model(machine.context(),
-                      ModelShape(config.model, config.mesh, machine.mesh().shape(), 3), false);
-    for (ParamBucket* bucket : model.buckets())
-      for (const ParamEntry& entry : bucket->entries()) {
-        const Dense zeros = Dense::zeros(entry.rows, entry.cols);
-        result.push_back({entry.name, entry.rows, entry.cols, entry.decay, zeros, zeros, zeros});
-      }
-  });
+  for (const BucketTable& bucket :
+       parameter_buckets(ModelShape(plan.model, plan.replica(0)), plan.mesh(), {}))
+    for (const ParamEntry& entry : bucket.entries) {
+      const Dense zeros = Dense::zeros(entry.rows, entry.cols);
+      result.push_back({entry.name, entry.rows, entry.cols, entry.decay, zeros, zeros, zeros});
+    }
   return result;
 }
 
@@ -210,7 +223,6 @@ Setting setting_of(const Case& test, Config config, const Grid& grid, ComputeTyp
   set_grid(config, grid);
   config.precision.compute = compute;
   config.precision.backend = backend;
-  config.debug.threads = 1;
   config.optimizer = test.options;
   Setting setting;
   setting.config = std::move(config);
@@ -268,7 +280,7 @@ TEST_CASE("optimizers work within each replica, wherever its ranks sit", "[optim
                                  BackendRule::reference);
     setting.replicas = 2;
     setting.config.mesh.replicas = 2;
-    setting.place = {5, 2, 7, 0, 3, 6, 1, 4};
+    setting.config.mesh.place = {5, 2, 7, 0, 3, 6, 1, 4};
     check(test, setting, 1e-10);
   }
 }
@@ -299,29 +311,30 @@ TEST_CASE("state is named, and as large as the shares", "[optimizers]") {
         setting_of(test, tiny_gpt(), {1, 1, 2, {}, {}, {}}, ComputeType::fp32, BackendRule::cpu);
     std::mutex mutex;
     run_local_ranks(2, [&](Communicator& world) {
-      Machine machine(world, setting.config, setting.grid.shape());
-      Transformer model(
-          machine.context(),
-          ModelShape(setting.config.model, setting.config.mesh, machine.mesh().shape(), 3), false);
-      const auto optimizer = make_optimizer(machine.context(), test.options, model.buckets());
-      const std::vector<Optimizer::State> states = optimizer->state();
+      Machine machine(world, test_machine(setting.config));
+      Formation formation(machine, plan_of(setting.config, machine), test.options);
+      formation.initialise(1);
+      const std::vector<ParamBucket*>& buckets = formation.model().buckets();
+      const std::vector<StateSlot> states = formation.update().state();
+      HostImage image(formation.context());
+      const std::vector<TensorPart> parts = state_parts(formation, image);
       const std::lock_guard lock(mutex);
       INFO(test.name);
       REQUIRE(states.size() == test.states.size());
       for (std::size_t kind = 0; kind < states.size(); ++kind) {
-        CHECK(states[kind].kind == test.states[kind]);
-        REQUIRE(states[kind].shards.size() == model.buckets().size());
-        for (std::size_t at = 0; at < model.buckets().size(); ++at) {
-          const bool none = test.options.kind == OptimizerKind::muon && states[kind].kind == "v" &&
-                            model.buckets()[at]->name().starts_with("blocks.");
-          CHECK((states[kind].shards[at].data == nullptr) == none);
-          CHECK(states[kind].shards[at].count() == (none ? 0 : model.buckets()[at]->shard_count()));
+        const std::string& name = states[kind].name;
+        CHECK(name == "optimizer/" + test.states[kind]);
+        const std::vector<TensorView> shards = states[kind].buffers->views();
+        REQUIRE(shards.size() == buckets.size());
+        const bool partial = test.options.kind == OptimizerKind::muon && test.states[kind] == "v";
+        for (std::size_t at = 0; at < buckets.size(); ++at) {
+          const bool none = partial && buckets[at]->name().starts_with("blocks.");
+          CHECK((shards[at].data == nullptr) == none);
+          CHECK(shards[at].count() == (none ? 0 : buckets[at]->shard_count()));
         }
-        std::vector<TensorPart> parts;
-        append_parts(model.buckets(), states[kind].shards, "", parts);
-        CHECK(std::any_of(parts.begin(), parts.end(), [](const TensorPart& part) {
-                return part.name == "blocks.0.mlp.up.weight";
-              }) == !(test.options.kind == OptimizerKind::muon && states[kind].kind == "v"));
+        CHECK(std::any_of(parts.begin(), parts.end(), [&](const TensorPart& part) {
+                return part.name == name + "/blocks.0.mlp.up.weight";
+              }) == !partial);
       }
     });
   }
@@ -373,8 +386,9 @@ TEST_CASE("dry runs count the bytes of the real ones", "[optimizers]") {
     INFO(test.name);
     const Setting setting =
         setting_of(test, tiny_gpt(), kUneven, ComputeType::fp32, BackendRule::cpu);
-    for (const RankPlan& plan : simulate_ranks(setting.config, setting.grid.shape())) {
-      CHECK(plan.counted.bytes_on("cuboid") == plan.predicted.bytes_on("cuboid"));
+    const Plan plan_of_ranks = plan_of(setting.config, setting.grid.ranks());
+    for (const RankPlan& plan : simulate_ranks(plan_of_ranks, test.options)) {
+      CHECK(difference(plan.counted, plan.predicted).empty());
       const bool sends =
           test.options.kind == OptimizerKind::lamb || test.options.kind == OptimizerKind::muon;
       CHECK((plan.counted.bytes_on("cuboid") > 0) == sends);

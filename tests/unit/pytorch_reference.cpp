@@ -75,11 +75,11 @@ struct Outcome {
 
 void run_rank(const Config& config, Communicator& world, const Results& reference, Outcome& outcome,
               std::mutex& mutex) {
-  Machine machine(
-      world, config,
-      MeshShape(1, config.mesh.cuboid[0], config.mesh.cuboid[1], config.mesh.cuboid[2]));
-  const ModelShape shape(config.model, config.mesh, machine.mesh().shape(), 3);
-  Transformer model(machine.context(), shape, false);
+  Machine machine(world, test_machine(config));
+  const Formation formation(machine, plan_of(config, machine), config.optimizer);
+  const Context& context = formation.context();
+  Transformer& model = formation.model();
+  model.allocate();
   set_weights(model, initial_value);
   std::vector<std::int32_t> ids, targets;
   {
@@ -87,7 +87,7 @@ void run_rank(const Config& config, Communicator& world, const Results& referenc
     ids = reference.read<std::int32_t>("ids");
     targets = reference.read<std::int32_t>("targets");
   }
-  const SlabBatch slab(model, machine.mesh(), ids, targets, 3);
+  const SlabBatch slab(model, formation.mesh(), ids, targets, 3);
   PassInfo pass;
   pass.length = config.model.context;
   const double tokens = static_cast<double>(3 * pass.length);
@@ -103,16 +103,17 @@ void run_rank(const Config& config, Communicator& world, const Results& referenc
   }
   OptimizerConfig options;
   options.lr = 1e-2;
-  const auto optimizer = make_optimizer(machine.context(), options, model.buckets());
+  const auto optimizer = make_optimizer(context, formation.plan(), options, model.buckets());
+  for (StateBuffers* state : optimizer->state()) state->clear();
   for (index_t step = 1; step <= 10; ++step) {
     model.clear_loss();
     model.train(slab.batch, pass, 1.0 / tokens, true);
     model.finish_gradients();
     if (step == 1) collect(model, true, outcome.gradients);
     double squares = 0;
-    const Tensor sum = machine.context().make(DType::f64, 1, 1, MemoryKind::workspace);
-    machine.ops().fill(machine.context().queue, sum, 0);
-    add_gradient_squares(machine.context(), model.buckets(), sum);
+    const Tensor sum = context.make(DType::f64, 1, 1, MemoryKind::workspace);
+    context.ops.fill(context.queue, sum, 0);
+    add_gradient_squares(context, model.buckets(), sum);
     squares = get(sum, 0, 0);
     world.all_reduce({&squares, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
     const double loss = total_loss();
@@ -130,7 +131,6 @@ void run_rank(const Config& config, Communicator& world, const Results& referenc
 void compare(const std::string& name, Config config, const Grid& grid, BackendRule backend) {
   set_grid(config, grid);
   config.precision.backend = backend;
-  config.debug.threads = 1;
   const Results reference(name);
   Outcome outcome;
   std::mutex mutex;

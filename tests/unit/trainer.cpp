@@ -32,15 +32,15 @@ SgdStep sgd_step(Config config, const Grid& grid, index_t replicas = 1) {
   config.optimizer.weight_decay = 0;
   config.optimizer.lr = 1;
   config.schedule.kind = ScheduleKind::constant;
-  config.debug.threads = 1;
   GlobalTensors before, after;
   SgdStep update;
-  run_local_ranks(grid.ranks() * static_cast<int>(replicas), [&](Communicator& world) {
-    Machine machine(world, config, grid.shape(replicas));
-    Trainer trainer(machine, config, 1, noise(config));
-    collect(trainer.model(), false, before);
-    const StepReport report = trainer.step(kNoStop);
-    collect(trainer.model(), false, after);
+  run_local_ranks(ranks_of(config.mesh), [&](Communicator& world) {
+    Machine machine(world, test_machine(config));
+    Trainer trainer(machine, plan_of(config, machine), test_options(config, 1), noise(config));
+    Transformer& model = trainer.formation().model();
+    collect(model, false, before);
+    const StepReport report = trainer.step(kNoFlag);
+    collect(model, false, after);
     if (world.rank() == 0) update.grad_norm = report.grad_norm;
   });
   double squares = 0;
