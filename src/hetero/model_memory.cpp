@@ -91,10 +91,10 @@ void ModelMemory::block_done(std::size_t block, bool last, const BucketDone& don
       finish_reduce(bucket);
       done(bucket);
     }
-  // Those that this one stands for. Where sums are awaited soon, it has them at finish_reduce().
+  // Those that this one stands for: where sums are finished soon, all but the last one's are.
   for (BucketMemory& bucket : blocks_[block]) {
-    if (last && done && bucket.size.members > 1) continue;
-    bucket.gradient.set_times(bucket.times);
+    const bool finished = last && done && bucket.size.members > 1;
+    bucket.gradient.set_times(finished ? 1 : bucket.times);
     bucket.shard.set_times(bucket.times);
   }
 }

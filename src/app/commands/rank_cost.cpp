@@ -87,22 +87,21 @@ class CostCheck {
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
 
  private:
-  void line(const std::string& what, index_t formula, index_t counted) {
+  [[nodiscard]] std::string place() const {
     const Coord& c = cost_.coord;
-    lines_.push_back(fmt::format("d={} i={} j={} k={}: {}: formula {}, program {}", c.d, c.i, c.j,
-                                 c.k, what, formula, counted));
+    return fmt::format("d={} i={} j={} k={}: ", c.d, c.i, c.j, c.k);
+  }
+  void line(const std::string& what, index_t formula, index_t counted) {
+    lines_.push_back(
+        fmt::format("{}{}: formula {}, program {}", place(), what, formula, counted));
   }
   void memory(const std::string& what, index_t formula, index_t counted) {
     const auto difference = static_cast<double>(std::abs(formula - counted));
     if (difference > kMemoryTolerance * static_cast<double>(counted)) line(what, formula, counted);
   }
   void bytes() {
-    std::map<std::string, std::pair<index_t, index_t>> by_axis;
-    const Ledger sent = cost_.sent.ledger();
-    for (const auto& [key, entry] : sent.table()) by_axis[key.second].first += entry.bytes;
-    for (const auto& [key, entry] : run_.counted.table()) by_axis[key.second].second += entry.bytes;
-    for (const auto& [axis, bytes] : by_axis)
-      if (bytes.first != bytes.second) line("bytes over axis " + axis, bytes.first, bytes.second);
+    const std::string fault = difference(run_.counted, cost_.sent.ledger());
+    if (!fault.empty()) lines_.push_back(place() + fault);
   }
 
   const RankCost& cost_;
@@ -128,11 +127,12 @@ std::vector<std::string> check_costs(const Plan& plan, const OptimizerConfig& op
   std::vector<std::string> lines;
   if (mesh.ranks() > kSmallJob) return lines;
   for (const RankKind& kind : rank_kinds(plan))
-    for (const RankCost& cost : costs)
-      if (cost.coord == kind.coord)
-        for (const std::string& line :
-             CostCheck(cost, simulate_rank(plan, optimizer, mesh.rank_of(kind.coord))).lines())
-          lines.push_back(line);
+    for (const RankCost& cost : costs) {
+      if (!(cost.coord == kind.coord)) continue;
+      const RankPlan run = simulate_rank(plan, optimizer, mesh.rank_of(kind.coord));
+      const CostCheck check(cost, run);
+      lines.insert(lines.end(), check.lines().begin(), check.lines().end());
+    }
   return lines;
 }
 
