@@ -5,9 +5,6 @@
 
 namespace t3d {
 
-/// Size of part `part` of Partition::even(length, parts, unit), without making the partition.
-[[nodiscard]] index_t even_size(index_t length, index_t parts, index_t part, index_t unit = 1);
-
 /// The plan's numbers as one rank sees them.
 struct RankView {
   RankView(const Plan& plan_, const Coord& coord_);
@@ -17,17 +14,25 @@ struct RankView {
   const ModelConfig& model;
   Coord coord;
   index_t p, q, r;
-  index_t hidden, heads, kv, ffn, up, vocab;  // local widths; heads, kv: columns of all local groups
-  index_t group_columns, group_heads;         // columns of one group: of q|k|v, of q
-  DType activation, accumulator, reduce;      // reduce: of partial sums of activations
+  int ranks = 0;       // with a place
+  int number = 0;      // of this one among them
+  int world_rank = 0;  // among all of the job
+  index_t hidden, heads, kv, ffn, up,
+      vocab;                              // local widths; heads, kv: columns of all local groups
+  index_t group_columns, group_heads;     // columns of one group: of q|k|v, of q
+  DType activation, accumulator, reduce;  // reduce: of partial sums of activations
+
+  [[nodiscard]] int number_in_cuboid() const {
+    return static_cast<int>((coord.i * q + coord.j) * r + coord.k);
+  }
 };
 
 /// One micro-batch: the rows of this rank's slab, and those at rest on it.
 struct Rows {
   Rows(const RankView& rank, index_t sequences);
-  index_t slab = 0;    // rows of slab i, in tokens
-  index_t over_j = 0;  // of them at rest here where j cuts them
-  index_t over_k = 0;  // where k does
+  index_t slab = 0;          // rows of slab i, in tokens
+  index_t over_j = 0;        // of them at rest here where j cuts them
+  index_t over_k = 0;        // where k does
   index_t heads_over_k = 0;  // in whole sequences, as attention's side of a linear is cut
 };
 
@@ -46,9 +51,10 @@ struct BucketSize {
   bool matrices = true;
   index_t count = 0;    // elements of the gathered bucket
   index_t shard = 0;    // of them here
+  index_t gather = 0;   // bytes of one gather
   index_t members = 1;  // of the group
   index_t entries = 1;
-  index_t uses = 1;     // gathers per micro-batch of training where weights are not kept
+  index_t uses = 1;  // gathers per micro-batch of training where weights are not kept
   index_t evaluation_uses = 1;
 };
 [[nodiscard]] std::array<BucketSize, 8> bucket_sizes(const RankView& rank);
