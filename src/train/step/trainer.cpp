@@ -279,6 +279,7 @@ ReshapeReport Trainer::reshape(Plan plan) {
   form(std::move(plan));
   report.predicted = Formation::predicted(this->plan(), machine_.world().rank());
   report.reset = move_state(machine_, before, std::move(state), *formation_, report.predicted);
+  machine_.device().trim();  // of messages
   report.seconds = PhaseClock::now() - start;
   return report;
 }
