@@ -17,19 +17,6 @@ index_t others_with_parts(std::span<const index_t> counts, int rank) {
   return std::ssize(counts) - empty - (own ? 1 : 0);
 }
 
-// Each round sends on what the rounds before have brought: the sum over a growing range of ranks.
-Traffic gather_in_rounds(std::span<const index_t> counts, int rank, DType dtype) {
-  const int ranks = static_cast<int>(counts.size());
-  Traffic traffic;
-  for (int distance = 1; distance < ranks; distance *= 2) {
-    index_t elements = 0;
-    for (int block = 0; block < blocks_in_round(distance, ranks); ++block)
-      elements += counts[static_cast<std::size_t>((rank + block) % ranks)];
-    traffic += {elements * size_of(dtype), elements > 0 ? 1 : 0};
-  }
-  return traffic;
-}
-
 }  // namespace
 
 bool gathers_in_rounds(index_t bytes, int ranks) {
@@ -49,11 +36,9 @@ int rounds_of(int ranks) {
 }
 
 Traffic all_gather_traffic(std::span<const index_t> counts, int rank, DType dtype) {
-  const int ranks = static_cast<int>(counts.size());
-  if (ranks > kFlatRanks && gathers_in_rounds(total_of(counts) * size_of(dtype), ranks))
-    return gather_in_rounds(counts, rank, dtype);
-  const index_t own = counts[static_cast<std::size_t>(rank)];
-  return {(ranks - 1) * own * size_of(dtype), own > 0 ? ranks - 1 : 0};
+  return all_gather_traffic(static_cast<int>(counts.size()), rank, dtype, [&](int before) {
+    return total_of(counts.first(static_cast<std::size_t>(before)));
+  });
 }
 
 Traffic reduce_scatter_traffic(std::span<const index_t> counts, int rank, DType dtype) {
@@ -63,8 +48,11 @@ Traffic reduce_scatter_traffic(std::span<const index_t> counts, int rank, DType 
 
 Traffic all_reduce_traffic(index_t count, int ranks, int rank, DType dtype) {
   if (count > kSmallAllReduce) {
-    const auto counts = Partition::even("all_reduce", count, ranks).sizes();
-    return reduce_scatter_traffic(counts, rank, dtype) + all_gather_traffic(counts, rank, dtype);
+    const auto begin = [&](int part) { return even_begin(count, ranks, part); };
+    const index_t own = begin(rank + 1) - begin(rank);
+    const index_t with_parts = std::min<index_t>(count, ranks);
+    const Traffic scatter{(count - own) * size_of(dtype), with_parts - (own > 0 ? 1 : 0)};
+    return scatter + all_gather_traffic(ranks, rank, dtype, begin);
   }
   if (count == 0) return {};
   if (ranks <= kFlatRanks) return {(ranks - 1) * count * size_of(dtype), ranks - 1};

@@ -8,6 +8,7 @@
 // A message here is one per peer and operation, or per peer and round: long ones travel in chunks,
 // which are not counted one by one.
 #pragma once
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -53,6 +54,22 @@ inline constexpr index_t kSmallAllReduce = 512;
 
 /// Pairwise: own part to each of the others. In rounds: as blocks_in_round says.
 [[nodiscard]] Traffic all_gather_traffic(std::span<const index_t> counts, int rank, DType dtype);
+/// The same where begin(r) elements lie before the part of rank r; begin(ranks) = all of them.
+template <class Begin>
+[[nodiscard]] Traffic all_gather_traffic(int ranks, int rank, DType dtype, const Begin& begin) {
+  const index_t size = size_of(dtype), own = begin(rank + 1) - begin(rank);
+  if (ranks <= kFlatRanks || !gathers_in_rounds(begin(ranks) * size, ranks))
+    return {(ranks - 1) * own * size, own > 0 ? ranks - 1 : 0};
+  // Each round sends on what the rounds before have brought: the parts of a growing range of ranks.
+  Traffic traffic;
+  for (int distance = 1; distance < ranks; distance *= 2) {
+    const int end = rank + blocks_in_round(distance, ranks);
+    const index_t elements =
+        begin(std::min(end, ranks)) - begin(rank) + (end > ranks ? begin(end - ranks) : 0);
+    traffic += {elements * size, elements > 0 ? 1 : 0};
+  }
+  return traffic;
+}
 /// Every other rank's part to its owner.
 [[nodiscard]] Traffic reduce_scatter_traffic(std::span<const index_t> counts, int rank,
                                              DType dtype);

@@ -3,6 +3,7 @@
 //
 //   length 10, unit 4, weights {1, 1}  ->  offsets 0 8 10   (units 4+4 | 2)
 #pragma once
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,5 +59,16 @@ class Partition {
   index_t unit_ = 1;
   std::vector<index_t> offsets_{0};
 };
+
+/// Partition::even(length, parts, unit).begin(part), without making it; part == parts: the end.
+[[nodiscard]] constexpr index_t even_begin(index_t length, index_t parts, index_t part,
+                                           index_t unit = 1) {
+  const index_t units = (length + unit - 1) / unit;
+  return std::min((part * (units / parts) + std::min(part, units % parts)) * unit, length);
+}
+[[nodiscard]] constexpr index_t even_size(index_t length, index_t parts, index_t part,
+                                          index_t unit = 1) {
+  return even_begin(length, parts, part + 1, unit) - even_begin(length, parts, part, unit);
+}
 
 }  // namespace t3d

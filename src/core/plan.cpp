@@ -31,8 +31,7 @@ class ReplicaCheck {
     if (replica_.storage.length() < 1) fail("storage holds nothing");
     if (std::ssize(replica_.leaves) != plan_.leaves_per_replica())
       fail(fmt::format("{} leaves", replica_.leaves.size()));
-    for (const Partition& tokens : replica_.tokens)
-      cut(tokens, tokens.length(), p, "tokens");
+    for (const Partition& tokens : replica_.tokens) cut(tokens, tokens.length(), p, "tokens");
     for (const auto& leaf : replica_.leaves)
       for (const index_t micro : leaf) listed(micro);
   }
@@ -76,8 +75,7 @@ index_t ReplicaPlan::largest_micro() const {
 
 bool ReplicaPlan::cut_like(const ReplicaPlan& other) const {
   return cuboid == other.cuboid && hidden == other.hidden && groups == other.groups &&
-         ffn == other.ffn && vocab == other.vocab && storage == other.storage &&
-         attention == other.attention;
+         ffn == other.ffn && vocab == other.vocab && storage == other.storage;
 }
 
 Partition ReplicaPlan::tokens_of(index_t sequences) const {
@@ -173,6 +171,12 @@ void Plan::check() const {
     throw_error(ExitCode::config, "the plan places rank {}, and there are {}", all.back(), ranks);
   for (index_t d = 0; d < std::ssize(replicas); ++d) ReplicaCheck(*this, d).run();
   if (sequences() < 1) throw_error(ExitCode::config, "a plan without sequences");
+  const bool flat = aggregate.method == AggregateMethod::adasum &&
+                    aggregate.algorithm == AggregateAlgorithm::flat;
+  if (flat && (!alike() || leaves_per_replica() > 1))
+    throw_error(ExitCode::config,
+                "a plan with flat aggregation needs replicas that are cut alike, "
+                "with one leaf each");
   if (!(aggregate.reference_batch > 0))
     throw_error(ExitCode::config, "a plan without a reference batch");
 }

@@ -21,10 +21,10 @@ namespace t3d {
 /// empty.
 struct ReplicaPlan {
   Cuboid cuboid{1, 1, 1};
-  Partition hidden;                    // over k, in elements
-  Partition groups;                    // over j, in key-value groups: a kv head and its query heads
-  Partition ffn, vocab;                // over j, in elements
-  Partition storage;                   // over i: relative sizes of the shards at rest; even = {1, 1, ...}
+  Partition hidden;      // over k, in elements
+  Partition groups;      // over j, in key-value groups: a kv head and its query heads
+  Partition ffn, vocab;  // over j, in elements
+  Partition storage;     // over i: relative sizes of the shards at rest; even = {1, 1, ...}
   AttentionCut attention = AttentionCut::sequences;  // what k cuts inside attention
   /// Micro-batches of a step in sequences, by leaf; a leaf may have none.
   std::vector<std::vector<index_t>> leaves{{}};
@@ -34,7 +34,8 @@ struct ReplicaPlan {
   [[nodiscard]] index_t sequences() const;  // of a step
   [[nodiscard]] index_t sequences_of(std::size_t leaf) const;
   [[nodiscard]] index_t largest_micro() const;
-  /// All dimensions of the model are cut as in `other`; the share of the batch may differ.
+  /// All parameters are cut as in `other`; the share of the batch and what k cuts inside attention
+  /// may differ.
   [[nodiscard]] bool cut_like(const ReplicaPlan& other) const;
   /// The cut of a micro-batch of `sequences`; a size that the plan does not list (evaluation) is
   /// cut in the proportions of the largest one that it does.
@@ -58,8 +59,8 @@ struct Plan {
   /// Gathered weights / inputs stay until the backward pass, else they are gathered again.
   bool keep_weights = true, keep_inputs = true;
   TransportKind transport = TransportKind::host;
-  /// Who may multiply and attend on GPUs. What a rank measured and chose is its own file: it is known
-  /// after the first step only, and differs between GPUs.
+  /// Who may multiply and attend on GPUs. What a rank measured and chose is its own file: it is
+  /// known after the first step only, and differs between GPUs.
   EngineRule gemm_engine = EngineRule::automatic, attention_engine = EngineRule::automatic;
   bool tune = true;
   index_t logits_bytes = index_t{128} << 20;  // of logits at a time

@@ -36,11 +36,11 @@ class MicroWork {
   /// Of queries with keys: pairs of places of which half count.
   [[nodiscard]] index_t attention_product() const {
     const Side heads = head_side(rank_, rows_, rank_.group_heads * rank_.model.head_size());
-    return heads.own * rank_.model.context;  // 2 x rows x columns x context / 2
+    return heads.own() * rank_.model.context;  // 2 x rows x columns x context / 2
   }
-  [[nodiscard]] index_t residual() const { return hidden_side(rank_, rows_).own * act_; }
+  [[nodiscard]] index_t residual() const { return hidden_side(rank_, rows_).own() * act_; }
   [[nodiscard]] index_t inner(index_t columns) const {
-    return inner_side(rank_, rows_, columns).own * act_;
+    return inner_side(rank_, rows_, columns).own() * act_;
   }
   // Each norm reads and writes the stream; the first residual is added in a norm, the second alone.
   [[nodiscard]] index_t forward_bytes() const {

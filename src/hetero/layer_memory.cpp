@@ -97,11 +97,11 @@ LinearMemory Pass::linear(std::size_t block, Kind kind) {
 Held Pass::forward(const LinearMemory& linear, Held* saved) {
   model_.prefetch(linear.weights);
   Held buffer;
-  if (linear.in.members > 1) buffer = gathered(linear.in.all);
-  Held y = activations(linear.out.own);
+  if (linear.in.members > 1) buffer = gathered(linear.in.all());
+  Held y = activations(linear.out.own());
   const DType sums = partial(rank_, linear.in);
   if (linear.out.members > 1 || sums != rank_.activation)
-    (void)take(MemoryKind::workspace, linear.out.all * size_of(sums));
+    (void)take(MemoryKind::workspace, linear.out.all() * size_of(sums));
   model_.release(linear.weights);
   if (saved != nullptr && rank_.plan.keep_inputs) *saved = std::move(buffer);
   return y;
@@ -111,13 +111,13 @@ Held Pass::backward(const LinearMemory& linear, Held& saved) {
   model_.prefetch(linear.weights);
   if (rank_.model.bias) model_.ensure_gradient(linear.vectors);
   Held dy, sum;
-  if (linear.out.members > 1) dy = gathered(linear.out.all);
-  Held dx = activations(linear.in.own);
+  if (linear.out.members > 1) dy = gathered(linear.out.all());
+  Held dx = activations(linear.in.own());
   const DType sums = partial(rank_, linear.out);
   if (linear.in.members > 1 || sums != rank_.activation)
-    sum = take(MemoryKind::workspace, linear.in.all * size_of(sums));
+    sum = take(MemoryKind::workspace, linear.in.all() * size_of(sums));
   model_.release(linear.weights);
-  if (linear.in.members > 1 && !saved.there()) saved = gathered(linear.in.all);
+  if (linear.in.members > 1 && !saved.there()) saved = gathered(linear.in.all());
   model_.ensure_gradient(linear.weights);
   saved.reset();
   return dx;
@@ -126,7 +126,7 @@ Held Pass::backward(const LinearMemory& linear, Held& saved) {
 Held Pass::norm(Held* moments) {
   const Held stats = take(MemoryKind::workspace, rank_.r * rows_.over_j * 3 * acc_);
   Held own = take(MemoryKind::activations, rows_.over_j * 2 * acc_);
-  Held y = activations(hidden_.own);
+  Held y = activations(hidden_.own());
   if (moments != nullptr) *moments = std::move(own);
   return y;
 }
@@ -140,8 +140,8 @@ void Pass::norm_backward(Held& moments) {
 Held Pass::attention(std::size_t block, Held h, SavedBlock* saved) {
   Held qkv = forward(linear(block, kQkv), saved != nullptr ? &saved->attention_gathered : nullptr);
   const LinearMemory proj = linear(block, kProj);
-  Held out = activations(proj.in.own);
-  Held lse = take(MemoryKind::activations, head_side(rank_, rows_, rank_.group_heads).own * acc_);
+  Held out = activations(proj.in.own());
+  Held lse = take(MemoryKind::activations, head_side(rank_, rows_, rank_.group_heads).own() * acc_);
   Held y = forward(proj, saved != nullptr ? &saved->proj_gathered : nullptr);
   if (saved == nullptr) return y;
   if (!saved->attention_gathered.there()) saved->attention_input = std::move(h);
@@ -154,7 +154,7 @@ Held Pass::attention(std::size_t block, Held h, SavedBlock* saved) {
 Held Pass::mlp(std::size_t block, Held h, SavedBlock* saved) {
   Held up = forward(linear(block, kUp), saved != nullptr ? &saved->up_gathered : nullptr);
   const LinearMemory down = linear(block, kDown);
-  Held active = activations(down.in.own);
+  Held active = activations(down.in.own());
   Held y = forward(down, saved != nullptr ? &saved->down_gathered : nullptr);
   if (saved == nullptr) return y;
   if (!saved->up_gathered.there()) saved->mlp_input = std::move(h);
@@ -165,11 +165,11 @@ Held Pass::mlp(std::size_t block, Held h, SavedBlock* saved) {
 
 Held Pass::mlp_backward(std::size_t block, SavedBlock& saved) {
   Held masked;
-  if (rank_.model.dropout > 0) masked = activations(hidden_.own);
+  if (rank_.model.dropout > 0) masked = activations(hidden_.own());
   Held dactive = backward(linear(block, kDown), saved.down_gathered);
   saved.active.reset();
   const LinearMemory up = linear(block, kUp);
-  const Held du = activations(up.out.own);
+  const Held du = activations(up.out.own());
   saved.up.reset();
   dactive.reset();
   return backward(up, saved.up_gathered);
@@ -177,10 +177,10 @@ Held Pass::mlp_backward(std::size_t block, SavedBlock& saved) {
 
 Held Pass::attention_backward(std::size_t block, SavedBlock& saved) {
   Held masked;
-  if (rank_.model.dropout > 0) masked = activations(hidden_.own);
+  if (rank_.model.dropout > 0) masked = activations(hidden_.own());
   Held dout = backward(linear(block, kProj), saved.proj_gathered);
   const LinearMemory qkv = linear(block, kQkv);
-  const Held dqkv = activations(qkv.out.own);
+  const Held dqkv = activations(qkv.out.own());
   saved.qkv.reset();
   saved.out.reset();
   dout.reset();
@@ -201,7 +201,7 @@ Held Pass::run_block(std::size_t block, Held x, SavedBlock* saved) {
 
 Held Pass::block_forward(std::size_t block, Held x) {
   if (rank_.plan.recompute == Recompute::none) return run_block(block, std::move(x), &saved_[block]);
-  Held copy = activations(hidden_.own);
+  Held copy = activations(hidden_.own());
   saved_[block].x = std::move(x);
   return run_block(block, std::move(copy), nullptr);
 }
@@ -220,7 +220,7 @@ void Pass::block_backward(std::size_t block) {
 }
 
 Held Pass::embedding() {
-  Held x = activations(hidden_.own);
+  Held x = activations(hidden_.own());
   model_.prefetch(model_.table());
   if (rank_.q > 1) (void)take(MemoryKind::workspace, rows_.slab * rank_.hidden * act_);
   model_.release(model_.table());
@@ -264,7 +264,7 @@ Held Pass::scatter_hidden(Held whole) {
     const Held panels = take(MemoryKind::workspace, rows_.slab * rank_.model.hidden * size);
     whole = take(MemoryKind::workspace, rows_.slab * rank_.hidden * size);
   }
-  return activations(hidden_.own);
+  return activations(hidden_.own());
 }
 
 // Chunks have one or two sizes.
@@ -317,7 +317,7 @@ void Pass::run(bool last, const BucketDone& done) {
   {
     const Held h = norm(&moments);
     const Held dh = head();
-    dx = activations(hidden_.own);
+    dx = activations(hidden_.own());
     norm_backward(moments);
     x.reset();
   }

@@ -10,10 +10,12 @@ namespace {
 constexpr index_t kShardUnit = 16;  // tensor3d/parameters.cpp
 
 index_t gather_bytes(const Side& side, DType dtype) {
-  return (side.members - 1) * side.own * size_of(dtype);
+  return all_gather_traffic(side.members, side.member, dtype,
+                            [&](int before) { return side.begin(before); })
+      .bytes;
 }
 index_t scatter_bytes(const Side& side, DType dtype) {
-  return (side.all - side.own) * size_of(dtype);
+  return (side.all() - side.own()) * size_of(dtype);
 }
 
 /// The linears of a block as (input side, output side). The input lies over the output's axis.
@@ -21,10 +23,10 @@ template <class Visit>
 void for_each_linear(const RankView& rank, const Rows& rows, Visit&& visit) {
   const Side hidden = hidden_side(rank, rows);
   const index_t size = rank.model.head_size();
-  visit(hidden, head_side(rank, rows, rank.group_columns));                // qkv
-  visit(head_side(rank, rows, rank.group_heads * size), hidden);           // proj
-  visit(hidden, inner_side(rank, rows, rank.up));                          // up
-  visit(inner_side(rank, rows, rank.ffn), hidden);                         // down
+  visit(hidden, head_side(rank, rows, rank.group_columns));       // qkv
+  visit(head_side(rank, rows, rank.group_heads * size), hidden);  // proj
+  visit(hidden, inner_side(rank, rows, rank.up));                 // up
+  visit(inner_side(rank, rows, rank.ffn), hidden);                // down
 }
 
 void add_block_forward(const RankView& rank, const Rows& rows, TrafficTable& traffic) {
@@ -39,61 +41,79 @@ index_t norm_forward_bytes(const RankView& rank, const Rows& rows) {
 }
 
 index_t norm_backward_bytes(const RankView& rank, const Rows& rows) {
-  return all_reduce_bytes(rows.over_j * 2, static_cast<int>(rank.r),
-                          static_cast<int>(rank.coord.k), rank.accumulator);
+  return all_reduce_bytes(rows.over_j * 2, static_cast<int>(rank.r), static_cast<int>(rank.coord.k),
+                          rank.accumulator);
+}
+
+bool all_equal(const Partition& cut) {
+  for (index_t part = 1; part < cut.parts(); ++part)
+    if (cut.size(part) != cut.size(0)) return false;
+  return true;
 }
 
 BucketSize bucket(const RankView& rank, index_t copies, Group group, bool matrices, index_t count,
                   index_t entries, index_t uses, index_t evaluation_uses) {
-  BucketSize size{copies, group, matrices, count, 0, 1, entries, uses, evaluation_uses};
+  BucketSize size{copies, group, matrices, count, 0, 0, 1, entries, uses, evaluation_uses};
   const index_t beside = group == Group::i ? 1 : group == Group::ij ? rank.q : rank.r;
   const index_t at = group == Group::i ? 0 : group == Group::ij ? rank.coord.j : rank.coord.k;
   size.members = rank.p * beside;
-  const index_t member = rank.coord.i * beside + at;
+  const auto member = static_cast<int>(rank.coord.i * beside + at);
+  const DType type = matrices ? rank.activation : rank.accumulator;
+  const auto measure = [&](const auto& begin) {
+    size.shard = begin(member + 1) - begin(member);
+    size.gather = all_gather_traffic(static_cast<int>(size.members), member, type, begin).bytes;
+  };
   const Partition& storage = rank.cut.storage;
-  bool even = true;
-  for (index_t i = 0; i < rank.p; ++i) even = even && storage.size(i) == storage.size(0);
-  if (even) {
-    size.shard = even_size(count, size.members, member, kShardUnit);
+  if (all_equal(storage)) {
+    measure([&](int before) { return even_begin(count, size.members, before, kShardUnit); });
     return size;
   }
   std::vector<double> weights;
   for (index_t m = 0; m < size.members; ++m)
     weights.push_back(static_cast<double>(storage.size(m / beside)));
-  size.shard = Partition::weighted("shards", count, weights, kShardUnit).size(member);
+  const Partition shards = Partition::weighted("shards", count, weights, kShardUnit);
+  measure([&](int before) { return shards.offsets()[static_cast<std::size_t>(before)]; });
   return size;
+}
+
+/// Slots before those of replica d.
+index_t slots_before(const Plan& plan, index_t d) {
+  index_t slots = 0;
+  for (index_t before = 0; before < d; ++before) {
+    const auto& [p, q, r] = plan.replica(before).cuboid;
+    slots += p * q * r;
+  }
+  return slots;
 }
 
 }  // namespace
 
-index_t even_size(index_t length, index_t parts, index_t part, index_t unit) {
-  const index_t units = (length + unit - 1) / unit;
-  const auto offset = [&](index_t at) {
-    return std::min((at * (units / parts) + std::min(at, units % parts)) * unit, length);
-  };
-  return offset(part + 1) - offset(part);
-}
-
 Side hidden_side(const RankView& rank, const Rows& rows) {
-  return {Group::j, rank.q, rows.over_j * rank.hidden, rows.slab * rank.hidden, false};
+  return {Group::j,   static_cast<int>(rank.q), static_cast<int>(rank.coord.j), rows.slab, 1,
+          rank.hidden};
 }
 
 Side inner_side(const RankView& rank, const Rows& rows, index_t columns) {
-  return {Group::k, rank.r, rows.over_k * columns, rows.slab * columns, false};
+  return {Group::k, static_cast<int>(rank.r), static_cast<int>(rank.coord.k), rows.slab, 1,
+          columns};
 }
 
 Side head_side(const RankView& rank, const Rows& rows, index_t columns_per_group) {
   const index_t groups = rank.cut.groups.size(rank.coord.j);
-  const index_t all = rows.slab * groups * columns_per_group;
-  if (rank.cut.attention == AttentionCut::sequences)
-    return {Group::k, rank.r, rows.heads_over_k * groups * columns_per_group, all, false};
-  const index_t own = even_size(groups, rank.r, rank.coord.k) * columns_per_group;
-  return {Group::k, rank.r, rows.slab * own, all, true};
+  Side side = inner_side(rank, rows, groups * columns_per_group);
+  side.unit = rank.model.context;
+  if (rank.cut.attention == AttentionCut::sequences) return side;
+  side.length = groups;
+  side.unit = 1;
+  side.width = rows.slab * columns_per_group;
+  side.panels = true;
+  return side;
 }
 
 DType partial(const RankView& rank, const Side& summed) {
   return summed.panels && summed.members > 1 ? rank.accumulator : rank.reduce;
 }
+
 
 RankView::RankView(const Plan& plan_, const Coord& coord_)
     : plan(plan_),
@@ -111,6 +131,13 @@ RankView::RankView(const Plan& plan_, const Coord& coord_)
       activation(plan_.activation()),
       accumulator(accumulator_of(activation)),
       reduce(plan_.reduce_in_fp32 ? accumulator : activation) {
+  ranks = static_cast<int>(slots_before(plan, std::ssize(plan.replicas)));
+  number = world_rank = static_cast<int>(slots_before(plan, coord.d)) + number_in_cuboid();
+  if (!plan.place.empty()) {
+    world_rank = plan.place[static_cast<std::size_t>(number)];
+    number = static_cast<int>(std::count_if(plan.place.begin(), plan.place.end(),
+                                            [&](int other) { return other < world_rank; }));
+  }
   const index_t groups = cut.groups.size(coord.j), size = model.head_size();
   group_columns = (group_heads + 2) * size;
   heads = groups * group_heads * size;
@@ -164,17 +191,22 @@ void add_recomputation(const RankView& rank, const Rows& rows, TrafficTable& tra
 
 void add_head(const RankView& rank, const Rows& rows, bool training, TrafficTable& traffic) {
   const Side at_rest = hidden_side(rank, rows);
-  const Side panels{Group::k, rank.r, rows.slab * rank.hidden, rows.slab * rank.model.hidden, false};
+  const auto own = static_cast<int>(rank.coord.k);
+  const index_t panels =
+      all_gather_traffic(static_cast<int>(rank.r), own, rank.activation, [&](int before) {
+        return rows.slab * rank.cut.hidden.offsets()[static_cast<std::size_t>(before)];
+      }).bytes;
   const index_t slice = even_size(rank.vocab, rank.r, rank.coord.k);
   const index_t act = size_of(rank.activation), acc = size_of(rank.accumulator);
   traffic.add(Verb::all_gather, Group::j, gather_bytes(at_rest, rank.activation));
-  traffic.add(Verb::all_gather, Group::k, gather_bytes(panels, rank.activation));
+  traffic.add(Verb::all_gather, Group::k, panels);
   if (rank.r > 1) traffic.add(Verb::exchange, Group::k, (rank.vocab - slice) * rank.hidden * act);
   traffic.add(Verb::all_gather, Group::jk, 3 * rows.slab * (rank.q * rank.r - 1) * acc);
   if (!training) return;
   if (rank.r > 1)
     traffic.add(Verb::exchange, Group::k, slice * (rank.model.hidden - rank.hidden) * acc);
-  traffic.add(Verb::reduce_scatter, Group::k, scatter_bytes(panels, rank.reduce));
+  traffic.add(Verb::reduce_scatter, Group::k,
+              rows.slab * (rank.model.hidden - rank.hidden) * size_of(rank.reduce));
   traffic.add(Verb::reduce_scatter, Group::j, scatter_bytes(at_rest, rank.reduce));
 }
 
@@ -184,23 +216,24 @@ std::array<BucketSize, 8> bucket_sizes(const RankView& rank) {
   const ModelConfig& m = rank.model;
   const index_t norm = m.norm == NormKind::layer && m.bias ? 2 : 1, bias = m.bias ? 1 : 0;
   const bool learned = m.position == Position::learned;
-  const index_t over_k = rank.hidden * ((learned ? m.context : 0) + norm +
-                                        m.layers * (2 * norm + 2 * bias));
+  const index_t over_k =
+      rank.hidden * ((learned ? m.context : 0) + norm + m.layers * (2 * norm + 2 * bias));
   const index_t over_j = m.layers * bias * (rank.heads + rank.kv + rank.up);
   const index_t uses = rank.plan.recompute == Recompute::block ? 3 : 2;
   const index_t shared = m.tied_embeddings ? 2 : 1;
   const auto matrix = [&](index_t count) {
     return bucket(rank, m.layers, Group::i, true, count, 1, uses, 1);
   };
-  return {bucket(rank, 1, Group::i, true, rank.vocab * rank.hidden, 1, shared, shared),
-          bucket(rank, 1, Group::ij, false, over_k,
-                 (learned ? 1 : 0) + norm + m.layers * (2 * norm + 2 * bias), 1, 1),
-          bucket(rank, 1, Group::ik, false, over_j, m.layers * 2 * bias, 1, 1),
-          bucket(rank, m.tied_embeddings ? 0 : 1, Group::i, true, rank.vocab * rank.hidden, 1, 1, 1),
-          matrix((rank.heads + rank.kv) * rank.hidden),
-          matrix(rank.heads * rank.hidden),
-          matrix(rank.up * rank.hidden),
-          matrix(rank.ffn * rank.hidden)};
+  return {
+      bucket(rank, 1, Group::i, true, rank.vocab * rank.hidden, 1, shared, shared),
+      bucket(rank, 1, Group::ij, false, over_k,
+             (learned ? 1 : 0) + norm + m.layers * (2 * norm + 2 * bias), 1, 1),
+      bucket(rank, 1, Group::ik, false, over_j, m.layers * 2 * bias, 1, 1),
+      bucket(rank, m.tied_embeddings ? 0 : 1, Group::i, true, rank.vocab * rank.hidden, 1, 1, 1),
+      matrix((rank.heads + rank.kv) * rank.hidden),
+      matrix(rank.heads * rank.hidden),
+      matrix(rank.up * rank.hidden),
+      matrix(rank.ffn * rank.hidden)};
 }
 
 }  // namespace t3d

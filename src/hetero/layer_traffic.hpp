@@ -5,9 +5,6 @@
 
 namespace t3d {
 
-/// Size of part `part` of Partition::even(length, parts, unit), without making the partition.
-[[nodiscard]] index_t even_size(index_t length, index_t parts, index_t part, index_t unit = 1);
-
 /// The plan's numbers as one rank sees them.
 struct RankView {
   RankView(const Plan& plan_, const Coord& coord_);
@@ -17,26 +14,46 @@ struct RankView {
   const ModelConfig& model;
   Coord coord;
   index_t p, q, r;
-  index_t hidden, heads, kv, ffn, up, vocab;  // local widths; heads, kv: columns of all local groups
-  index_t group_columns, group_heads;         // columns of one group: of q|k|v, of q
-  DType activation, accumulator, reduce;      // reduce: of partial sums of activations
+  int ranks = 0;       // with a place
+  int number = 0;      // of this one among them
+  int world_rank = 0;  // among all of the job
+  index_t hidden, heads, kv, ffn, up,
+      vocab;                              // local widths; heads, kv: columns of all local groups
+  index_t group_columns, group_heads;     // columns of one group: of q|k|v, of q
+  DType activation, accumulator, reduce;  // reduce: of partial sums of activations
+
+  [[nodiscard]] int number_in_cuboid() const {
+    return static_cast<int>((coord.i * q + coord.j) * r + coord.k);
+  }
 };
 
 /// One micro-batch: the rows of this rank's slab, and those at rest on it.
 struct Rows {
   Rows(const RankView& rank, index_t sequences);
-  index_t slab = 0;    // rows of slab i, in tokens
-  index_t over_j = 0;  // of them at rest here where j cuts them
-  index_t over_k = 0;  // where k does
+  index_t slab = 0;          // rows of slab i, in tokens
+  index_t over_j = 0;        // of them at rest here where j cuts them
+  index_t over_k = 0;        // where k does
   index_t heads_over_k = 0;  // in whole sequences, as attention's side of a linear is cut
 };
 
-/// One side of a linear at rest on this rank.
+/// One side of a linear at rest: `length` things of `width` elements, cut evenly over the members
+/// of an axis.
 struct Side {
-  Group over;         // the axis whose members hold the other parts
-  index_t members = 1;
-  index_t own = 0, all = 0;  // elements here, and of all members
+  Group over;          // the axis
+  int members = 1;     // of it
+  int member = 0;      // this rank's number among them
+  index_t length = 0;  // rows, or heads where the side lies in panels
+  index_t unit = 1;
+  index_t width = 0;
   bool panels = false;
+
+  /// Elements of the members before `before`.
+  [[nodiscard]] index_t begin(int before) const {
+    return even_begin(length, members, before, unit) * width;
+  }
+  /// Elements here, and of all members.
+  [[nodiscard]] index_t own() const { return begin(member + 1) - begin(member); }
+  [[nodiscard]] index_t all() const { return length * width; }
 };
 /// The residual stream: rows cut over j.
 [[nodiscard]] Side hidden_side(const RankView& rank, const Rows& rows);
@@ -62,9 +79,10 @@ struct BucketSize {
   bool matrices = true;
   index_t count = 0;    // elements of the gathered bucket
   index_t shard = 0;    // of them here
+  index_t gather = 0;   // bytes of one gather
   index_t members = 1;  // of the group
   index_t entries = 1;
-  index_t uses = 1;     // gathers per micro-batch of training where weights are not kept
+  index_t uses = 1;  // gathers per micro-batch of training where weights are not kept
   index_t evaluation_uses = 1;
 };
 [[nodiscard]] std::array<BucketSize, 8> bucket_sizes(const RankView& rank);

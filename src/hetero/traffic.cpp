@@ -23,11 +23,9 @@ void add_weights(const RankView& rank, index_t micros, index_t reductions, bool 
                  TrafficTable& traffic) {
   for (const BucketSize& size : bucket_sizes(rank)) {
     const index_t uses = training ? size.uses : size.evaluation_uses;
-    const DType type = size.matrices ? rank.activation : rank.accumulator;
     if (is_gathered(rank, size))
       traffic.add(Verb::all_gather, size.group,
-                  size.copies * gathers(rank.plan, uses, micros) * (size.members - 1) * size.shard *
-                      size_of(type));
+                  size.copies * gathers(rank.plan, uses, micros) * size.gather);
     traffic.add(Verb::reduce_scatter, size.group,
                 size.copies * reductions * (size.count - size.shard) * size_of(rank.accumulator));
   }
@@ -66,7 +64,7 @@ Ledger TrafficTable::ledger() const {
 
 TrafficTable step_traffic(const Plan& plan, const Coord& coord) {
   const RankView rank(plan, coord);
-  TrafficTable traffic = idle_traffic(plan);  // the report
+  TrafficTable traffic = idle_traffic(plan, rank.world_rank);  // the report
   index_t micros = 0, last = -1;
   TrafficTable pass;  // of a micro-batch like the last one
   for (const auto& leaf : rank.cut.leaves)
@@ -88,9 +86,9 @@ TrafficTable step_traffic(const Plan& plan, const Coord& coord) {
 }
 
 TrafficTable evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequences,
-                           index_t micro) {
+                                index_t micro) {
   const RankView rank(plan, coord);
-  TrafficTable traffic = idle_evaluation_traffic(plan);
+  TrafficTable traffic = idle_evaluation_traffic(plan, rank.world_rank);
   const index_t share = even_size(sequences, std::ssize(plan.replicas), coord.d);
   index_t micros = 0;
   for (index_t at = 0; at < share; at += micro, ++micros) {
@@ -102,18 +100,19 @@ TrafficTable evaluation_traffic(const Plan& plan, const Coord& coord, index_t se
   return traffic;
 }
 
-TrafficTable idle_traffic(const Plan& plan) {
+TrafficTable idle_traffic(const Plan& plan, int world_rank) {
   TrafficTable traffic;
   traffic.add(Verb::all_gather, Group::world,
               (plan.ranks - 1) * kReportNumbers * size_of(DType::f64));
   traffic.add(Verb::all_reduce, Group::world,
-              all_reduce_bytes(kReportSums, plan.ranks, 0, DType::f64));
+              all_reduce_bytes(kReportSums, plan.ranks, world_rank, DType::f64));
   return traffic;
 }
 
-TrafficTable idle_evaluation_traffic(const Plan& plan) {
+TrafficTable idle_evaluation_traffic(const Plan& plan, int world_rank) {
   TrafficTable traffic;
-  traffic.add(Verb::all_reduce, Group::world, all_reduce_bytes(1, plan.ranks, 0, DType::f64));
+  traffic.add(Verb::all_reduce, Group::world,
+              all_reduce_bytes(1, plan.ranks, world_rank, DType::f64));
   return traffic;
 }
 

@@ -1,8 +1,8 @@
-// TrafficTable: the bytes that a rank sends, by verb and group, as pure functions of (plan, coordinate).
-// The formula side of the ledger: what the program counts at its calls must be equal. All algorithms
-// are bandwidth-optimal pairwise ones (comm/cost.hpp). Microseconds for one coordinate, so that a
-// search can ask for many; Adasum, mean and sum over different cuboids need the boxes of all ranks and
-// take longer.
+// TrafficTable: the bytes that a rank sends, by verb and group, as pure functions of (plan,
+// coordinate). The formula side of the ledger: what the program counts at its calls must be equal.
+// All algorithms are bandwidth-optimal pairwise ones (comm/cost.hpp). Microseconds for one
+// coordinate, so that a search can ask for many; Adasum, mean and sum over different cuboids need
+// the boxes of all ranks and take longer.
 #pragma once
 #include <array>
 
@@ -35,14 +35,15 @@ class TrafficTable {
 /// One training step, report included.
 [[nodiscard]] TrafficTable step_traffic(const Plan& plan, const Coord& coord);
 /// An evaluation of `sequences` samples in passes of up to `micro`, dealt evenly to the replicas.
-[[nodiscard]] TrafficTable evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequences,
-                                         index_t micro);
+[[nodiscard]] TrafficTable evaluation_traffic(const Plan& plan, const Coord& coord,
+                                              index_t sequences, index_t micro);
 /// What a rank without a place sends in a step, or in an evaluation: its part of the sums that all
 /// ranks of the job learn.
-[[nodiscard]] TrafficTable idle_traffic(const Plan& plan);
-[[nodiscard]] TrafficTable idle_evaluation_traffic(const Plan& plan);
+[[nodiscard]] TrafficTable idle_traffic(const Plan& plan, int world_rank);
+[[nodiscard]] TrafficTable idle_evaluation_traffic(const Plan& plan, int world_rank);
 
-/// Numbers (fp64) of a step's report: those that all ranks gather from each, and those that they sum.
+/// Numbers (fp64) of a step's report: those that all ranks gather from each, and those that they
+/// sum.
 inline constexpr index_t kReportNumbers = 5, kReportSums = 2;
 
 }  // namespace t3d

@@ -17,17 +17,14 @@ bool is_flat(const Plan& plan) {
 
 /// Where every rank sums `count` fp64 numbers over all ranks with a place.
 void add_world_sum(const RankView& rank, index_t count, TrafficTable& traffic) {
-  const MeshShape mesh = rank.plan.mesh();
   traffic.add(Verb::all_reduce, Group::world,
-              all_reduce_bytes(count, static_cast<int>(mesh.ranks()), mesh.rank_of(rank.coord),
-                               DType::f64));
+              all_reduce_bytes(count, rank.ranks, rank.number, DType::f64));
 }
 
 void add_cuboid_sum(const RankView& rank, index_t count, index_t times, TrafficTable& traffic) {
-  const index_t number = (rank.coord.i * rank.q + rank.coord.j) * rank.r + rank.coord.k;
   traffic.add(Verb::all_reduce, Group::cuboid,
               times * all_reduce_bytes(count, static_cast<int>(rank.p * rank.q * rank.r),
-                                       static_cast<int>(number), DType::f64));
+                                       rank.number_in_cuboid(), DType::f64));
 }
 
 /// Mean, sum and flat: every shard summed over its replicas.
@@ -35,8 +32,8 @@ void add_all_reduces(const RankView& rank, TrafficTable& traffic) {
   const auto replicas = static_cast<int>(rank.plan.replicas.size());
   for (const BucketSize& size : bucket_sizes(rank))
     traffic.add(Verb::all_reduce, Group::d,
-                size.copies * all_reduce_bytes(size.shard, replicas,
-                                               static_cast<int>(rank.coord.d), rank.accumulator));
+                size.copies * all_reduce_bytes(size.shard, replicas, static_cast<int>(rank.coord.d),
+                                               rank.accumulator));
 }
 
 /// Gram where replicas are cut alike: leaves to the owner of each chunk, its result back to all.
@@ -44,15 +41,21 @@ void add_chunks(const RankView& rank, TrafficTable& traffic) {
   const index_t replicas = std::ssize(rank.plan.replicas);
   const index_t leaves = rank.plan.leaves_per_replica(), size = size_of(leaf_wire(rank));
   for (const BucketSize& bucket : bucket_sizes(rank)) {
-    const index_t chunk = even_size(bucket.shard, replicas, rank.coord.d, kLeafRowUnit);
-    traffic.add(Verb::exchange, Group::d, bucket.copies * (bucket.shard - chunk) * leaves * size);
-    traffic.add(Verb::all_gather, Group::d, bucket.copies * (replicas - 1) * chunk * size);
+    const auto begin = [&](int before) {
+      return even_begin(bucket.shard, replicas, before, kLeafRowUnit);
+    };
+    const auto own = static_cast<int>(rank.coord.d);
+    const index_t foreign = bucket.shard - (begin(own + 1) - begin(own));
+    traffic.add(Verb::exchange, Group::d, bucket.copies * foreign * leaves * size);
+    traffic.add(Verb::all_gather, Group::d,
+                bucket.copies *
+                    all_gather_traffic(static_cast<int>(replicas), own, leaf_wire(rank), begin).bytes);
   }
 }
 
 /// The same over the common refinement of different cuboids.
 void add_refined(const RankView& rank, TrafficTable& traffic) {
-  const int here = rank.plan.mesh().rank_of(rank.coord);
+  const int here = rank.number;
   const index_t leaves = rank.plan.leaves_per_replica(), size = size_of(leaf_wire(rank));
   for (const RefinedBucket& bucket : refined_routes(rank.plan, here)) {
     index_t out = 0, back = 0;
@@ -84,7 +87,7 @@ void add_aggregation(const RankView& rank, TrafficTable& traffic) {
 void add_muon(const RankView& rank, index_t times, TrafficTable& traffic) {
   const std::vector<HiddenMatrix> matrices = hidden_matrices(rank.model);
   const MatrixOwners owners = muon_owners(matrices, rank.p * rank.q * rank.r);
-  const index_t here = (rank.coord.i * rank.q + rank.coord.j) * rank.r + rank.coord.k;
+  const int here = rank.number_in_cuboid();
   const auto sizes = bucket_sizes(rank);
   constexpr std::size_t kFirstMatrix = 4, kMatrices = 4;
   index_t elements = 0;
@@ -117,8 +120,8 @@ DType leaf_wire(const RankView& rank) {
 index_t group_count(const Plan& plan) {
   const ModelConfig& m = plan.model;
   const index_t norm = m.norm == NormKind::layer && m.bias ? 2 : 1;
-  const index_t outside = 1 + (m.position == Position::learned ? 1 : 0) + norm +
-                          (m.tied_embeddings ? 0 : 1);
+  const index_t outside =
+      1 + (m.position == Position::learned ? 1 : 0) + norm + (m.tied_embeddings ? 0 : 1);
   switch (plan.aggregate.per) {
     case GroupBy::model: return 1;
     case GroupBy::block: return outside + m.layers;
@@ -132,8 +135,8 @@ std::vector<HiddenMatrix> hidden_matrices(const ModelConfig& m) {
   const index_t up = m.activation == Activation::swiglu ? 2 * m.ffn : m.ffn;
   std::vector<HiddenMatrix> all;
   for (index_t layer = 0; layer < m.layers; ++layer)
-    all.insert(all.end(), {{heads + kv, m.hidden}, {m.hidden, heads}, {up, m.hidden},
-                           {m.hidden, m.ffn}});
+    all.insert(all.end(),
+               {{heads + kv, m.hidden}, {m.hidden, heads}, {up, m.hidden}, {m.hidden, m.ffn}});
   return all;
 }
 

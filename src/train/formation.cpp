@@ -24,8 +24,7 @@ void check_same_plan(Communicator& world, const Plan& plan) {
   const std::array<std::int32_t, 4> own{low, high, ~low, ~high};
   std::array<std::int32_t, 4> largest = own;
   world.all_reduce({largest.data(), DType::i32, 1, 4}, ReduceOp::max).wait_host();
-  if (largest != own)
-    throw AgreedError(ExitCode::internal, "the ranks have different plans");
+  if (largest != own) throw AgreedError(ExitCode::internal, "the ranks have different plans");
 }
 
 }  // namespace
@@ -41,7 +40,7 @@ Formation::Formation(Machine& machine, Plan plan, const OptimizerConfig& optimiz
     device_active_ = active_group(machine.device_world(), plan_);
   if (!plan_.active_rank(world.rank())) return;
   Communicator& control = active_ ? *active_ : world;
-  Communicator& data = device_active_                       ? *device_active_
+  Communicator& data = device_active_                      ? *device_active_
                        : &machine.device_world() != &world ? machine.device_world()
                                                            : control;
   mesh_ = std::make_unique<Mesh>(data, plan_.mesh());
@@ -54,9 +53,9 @@ Formation::Formation(Machine& machine, Plan plan, const OptimizerConfig& optimiz
   update_ = make_update(*context_, plan_, optimizer, model_->buckets());
 }
 
-Ledger Formation::predicted(const Plan& plan) {
+Ledger Formation::predicted(const Plan& plan, int world_rank) {
   Ledger ledger;
-  ledger.count(Verb::all_reduce, "world", all_reduce_bytes(4, plan.ranks, 0, DType::i32));
+  ledger.count(Verb::all_reduce, "world", all_reduce_bytes(4, plan.ranks, world_rank, DType::i32));
   return ledger;
 }
 

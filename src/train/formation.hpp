@@ -31,8 +31,8 @@ class Formation {
   [[nodiscard]] Transformer& model() const { return *model_; }
   [[nodiscard]] Update& update() const { return *update_; }
 
-  /// Bytes that every rank sends while a formation is built.
-  [[nodiscard]] static Ledger predicted(const Plan& plan);
+  /// Bytes that a rank sends while a formation is built.
+  [[nodiscard]] static Ledger predicted(const Plan& plan, int world_rank);
 
   /// Fresh weights, state 0.
   void initialise(std::uint64_t seed);

@@ -185,7 +185,10 @@ bool is_local(const Plan& plan) {
          plan.aggregate.placement == AggregatePlacement::post;
 }
 
-bool of_block(const BucketTable& bucket) { return bucket.name.starts_with("blocks."); }
+/// As Muon sees it: nothing in the bucket needs a v. Models without biases have an empty bucket.
+bool has_only_matrices(const BucketTable& bucket) {
+  return bucket.entries.empty() || bucket.name.starts_with("blocks.");
+}
 
 /// A kind of state in a plan: its name, the replica that alone holds it, and its buckets.
 struct NamedState {
@@ -321,7 +324,7 @@ std::vector<std::string> move_state(Machine& machine, const Plan& before, Traine
                                      return leaf_source(later.name, leaves_before) == source;
                                    });
     for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) {
-      if (of_block(buckets[bucket]) && !wanted.kind.has_matrices) continue;
+      if (has_only_matrices(buckets[bucket]) && !wanted.kind.has_matrices) continue;
       Tensor* shard = find(state, source, bucket);
       const Tensor nothing;
       give(formation, wanted.name, bucket,

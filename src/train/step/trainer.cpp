@@ -44,7 +44,7 @@ void Trainer::form(Plan plan) {
   clip_factor_ = Tensor(device, DType::f64, 1, 1, MemoryKind::workspace);
   host_values_ = host_array<double>(device, index_t{kMostPending} * kValues);
   host_summary_.reset();
-  predicted_ = idle_traffic(this->plan()).ledger();
+  predicted_ = idle_traffic(this->plan(), machine_.world().rank()).ledger();
   if (formation_->idle()) return;
   image_ = std::make_unique<HostImage>(formation_->context());
   predicted_ = step_traffic(this->plan(), formation_->coord()).ledger();
@@ -261,8 +261,7 @@ double Trainer::evaluate(BatchSource& source, index_t sequences) {
 }
 
 Ledger Trainer::predicted_evaluation(index_t sequences) const {
-  const TrafficTable idle = idle_evaluation_traffic(plan());
-  if (formation_->idle()) return idle.ledger();
+  if (formation_->idle()) return idle_evaluation_traffic(plan(), machine_.world().rank()).ledger();
   return evaluation_traffic(plan(), formation_->coord(), sequences, evaluation_micro(plan()))
       .ledger();
 }
@@ -278,9 +277,9 @@ ReshapeReport Trainer::reshape(Plan plan) {
   formation_.reset();
   machine_.device().trim();
   form(std::move(plan));
-  report.predicted = Formation::predicted(this->plan());
-  report.reset =
-      move_state(machine_, before, std::move(state), *formation_, report.predicted);
+  report.predicted = Formation::predicted(this->plan(), machine_.world().rank());
+  report.reset = move_state(machine_, before, std::move(state), *formation_, report.predicted);
+  machine_.device().trim();  // of messages
   report.seconds = PhaseClock::now() - start;
   return report;
 }
