@@ -101,8 +101,8 @@ class Gradients {
     }
     cut_shards(table, context_.mesh.shape(), context_.mesh.coord(),
                Partition::even("storage", 1, 1));
-    owned_.push_back(std::make_unique<ParamBucket>(context_, context_.mesh.along(Axis::i),
-                                                   std::move(table)));
+    owned_.push_back(
+        std::make_unique<ParamBucket>(context_, context_.mesh.along(Axis::i), std::move(table)));
     buckets_.push_back(owned_.back().get());
     const auto seed = static_cast<std::uint64_t>(context_.control.rank());
     fresh_.push_back(context_.make(DType::f32, 1, count, MemoryKind::gradients));
