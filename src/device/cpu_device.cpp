@@ -30,11 +30,14 @@ class CpuDevice final : public Device {
  protected:
   void* system_allocate(index_t bytes) override {
     const bool huge = bytes >= kHugePage;
-    const std::size_t alignment = huge ? static_cast<std::size_t>(kHugePage) : 64;
-    const std::size_t size =
-        (static_cast<std::size_t>(bytes) + alignment - 1) / alignment * alignment;
-    void* data = std::aligned_alloc(alignment, size);
-    if (data != nullptr && huge) madvise(data, size, MADV_HUGEPAGE);
+    const index_t alignment = huge ? kHugePage : 64;
+    const index_t size = (bytes + 63) / 64 * 64;
+    void* data = nullptr;
+    if (posix_memalign(&data, static_cast<std::size_t>(alignment), static_cast<std::size_t>(size)) != 0)
+      return nullptr;
+    // Whole ones only: the rest of a last one would be resident and used by nobody.
+    const index_t whole = size / kHugePage * kHugePage;
+    if (huge) madvise(data, static_cast<std::size_t>(whole), MADV_HUGEPAGE);
     return data;
   }
   void system_release(void* data, index_t) noexcept override { std::free(data); }

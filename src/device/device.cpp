@@ -7,11 +7,7 @@
 #include "core/error.hpp"
 
 namespace t3d {
-namespace {
 
-// Blocks are rounded so that nearly equal requests share cached blocks: to 64 bytes up to 4 KiB,
-// then to a 64th of the next lower power of two, at least a page (at most 1.6 % waste above 256
-// KiB).
 index_t block_size(index_t bytes) {
   if (bytes <= 4096) return std::max<index_t>(64, (bytes + 63) / 64 * 64);
   index_t power = 4096;
@@ -19,8 +15,6 @@ index_t block_size(index_t bytes) {
   const index_t step = std::max<index_t>(4096, power / 64);
   return (bytes + step - 1) / step * step;
 }
-
-}  // namespace
 
 std::string_view name_of(MemoryKind kind) {
   constexpr std::array<std::string_view, kMemoryKinds> names{

@@ -9,42 +9,11 @@ namespace {
 
 constexpr index_t kShardUnit = 16;  // tensor3d/parameters.cpp
 
-/// One side of a linear at rest on this rank.
-struct Side {
-  Group over;         // the axis whose members hold the other parts
-  index_t members = 1;
-  index_t own = 0, all = 0;  // elements here, and of all members
-  bool panels = false;
-};
-
-/// The residual stream: rows cut over j.
-Side hidden_side(const RankView& rank, const Rows& rows) {
-  return {Group::j, rank.q, rows.over_j * rank.hidden, rows.slab * rank.hidden, false};
-}
-
-Side inner_side(const RankView& rank, const Rows& rows, index_t columns) {
-  return {Group::k, rank.r, rows.over_k * columns, rows.slab * columns, false};
-}
-
-Side head_side(const RankView& rank, const Rows& rows, index_t columns_per_group) {
-  const index_t groups = rank.cut.groups.size(rank.coord.j);
-  const index_t all = rows.slab * groups * columns_per_group;
-  if (rank.cut.attention == AttentionCut::sequences)
-    return {Group::k, rank.r, rows.heads_over_k * groups * columns_per_group, all, false};
-  const index_t own = even_size(groups, rank.r, rank.coord.k) * columns_per_group;
-  return {Group::k, rank.r, rows.slab * own, all, true};
-}
-
 index_t gather_bytes(const Side& side, DType dtype) {
   return (side.members - 1) * side.own * size_of(dtype);
 }
 index_t scatter_bytes(const Side& side, DType dtype) {
   return (side.all - side.own) * size_of(dtype);
-}
-
-/// Sums over several panels are kept in the accumulator's type, like sums over ranks.
-DType partial(const RankView& rank, const Side& summed) {
-  return summed.panels && summed.members > 1 ? rank.accumulator : rank.reduce;
 }
 
 /// The linears of a block as (input side, output side). The input lies over the output's axis.
@@ -103,6 +72,27 @@ index_t even_size(index_t length, index_t parts, index_t part, index_t unit) {
     return std::min((at * (units / parts) + std::min(at, units % parts)) * unit, length);
   };
   return offset(part + 1) - offset(part);
+}
+
+Side hidden_side(const RankView& rank, const Rows& rows) {
+  return {Group::j, rank.q, rows.over_j * rank.hidden, rows.slab * rank.hidden, false};
+}
+
+Side inner_side(const RankView& rank, const Rows& rows, index_t columns) {
+  return {Group::k, rank.r, rows.over_k * columns, rows.slab * columns, false};
+}
+
+Side head_side(const RankView& rank, const Rows& rows, index_t columns_per_group) {
+  const index_t groups = rank.cut.groups.size(rank.coord.j);
+  const index_t all = rows.slab * groups * columns_per_group;
+  if (rank.cut.attention == AttentionCut::sequences)
+    return {Group::k, rank.r, rows.heads_over_k * groups * columns_per_group, all, false};
+  const index_t own = even_size(groups, rank.r, rank.coord.k) * columns_per_group;
+  return {Group::k, rank.r, rows.slab * own, all, true};
+}
+
+DType partial(const RankView& rank, const Side& summed) {
+  return summed.panels && summed.members > 1 ? rank.accumulator : rank.reduce;
 }
 
 RankView::RankView(const Plan& plan_, const Coord& coord_)

@@ -31,6 +31,22 @@ struct Rows {
   index_t heads_over_k = 0;  // in whole sequences, as attention's side of a linear is cut
 };
 
+/// One side of a linear at rest on this rank.
+struct Side {
+  Group over;         // the axis whose members hold the other parts
+  index_t members = 1;
+  index_t own = 0, all = 0;  // elements here, and of all members
+  bool panels = false;
+};
+/// The residual stream: rows cut over j.
+[[nodiscard]] Side hidden_side(const RankView& rank, const Rows& rows);
+[[nodiscard]] Side inner_side(const RankView& rank, const Rows& rows, index_t columns);
+/// Attention's side: whole sequences or groups of heads over k.
+[[nodiscard]] Side head_side(const RankView& rank, const Rows& rows, index_t columns_per_group);
+/// Number format of sums over `summed`: over several panels they are kept in the accumulator's, like
+/// sums over ranks.
+[[nodiscard]] DType partial(const RankView& rank, const Side& summed);
+
 /// Activations of all layers, forward; and backward beside it.
 void add_forward(const RankView& rank, const Rows& rows, TrafficTable& traffic);
 void add_backward(const RankView& rank, const Rows& rows, TrafficTable& traffic);

@@ -15,11 +15,6 @@ bool is_flat(const Plan& plan) {
   return is_adasum(plan) && plan.aggregate.algorithm == AggregateAlgorithm::flat;
 }
 
-DType wire(const RankView& rank) {
-  const bool narrow = is_adasum(rank.plan) && rank.plan.aggregate.wire == WireType::bf16;
-  return narrow ? DType::bf16 : rank.accumulator;
-}
-
 /// Where every rank sums `count` fp64 numbers over all ranks with a place.
 void add_world_sum(const RankView& rank, index_t count, TrafficTable& traffic) {
   const MeshShape mesh = rank.plan.mesh();
@@ -47,7 +42,7 @@ void add_all_reduces(const RankView& rank, TrafficTable& traffic) {
 /// Gram where replicas are cut alike: leaves to the owner of each chunk, its result back to all.
 void add_chunks(const RankView& rank, TrafficTable& traffic) {
   const index_t replicas = std::ssize(rank.plan.replicas);
-  const index_t leaves = rank.plan.leaves_per_replica(), size = size_of(wire(rank));
+  const index_t leaves = rank.plan.leaves_per_replica(), size = size_of(leaf_wire(rank));
   for (const BucketSize& bucket : bucket_sizes(rank)) {
     const index_t chunk = even_size(bucket.shard, replicas, rank.coord.d, kLeafRowUnit);
     traffic.add(Verb::exchange, Group::d, bucket.copies * (bucket.shard - chunk) * leaves * size);
@@ -58,7 +53,7 @@ void add_chunks(const RankView& rank, TrafficTable& traffic) {
 /// The same over the common refinement of different cuboids.
 void add_refined(const RankView& rank, TrafficTable& traffic) {
   const int here = rank.plan.mesh().rank_of(rank.coord);
-  const index_t leaves = rank.plan.leaves_per_replica(), size = size_of(wire(rank));
+  const index_t leaves = rank.plan.leaves_per_replica(), size = size_of(leaf_wire(rank));
   for (const RefinedBucket& bucket : refined_routes(rank.plan, here)) {
     index_t out = 0, back = 0;
     for (const auto& [owner, route] : bucket.owners)
@@ -113,6 +108,11 @@ void add_optimizer(const RankView& rank, TrafficTable& traffic) {
 }
 
 }  // namespace
+
+DType leaf_wire(const RankView& rank) {
+  const bool narrow = is_adasum(rank.plan) && rank.plan.aggregate.wire == WireType::bf16;
+  return narrow ? DType::bf16 : rank.accumulator;
+}
 
 index_t group_count(const Plan& plan) {
   const ModelConfig& m = plan.model;

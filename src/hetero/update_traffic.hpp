@@ -18,6 +18,9 @@ struct HiddenMatrix {
 [[nodiscard]] std::vector<HiddenMatrix> hidden_matrices(const ModelConfig& model);
 [[nodiscard]] MatrixOwners muon_owners(const std::vector<HiddenMatrix>& matrices, index_t ranks);
 
+/// Number format in which leaves travel.
+[[nodiscard]] DType leaf_wire(const RankView& rank);
+
 /// Rows of received gradients begin where vector loads like it: 256 bytes of fp32.
 inline constexpr index_t kLeafRowUnit = 64;
 

@@ -86,7 +86,7 @@ void Block::backward(DistTensor& dx, const PassInfo& pass, Saved& saved) {
       masked ? attention_.backward(branch_gradient(dx, pass, 0), pass, saved.attention)
              : attention_.backward(dx, pass, saved.attention);
   norm1_.backward_add(dh, saved.x, saved.norm1, dx);
-  saved.x.local.reset();
+  saved = {};  // the blocks before need room for their gradients
 }
 
 }  // namespace t3d

@@ -3,16 +3,9 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "hetero/layer_memory.hpp"
 
 namespace t3d {
-namespace {
-
-// Rows of logits start at multiples of this: vocabularies are often odd, and 16-byte accesses and
-// tensor cores want aligned rows.
-constexpr index_t kLogitsUnit = 64;
-
-}  // namespace
-
 HeadLoss::HeadLoss(const Context& context, const ModelShape& shape, ParamBucket& table, int entry)
     : context_(context), shape_(shape), table_(table), entry_(entry) {
   const index_t r = context.extent(Axis::k);

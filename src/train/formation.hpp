@@ -27,7 +27,7 @@ class Formation {
   [[nodiscard]] const Context& context() const { return *context_; }
   [[nodiscard]] const Mesh& mesh() const { return *mesh_; }
   [[nodiscard]] const Coord& coord() const { return mesh_->coord(); }
-  [[nodiscard]] const ReplicaPlan& share() const { return plan_.replica(coord().d); }
+  [[nodiscard]] const ReplicaPlan& replica() const { return plan_.replica(coord().d); }
   [[nodiscard]] Transformer& model() const { return *model_; }
   [[nodiscard]] Update& update() const { return *update_; }
 

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "app/commands/commands.hpp"
-#include "app/commands/rank_plan.hpp"
+#include "app/commands/rank_cost.hpp"
 #include "app/commands/setup.hpp"
 #include "io/log/step_record.hpp"
 
@@ -12,62 +12,71 @@ namespace {
 
 std::string bytes_text(index_t bytes) { return short_bytes(static_cast<double>(bytes)); }
 
-void print_memory(const std::vector<RankPlan>& plans) {
-  const auto most =
-      std::max_element(plans.begin(), plans.end(), [](const RankPlan& a, const RankPlan& b) {
-        return a.memory.reserved_peak < b.memory.reserved_peak;
-      });
-  const auto least =
-      std::min_element(plans.begin(), plans.end(), [](const RankPlan& a, const RankPlan& b) {
-        return a.memory.reserved_peak < b.memory.reserved_peak;
+void print_memory(const std::vector<RankCost>& costs) {
+  const auto [least, most] = std::minmax_element(
+      costs.begin(), costs.end(), [](const RankCost& a, const RankCost& b) {
+        return a.memory.tensors_peak < b.memory.tensors_peak;
       });
   const Coord& c = most->coord;
   fmt::print(
       "memory per rank: {} at most (rank at d={} i={} j={} k={}), {} at least; at its peak\n",
-      bytes_text(most->memory.reserved_peak), c.d, c.i, c.j, c.k,
-      bytes_text(least->memory.reserved_peak));
+      bytes_text(most->memory.tensors_peak), c.d, c.i, c.j, c.k,
+      bytes_text(least->memory.tensors_peak));
   for (int kind = 0; kind < kMemoryKinds; ++kind)
     fmt::print("  {:<12} {:>12}\n", name_of(static_cast<MemoryKind>(kind)),
-               bytes_text(most->memory.at_peak[static_cast<std::size_t>(kind)]));
+               bytes_text(most->memory.by_kind[static_cast<std::size_t>(kind)]));
 }
 
-void print_state(const std::vector<RankPlan>& plans, const Plan& plan) {
+void print_state(const std::vector<RankCost>& costs, const Plan& plan) {
   const auto most = std::max_element(
-      plans.begin(), plans.end(),
-      [](const RankPlan& a, const RankPlan& b) { return a.parameters < b.parameters; });
+      costs.begin(), costs.end(),
+      [](const RankCost& a, const RankCost& b) { return a.parameters < b.parameters; });
   const double ideal = static_cast<double>(parameter_count(plan.model)) /
                        static_cast<double>(plan.mesh().seen_from(most->coord.d).cuboid_ranks());
   fmt::print("parameters per rank: {} at most, {:.2f} % above total / ranks of its cuboid\n",
              most->parameters, 100 * (static_cast<double>(most->parameters) / ideal - 1));
 }
 
-// Bytes sent per step, summed over all ranks, by axis; formula and count.
-bool print_bytes(const std::vector<RankPlan>& plans) {
-  std::map<std::string, std::pair<double, double>> by_axis;
+// Bytes sent per step, of one rank and summed over all, by axis.
+void print_bytes(const std::vector<RankCost>& costs) {
+  std::map<std::string, double> all;
   std::map<std::string, index_t> largest;
-  bool equal = true;
-  for (const RankPlan& plan : plans) {
-    std::map<std::string, std::pair<index_t, index_t>> own;
-    for (const auto& [key, entry] : plan.predicted.table()) own[key.second].first += entry.bytes;
-    for (const auto& [key, entry] : plan.counted.table()) own[key.second].second += entry.bytes;
+  for (const RankCost& cost : costs) {
+    std::map<std::string, index_t> own;
+    const Ledger sent = cost.sent.ledger();
+    for (const auto& [key, entry] : sent.table()) own[key.second] += entry.bytes;
     for (const auto& [axis, bytes] : own) {
-      by_axis[axis].first += static_cast<double>(bytes.first * plan.ranks);
-      by_axis[axis].second += static_cast<double>(bytes.second * plan.ranks);
-      largest[axis] = std::max(largest[axis], bytes.first);
-      equal = equal && bytes.first == bytes.second;
+      all[axis] += static_cast<double>(bytes) * static_cast<double>(cost.ranks);
+      largest[axis] = std::max(largest[axis], bytes);
     }
   }
-  fmt::print("bytes sent per step    {:>14} {:>14} {:>14}\n", "largest rank", "all, formula",
-             "all, counted");
+  fmt::print("bytes sent per step    {:>14} {:>14}\n", "largest rank", "all ranks");
   double total = 0;
-  for (const auto& [axis, bytes] : by_axis) {
-    if (bytes.first <= 0 && bytes.second <= 0) continue;
-    fmt::print("  axis {:<14} {:>15} {:>14} {:>14}\n", axis, bytes_text(largest[axis]),
-               short_bytes(bytes.first), short_bytes(bytes.second));
-    total += bytes.first;
+  for (const auto& [axis, bytes] : all) {
+    if (bytes <= 0) continue;
+    fmt::print("  axis {:<14} {:>15} {:>14}\n", axis, bytes_text(largest[axis]),
+               short_bytes(bytes));
+    total += bytes;
   }
-  fmt::print("  total {:>45.0f} bytes{}\n", total, equal ? "" : "  FORMULA AND COUNT DIFFER");
-  return equal;
+  fmt::print("  total {:>45.0f} bytes\n", total);
+}
+
+void print_work(const std::vector<RankCost>& costs) {
+  const auto products = [](const RankCost& cost) { return cost.work.matmul + cost.work.attention; };
+  const auto most = std::max_element(
+      costs.begin(), costs.end(),
+      [&](const RankCost& a, const RankCost& b) { return products(a) < products(b); });
+  double all = 0, ranks = 0;
+  for (const RankCost& cost : costs) {
+    all += static_cast<double>(products(cost)) * static_cast<double>(cost.ranks);
+    ranks += static_cast<double>(cost.ranks);
+  }
+  fmt::print(
+      "work per rank and step: {:.3f} TFLOP of products and {:.3f} of attention at most, {:.2f} % "
+      "above the mean; {} streamed\n",
+      static_cast<double>(most->work.matmul) / 1e12, static_cast<double>(most->work.attention) / 1e12,
+      100 * (static_cast<double>(products(*most)) * ranks / all - 1),
+      bytes_text(most->work.streamed));
 }
 
 void print_widths(const ReplicaPlan& cut, const Plan& plan) {
@@ -109,10 +118,15 @@ int run_dry(Communicator& world, const CommandLine& command) {
     const bool gpus = config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed;
     const Plan plan = make_plan(config, {ranks, gpus ? TransportKind::staged : TransportKind::host, gpus});
     print_mesh(plan, planned_steps(config));
-    const std::vector<RankPlan> plans = simulate_ranks(plan, config.optimizer);
-    print_state(plans, plan);
-    print_memory(plans);
-    if (!print_bytes(plans)) throw_error(ExitCode::internal, "predicted and counted bytes differ");
+    const std::vector<RankCost> costs = rank_costs(plan);
+    print_state(costs, plan);
+    print_memory(costs);
+    print_work(costs);
+    print_bytes(costs);
+    const std::vector<std::string> differences = check_costs(plan, config.optimizer, costs);
+    for (const std::string& line : differences) fmt::print("FORMULA AND PROGRAM DIFFER: {}\n", line);
+    if (!differences.empty())
+      throw_error(ExitCode::internal, "what was computed and what the program counts differ");
   });
   return 0;
 }

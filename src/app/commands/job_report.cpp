@@ -151,21 +151,24 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
                      step.loss_scale));
 }
 
-void JobReport::report_pause(double first_step_seconds) {
-  if (pause_seconds_ > 0 && usual_seconds_ > 0) {
-    const double extra = std::max(0.0, first_step_seconds - usual_seconds_);
-    note(fmt::format("the change of plan cost {:.3f} s, {:.2f} of a step: {:.3f} s for the state, "
-                     "{:.3f} s more in the first step",
-                     pause_seconds_ + extra, (pause_seconds_ + extra) / usual_seconds_,
-                     pause_seconds_, extra));
+// The first step under a new plan chooses engines and fills caches: what it takes beyond the second
+// is part of the price.
+void JobReport::report_pause(double step_seconds) {
+  if (!pause_) return;
+  if (pause_->first_step_seconds == 0) {
+    pause_->first_step_seconds = step_seconds;
+    return;
   }
-  if (pause_seconds_ <= 0) usual_seconds_ = first_step_seconds;
-  pause_seconds_ = 0;
+  const double extra = std::max(0.0, pause_->first_step_seconds - step_seconds);
+  const double all = pause_->state_seconds + extra;
+  note(fmt::format("the change of plan cost {:.3f} s, {:.2f} of a step: {:.3f} s for the state, "
+                   "{:.3f} s more in the first step than in the second",
+                   all, all / step_seconds, pause_->state_seconds, extra));
+  pause_.reset();
 }
 
-// The first step under a new plan chooses engines and fills caches: its extra is part of the price.
 void JobReport::reshaped(double seconds, const std::string& mesh_before, const Plan& plan) {
-  pause_seconds_ = seconds;
+  pause_ = Pause{seconds};
   note(fmt::format("plan {}: mesh {} -> {}, state moved in {:.3f} s", plan.hash(), mesh_before,
                    plan.mesh().describe(), seconds));
 }

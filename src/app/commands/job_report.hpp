@@ -35,9 +35,11 @@ class JobReport {
   void finish(const std::string& reason);
 
  private:
+  struct Pause {
+    double state_seconds = 0, first_step_seconds = 0;
+  };
   void close_books();
-  /// After the first step under a new plan, whose extra is part of the pause.
-  void report_pause(double first_step_seconds);
+  void report_pause(double step_seconds);
   [[nodiscard]] std::vector<PhaseRow> phase_rows();
   [[nodiscard]] std::vector<AxisRow> axis_rows();
   [[nodiscard]] std::string memory_line();
@@ -55,7 +57,7 @@ class JobReport {
   std::map<std::string, double> phases_before_;
   Ledger counted_, predicted_, predicted_now_;  // of the whole run; since the last step
   std::map<std::string, index_t> step_bytes_;
-  double usual_seconds_ = 0, pause_seconds_ = 0;  // of the last step; of the last change of plan
+  std::optional<Pause> pause_;  // of a change of plan whose second step is not done
   std::string difference_;  // the first of counted and predicted bytes
 };
 

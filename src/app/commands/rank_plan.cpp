@@ -74,21 +74,21 @@ std::vector<RankPlan> simulate_ranks(const Plan& plan, const OptimizerConfig& op
   return results;
 }
 
-std::string memory_shortage(const RankPlan& plan, const Device& device, int sharers) {
+std::string memory_shortage(const Coord& coord, const MemoryCost& memory, const Device& device,
+                            int sharers) {
   const Device::Capacity capacity = device.capacity();
   if (capacity.total <= 0) return {};
   const auto text = [](index_t bytes) { return short_bytes(static_cast<double>(bytes)); };
   const index_t share = capacity.free / sharers;
-  const MemoryAccount& memory = plan.memory;
-  if (memory.reserved_peak <= share) return {};
+  if (memory.tensors_peak <= share) return {};
   std::string parts;
   for (int kind = 0; kind < kMemoryKinds; ++kind)
     parts += fmt::format("{}{} {}", kind == 0 ? "" : " + ", name_of(static_cast<MemoryKind>(kind)),
-                         text(memory.at_peak[static_cast<std::size_t>(kind)]));
+                         text(memory.by_kind[static_cast<std::size_t>(kind)]));
   return fmt::format(
       "the rank at d={} i={} j={} k={} needs {} ({}) and {} has {} free of {}{}; a smaller "
       "batch.micro, batch.recompute = \"block\" or more ranks would help",
-      plan.coord.d, plan.coord.i, plan.coord.j, plan.coord.k, text(memory.reserved_peak), parts,
+      coord.d, coord.i, coord.j, coord.k, text(memory.tensors_peak), parts,
       device.name(), text(capacity.free), text(capacity.total),
       sharers > 1 ? fmt::format(", for {} ranks", sharers) : "");
 }

@@ -7,7 +7,7 @@
 
 #include "core/ledger.hpp"
 #include "core/plan.hpp"
-#include "device/device.hpp"
+#include "hetero/memory.hpp"
 
 namespace t3d {
 
@@ -25,8 +25,9 @@ struct RankPlan {
 [[nodiscard]] std::vector<RankPlan> simulate_ranks(const Plan& plan,
                                                    const OptimizerConfig& optimizer);
 
-/// Empty where `device` (shared by `sharers` ranks) has room for what `plan` needs, or where nobody
+/// Empty where `device` (shared by `sharers` ranks) has room for what a rank needs, or where nobody
 /// knows; else the arithmetic in words.
-[[nodiscard]] std::string memory_shortage(const RankPlan& plan, const Device& device, int sharers);
+[[nodiscard]] std::string memory_shortage(const Coord& coord, const MemoryCost& memory,
+                                          const Device& device, int sharers);
 
 }  // namespace t3d

@@ -91,9 +91,9 @@ class TrainJob {
   void check_memory(const Plan& plan) const {
     const auto rank = plan.active_rank(world_.rank());
     if (machine_->choice().gpu < 0 || !rank) return;
-    const std::string shortage =
-        memory_shortage(simulate_rank(plan, config_.optimizer, *rank), machine_->device(),
-                        machine_->choice().sharers);
+    const Coord coord = plan.mesh().coord_of(*rank);
+    const std::string shortage = memory_shortage(coord, memory_cost(plan, coord),
+                                                 machine_->device(), machine_->choice().sharers);
     if (!shortage.empty())
       throw_error(ExitCode::unavailable, "too little GPU memory: {}", shortage);
   }

@@ -1,5 +1,5 @@
 // Aggregation: how the leaves of all replicas become one vector, on every replica with the same
-// bits. What is aggregated are flat shares of the buckets (gradients, or changes of the weights):
+// bits. What is aggregated are flat shards of the buckets (gradients, or changes of the weights):
 // every element of a cuboid is on one of its ranks, so that a sum over all ranks counts it once
 // whatever the cuboid is.
 //

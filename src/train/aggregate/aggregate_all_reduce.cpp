@@ -1,4 +1,4 @@
-// Aggregation by an ordinary all-reduce of weighted shares: the mean, the sum, and "flat", the
+// Aggregation by an ordinary all-reduce of weighted shards: the mean, the sum, and "flat", the
 // cheapest form of Adasum. Flat takes the mean's direction; how long a step it deserves follows
 // from two numbers per group, the mean of the leaves' squares and the square of their mean, by the
 // law that Adasum's tree follows on average (docs/decisions/008-adasum.md). It costs an all-reduce
@@ -18,7 +18,7 @@ class AllReduceAggregation final : public Aggregation {
         replicas_(context_.mesh.along(Axis::d)),
         flat_(setup.plan.aggregate.method == AggregateMethod::adasum),
         gain_exponent_(setup.gain_exponent),
-        shards_(setup.buckets.size()) {
+        states_(setup.buckets.size()) {
     T3D_CHECK(leaves_.per_replica == 1, "{} leaves per replica", leaves_.per_replica);
     const double weight = leaves_.weight_of(replicas_.rank());
     factor_ = setup.plan.aggregate.method == AggregateMethod::sum ? weight : weight / leaves_.total();
@@ -33,7 +33,7 @@ class AllReduceAggregation final : public Aggregation {
   void keep(index_t, std::size_t, ConstTensorView) override {}
   void start(std::size_t bucket, TensorView shard) override;
   void settle() override {
-    for (Share& share : shards_) share.sum.wait(context_.queue);
+    for (BucketState& state : states_) state.sum.wait(context_.queue);
   }
   void finish(double unscale) override;
   [[nodiscard]] ConstTensorView gains() const override {
@@ -46,7 +46,7 @@ class AllReduceAggregation final : public Aggregation {
 
  private:
   enum { kOfLeaves, kOfMean, kSquares };  // rows of squares_
-  struct Share {
+  struct BucketState {
     TensorView shard;
     Work sum;
   };
@@ -61,7 +61,7 @@ class AllReduceAggregation final : public Aggregation {
   bool flat_;
   std::optional<double> gain_exponent_;
   double factor_ = 1;
-  std::vector<Share> shards_;
+  std::vector<BucketState> states_;
   std::vector<index_t> counts_;
   Tensor squares_, gains_, summary_, weights_;
   bool counting_ = false;  // squares_ holds some of this step
@@ -69,14 +69,14 @@ class AllReduceAggregation final : public Aggregation {
 
 void AllReduceAggregation::start(std::size_t bucket, TensorView shard) {
   const PhaseClock::Scope scope(context_.clock, "aggregate");
-  shards_[bucket].shard = shard;
+  states_[bucket].shard = shard;
   if (flat_) {
     if (!counting_) context_.ops.fill(context_.queue, squares_, 0);
     counting_ = true;
     context_.ops.gram(context_.queue, shard, groups_.segments(bucket), squares(kOfLeaves));
   }
   if (factor_ != 1) context_.ops.scale(context_.queue, shard, factor_);
-  if (replicas_.size() > 1) shards_[bucket].sum = replicas_.all_reduce(shard, ReduceOp::sum);
+  if (replicas_.size() > 1) states_[bucket].sum = replicas_.all_reduce(shard, ReduceOp::sum);
 }
 
 void AllReduceAggregation::finish(double unscale) {
@@ -87,8 +87,8 @@ void AllReduceAggregation::finish(double unscale) {
   // Every replica's own squares with its weight; those of the mean, which all have, once.
   context_.ops.scale(context_.queue, squares(kOfLeaves), leaves_.weight_of(replicas_.rank()));
   if (replicas_.rank() == 0)
-    for (std::size_t at = 0; at < shards_.size(); ++at)
-      context_.ops.gram(context_.queue, shards_[at].shard, groups_.segments(at), squares(kOfMean));
+    for (std::size_t at = 0; at < states_.size(); ++at)
+      context_.ops.gram(context_.queue, states_[at].shard, groups_.segments(at), squares(kOfMean));
   Communicator& world = context_.mesh.world();
   if (world.size() > 1)
     world.all_reduce(squares_.view().flat(), ReduceOp::sum).wait(context_.queue);
@@ -102,10 +102,10 @@ void AllReduceAggregation::finish(double unscale) {
   args.summary = summary_;
   context_.ops.flat_gains(context_.queue, args);
   if (gain_exponent_) return;
-  for (std::size_t at = 0; at < shards_.size(); ++at)
+  for (std::size_t at = 0; at < states_.size(); ++at)
     for (const Segment& segment : groups_.segments(at)) {
       const TensorView part =
-          shards_[at].shard.col_range(segment.begin, segment.end - segment.begin);
+          states_[at].shard.col_range(segment.begin, segment.end - segment.begin);
       context_.ops.axpby(context_.queue, {0, {}}, part,
                          {1, gains_.view().col_range(segment.group, 1)}, part);
     }

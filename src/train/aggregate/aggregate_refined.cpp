@@ -1,4 +1,4 @@
-// Mean and sum of replicas that cut the model differently. No group holds the same share, so there
+// Mean and sum of replicas that cut the model differently. No group holds the same shard, so there
 // is nothing to all-reduce: as for Adasum by Gram matrices, every rank receives its own columns of
 // all leaves and combines them; only the coefficients are known beforehand.
 #include "train/aggregate/leaf_exchange.hpp"

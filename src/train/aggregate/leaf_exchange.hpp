@@ -4,7 +4,7 @@
 //   send(bucket) ... as soon as one is complete    settle()    then for each bucket
 //   arrive -> [leaves, own columns]    result -> where what is made of them goes    spread collect
 //
-// Where all replicas cut the model alike, its own columns are a chunk of a rank's share, and the
+// Where all replicas cut the model alike, its own columns are a chunk of a rank's shard, and the
 // group is axis d (leaf_exchange_chunks.cpp). Where they do not, they are pieces of the common
 // refinement of all cuts, and messages go through the world (leaf_exchange_refined.cpp).
 #pragma once
@@ -20,7 +20,7 @@ class LeafExchange {
   virtual ~LeafExchange() = default;
   /// The own columns of a bucket, cut by group.
   [[nodiscard]] virtual const std::vector<Segment>& segments(std::size_t bucket) const = 0;
-  /// own [leaves of a replica, share]; must stay until arrive().
+  /// own [leaves of a replica, shard]; must stay until arrive().
   virtual void send(std::size_t bucket, ConstTensorView own) = 0;
   /// What is queued from now on comes after the messages sent so far.
   virtual void settle() = 0;

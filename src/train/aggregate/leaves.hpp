@@ -24,7 +24,7 @@ class LeafStore {
   LeafStore(const Context& context, index_t leaves) : context_(context), leaves_(leaves) {}
 
   [[nodiscard]] index_t leaves() const { return leaves_; }
-  /// shards[b] = this leaf's share of bucket b, [1, count].
+  /// shards[b] = this leaf's shard of bucket b, [1, count].
   void keep(index_t leaf, std::size_t bucket, ConstTensorView shard);
   /// [leaves, count] of a bucket: all that was kept, or the shard itself where a replica is a leaf.
   [[nodiscard]] ConstTensorView all(std::size_t bucket, ConstTensorView last_shard);

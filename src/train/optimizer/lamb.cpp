@@ -1,7 +1,7 @@
 // LAMB (You et al. 2020, as in apex): Adam's direction r, with the decay in it, and for every
 // logical tensor its own rate lr |w| / |r|.
 //
-//   1. r overwrites the gradient share                         every element by itself
+//   1. r overwrites the gradient shard                         every element by itself
 //   2. |w|^2 and |r|^2 of this rank's part of every tensor     [2, tensors] fp64
 //   3. one all-reduce over the cuboid: every element counted once
 //   4. ratios [1, tensors] on the device, times the gains of the step
@@ -66,8 +66,8 @@ class Lamb final : public Optimizer {
   void sum_squares() {
     const PhaseClock::Scope scope(context_.clock, "norms of tensors");
     context_.ops.fill(context_.queue, squares_, 0);
-    const auto add = [&](TensorView share, std::size_t bucket, Row row) {
-      context_.ops.gram(context_.queue, share, decaying_[bucket],
+    const auto add = [&](TensorView shard, std::size_t bucket, Row row) {
+      context_.ops.gram(context_.queue, shard, decaying_[bucket],
                         squares(row).reshaped(tensors_.count(), 1));
     };
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {

@@ -85,7 +85,7 @@ class Muon final : public Optimizer {
       context_.ops.adamw(context_.queue, moments_.args(step, run));
   }
 
-  // Leaves x in the gradient share where it is not the momentum itself.
+  // Leaves x in the gradient shard where it is not the momentum itself.
   void add_to_momentum(const OptimizerStep& step, const std::vector<TensorView>& gradients) {
     const double mu = options_.momentum_or_default();
     const Factor fresh{(1 - mu) * step.grad_scale, step.factor};
@@ -110,10 +110,10 @@ class Muon final : public Optimizer {
     context_.ops.axpby(context_.queue, {-step.lr, factor_of(step.gains, rule)}, u, {}, w);
   }
 
-  [[nodiscard]] TensorView part(TensorView share, const EntryPlace& matrix) const {
+  [[nodiscard]] TensorView part(TensorView shard, const EntryPlace& matrix) const {
     const ParamBucket& bucket = *buckets_[matrix.bucket];
     const auto [first, last] = bucket.shard_range(bucket.entries()[matrix.entry]);
-    return share.col_range(first, last - first);
+    return shard.col_range(first, last - first);
   }
 
   const Context& context_;

@@ -1,4 +1,4 @@
-// Optimizers on flat shares of parameter buckets: fp32 (fp64) master weights and state, each
+// Optimizers on flat shards of parameter buckets: fp32 (fp64) master weights and state, each
 // element on exactly one rank of a cuboid. Weight decay only where the parameter asks for it.
 #pragma once
 #include <memory>
@@ -27,7 +27,7 @@ struct OptimizerStep {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// Updates the master weights from the gradient shares, which it may overwrite. Collective over
+  /// Updates the master weights from the gradient shards, which it may overwrite. Collective over
   /// the cuboid.
   virtual void update(const OptimizerStep& step) = 0;
   /// What stands for `lr` where this entry is concerned.
@@ -40,7 +40,7 @@ class Optimizer {
                                                         const OptimizerConfig& options,
                                                         const std::vector<ParamBucket*>& buckets);
 
-/// Sum of squares of all gradient shares of this rank, added to result [1,1] fp64 on the device.
+/// Sum of squares of all gradient shards of this rank, added to result [1,1] fp64 on the device.
 void add_gradient_squares(const Context& context, const std::vector<ParamBucket*>& buckets,
                           TensorView result);
 

@@ -20,12 +20,12 @@ struct Rule {
 /// The factor [1,1] of a rule; empty data = 1.
 [[nodiscard]] ConstTensorView factor_of(ConstTensorView table, const Rule& rule);
 
-/// Elements [first, first + count) of this rank's share of a bucket have one rule.
+/// Elements [first, first + count) of this rank's shard of a bucket have one rule.
 struct Run {
   std::size_t bucket = 0;
   index_t first = 0, count = 0;
   Rule rule;
-  [[nodiscard]] TensorView in(TensorView share) const { return share.col_range(first, count); }
+  [[nodiscard]] TensorView in(TensorView shard) const { return shard.col_range(first, count); }
 };
 /// The rule of entry `entry` of bucket `bucket`, or nothing where it is left out.
 using RuleOf = std::function<std::optional<Rule>(std::size_t bucket, std::size_t entry)>;

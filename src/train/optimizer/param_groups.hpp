@@ -1,6 +1,6 @@
 // Groups of parameters: what Adasum, LAMB's trust ratio and Muon treat as one vector. A group is
 // a logical tensor (or a block, or the whole model), wherever its elements lie: on each rank it is
-// some segments of the shares, and a sum over all ranks of a cuboid meets every element once.
+// some segments of the shards, and a sum over all ranks of a cuboid meets every element once.
 #pragma once
 #include <string>
 #include <string_view>
@@ -25,7 +25,7 @@ class ParamGroups {
   [[nodiscard]] index_t of(std::size_t bucket, std::size_t entry) const {
     return groups_[bucket][entry];
   }
-  /// This rank's share of a bucket, cut by entry; empty segments are left out.
+  /// This rank's shard of a bucket, cut by entry; empty segments are left out.
   [[nodiscard]] const std::vector<Segment>& segments(std::size_t bucket) const {
     return segments_[bucket];
   }

@@ -7,7 +7,7 @@ namespace t3d {
 MicroBatch SlabReader::read(const Formation& formation, BatchSource* source, index_t position,
                             index_t sequences) {
   const PhaseClock::Scope scope(formation.context().clock, "read");
-  const Partition slabs = formation.share().tokens_of(sequences);
+  const Partition slabs = formation.replica().tokens_of(sequences);
   const index_t i = formation.coord().i;
   const auto n = static_cast<std::size_t>(slabs.size(i) * formation.plan().model.context);
   ids_.resize(n);

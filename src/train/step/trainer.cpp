@@ -54,15 +54,15 @@ void Trainer::form(Plan plan) {
 }
 
 void Trainer::run_micro_batches(std::size_t leaf, index_t& position, const GradientSink* sink) {
-  const ReplicaPlan& share = formation_->share();
+  const ReplicaPlan& replica = formation_->replica();
   Transformer& model = formation_->model();
-  const std::vector<index_t>& micros = share.leaves[leaf];
+  const std::vector<index_t>& micros = replica.leaves[leaf];
   PassInfo pass;
   pass.length = plan().model.context;
   pass.step = progress_.steps;
   pass.seed = options_.seed;
   const double scale =
-      loss_scale_.value() / static_cast<double>(share.sequences_of(leaf) * pass.length);
+      loss_scale_.value() / static_cast<double>(replica.sequences_of(leaf) * pass.length);
   // The first step chooses engines and fills the cache of memory; recorded are the others.
   const bool record = machine_.recordable() && options_.graphs && started_here_ > 0;
   for (std::size_t micro = 0; micro < micros.size(); ++micro) {
@@ -82,7 +82,7 @@ void Trainer::run_micro_batches(std::size_t leaf, index_t& position, const Gradi
 
 void Trainer::run_leaf(std::size_t leaf, index_t& position) {
   Update& update = formation_->update();
-  const bool last = leaf + 1 == formation_->share().leaves.size();
+  const bool last = leaf + 1 == formation_->replica().leaves.size();
   const GradientSink sink{[&update](std::size_t bucket) { update.bucket_done(bucket); },
                           [&update] { update.settle(); }};
   run_micro_batches(leaf, position, last ? &sink : nullptr);
@@ -125,7 +125,7 @@ void Trainer::run_step(Pending& pending) {
   update.set_loss_scale(pending.report.loss_scale);
   formation_->model().clear_loss();
   index_t position = progress_.samples + plan().first_sequence(formation_->coord().d);
-  for (std::size_t leaf = 0; leaf < formation_->share().leaves.size(); ++leaf)
+  for (std::size_t leaf = 0; leaf < formation_->replica().leaves.size(); ++leaf)
     run_leaf(leaf, position);
   update.aggregate();
 }

@@ -31,7 +31,7 @@ class Update {
   virtual void bucket_done(std::size_t bucket) = 0;
   /// What is queued from now on comes after what bucket_done started.
   virtual void settle() = 0;
-  /// All gradients of a leaf of this replica are complete, in the buckets' shares.
+  /// All gradients of a leaf of this replica are complete, in the buckets' shards.
   virtual void leaf_done(index_t leaf, double lr) = 0;
   /// After the last leaf, before the report: everything that decides how long the step is.
   virtual void aggregate() = 0;

@@ -1,0 +1,111 @@
+#include "hetero/flops.hpp"
+
+#include <map>
+
+#include "hetero/update_traffic.hpp"
+
+namespace t3d {
+namespace {
+
+/// Work of one micro-batch with `sequences` samples, forward once and backward once.
+class MicroWork {
+ public:
+  MicroWork(const RankView& rank, index_t sequences)
+      : rank_(rank), rows_(rank, sequences), act_(size_of(rank.activation)) {}
+
+  [[nodiscard]] StepWork sum() const {
+    const index_t layers = rank_.model.layers;
+    // Recomputed blocks go forward twice.
+    const index_t forwards = rank_.plan.recompute == Recompute::block ? 2 : 1;
+    const index_t backwards = 2;  // gradients of input and weight
+    const index_t slice = even_size(rank_.vocab, rank_.r, rank_.coord.k);
+    StepWork work;
+    work.matmul = layers * (forwards + backwards) * block_products() +
+                  (1 + backwards) * 2 * rows_.slab * rank_.model.hidden * slice;
+    work.attention = layers * (2 * forwards + 5) * attention_product();
+    work.streamed = layers * (forwards * forward_bytes() + backward_bytes()) + 3 * head_bytes(slice);
+    return work;
+  }
+
+ private:
+  /// 2 M N K of the four linears.
+  [[nodiscard]] index_t block_products() const {
+    return 2 * rows_.slab * rank_.hidden *
+           (2 * rank_.heads + rank_.kv + rank_.up + rank_.ffn);
+  }
+  /// Of queries with keys: pairs of places of which half count.
+  [[nodiscard]] index_t attention_product() const {
+    const Side heads = head_side(rank_, rows_, rank_.group_heads * rank_.model.head_size());
+    return heads.own * rank_.model.context;  // 2 x rows x columns x context / 2
+  }
+  [[nodiscard]] index_t residual() const { return hidden_side(rank_, rows_).own * act_; }
+  [[nodiscard]] index_t inner(index_t columns) const {
+    return inner_side(rank_, rows_, columns).own * act_;
+  }
+  // Each norm reads and writes the stream; the first residual is added in a norm, the second alone.
+  [[nodiscard]] index_t forward_bytes() const {
+    const index_t dropout = rank_.model.dropout > 0 ? 4 * residual() : 0;
+    return (2 + 4 + 3) * residual() + inner(rank_.up) + inner(rank_.ffn) + dropout;
+  }
+  [[nodiscard]] index_t backward_bytes() const {
+    const index_t dropout = rank_.model.dropout > 0 ? 8 * residual() : 0;
+    return 2 * 6 * residual() + 2 * inner(rank_.up) + inner(rank_.ffn) + dropout;
+  }
+  /// Of one pass over the logits.
+  [[nodiscard]] index_t head_bytes(index_t slice) const { return rows_.slab * slice * act_; }
+
+  const RankView& rank_;
+  Rows rows_;
+  index_t act_;
+};
+
+/// Numbers that an optimizer reads or writes for each weight.
+index_t optimizer_numbers(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::sgd: return 5;    // weight and momentum twice, gradient
+    case OptimizerKind::adamw: return 7;  // weight, m and v twice, gradient
+    case OptimizerKind::lamb: return 13;  // direction, norms, step
+    case OptimizerKind::muon: break;
+  }
+  return 9;
+}
+
+void add_update_work(const RankView& rank, StepWork& work) {
+  index_t at_rest = 0;
+  for (const BucketSize& size : bucket_sizes(rank)) at_rest += size.copies * size.shard;
+  const index_t leaves = rank.plan.leaves_per_replica();
+  const bool local = rank.plan.aggregate.method == AggregateMethod::adasum &&
+                     rank.plan.aggregate.placement == AggregatePlacement::post;
+  const index_t updates = local ? leaves : 1;
+  work.streamed +=
+      at_rest * size_of(rank.accumulator) * updates * optimizer_numbers(rank.plan.optimizer);
+  if (rank.plan.optimizer != OptimizerKind::muon) return;
+  constexpr index_t kIterations = 5;  // optimizer.newton_schulz_steps' default
+  const std::vector<HiddenMatrix> matrices = hidden_matrices(rank.model);
+  const MatrixOwners owners = muon_owners(matrices, rank.p * rank.q * rank.r);
+  const index_t here = (rank.coord.i * rank.q + rank.coord.j) * rank.r + rank.coord.k;
+  for (const index_t number : owners.owned[static_cast<std::size_t>(here)]) {
+    const auto& [rows, cols] = matrices[static_cast<std::size_t>(number)];
+    work.whole += updates * static_cast<index_t>(newton_schulz_flops(rows, cols, kIterations));
+  }
+}
+
+}  // namespace
+
+StepWork step_work(const Plan& plan, const Coord& coord) {
+  const RankView rank(plan, coord);
+  std::map<index_t, index_t> micros;  // how often by size
+  for (const auto& leaf : rank.cut.leaves)
+    for (const index_t micro : leaf) ++micros[micro];
+  StepWork work;
+  for (const auto& [sequences, times] : micros) {
+    const StepWork one = MicroWork(rank, sequences).sum();
+    work.matmul += times * one.matmul;
+    work.attention += times * one.attention;
+    work.streamed += times * one.streamed;
+  }
+  add_update_work(rank, work);
+  return work;
+}
+
+}  // namespace t3d

@@ -1,0 +1,26 @@
+// Memory of one rank as a pure function of (plan, coordinate): what its tensors reach in a training
+// step, and what the process holds beside them. Integers only, microseconds for one coordinate: the
+// requests of a step are walked through with few layers standing for all. Means, sums and Adasum over
+// different cuboids need the boxes of all ranks, as in step_traffic(), and take longer.
+#pragma once
+#include <array>
+
+#include "core/plan.hpp"
+#include "device/device.hpp"
+
+namespace t3d {
+
+struct MemoryCost {
+  /// Bytes by kind when most is in use (MemoryAccount::at_peak).
+  std::array<index_t, kMemoryKinds> by_kind{};
+  index_t live_peak = 0;  // their sum
+  /// MemoryAccount::reserved_peak of the second step: in use, or free and kept for the next request
+  /// of its size. What the device must have.
+  index_t tensors_peak = 0;
+};
+[[nodiscard]] MemoryCost memory_cost(const Plan& plan, const Coord& coord);
+
+/// Elements of weights at rest on this rank.
+[[nodiscard]] index_t parameters_at_rest(const Plan& plan, const Coord& coord);
+
+}  // namespace t3d

@@ -1,0 +1,166 @@
+// memory_cost() against the program: the real trainer on a device that only counts.
+#include <fmt/format.h>
+
+#include "app/commands/rank_plan.hpp"
+#include "hetero/memory.hpp"
+#include "hetero/traffic.hpp"
+#include "support/catch.hpp"
+#include "support/plan.hpp"
+
+using namespace t3d;
+
+namespace {
+
+constexpr double kTolerance = 0.02;
+
+Config gpt() {
+  Config config;
+  ModelConfig& m = config.model;
+  m.layers = 7;
+  m.hidden = 192;
+  m.heads = m.kv_heads = 6;
+  m.ffn = 768;
+  m.vocab = 3001;
+  m.context = 64;
+  config.batch.sequences = 8;
+  return config;
+}
+
+Config llama() {
+  Config config = gpt();
+  ModelConfig& m = config.model;
+  m.norm = NormKind::rms;
+  m.activation = Activation::swiglu;
+  m.position = Position::rope;
+  m.bias = false;
+  m.tied_embeddings = false;
+  m.kv_heads = 3;
+  m.ffn = 512;
+  return config;
+}
+
+struct Shape {
+  std::string name;
+  Config config;
+};
+
+Shape shape(std::string name, Config config, const Cuboid& cuboid, index_t replicas = 1) {
+  config.mesh.cuboid = cuboid;
+  config.mesh.replicas = replicas;
+  return {std::move(name), std::move(config)};
+}
+
+int ranks_of(const MeshConfig& mesh) {
+  if (mesh.cuboids.empty())
+    return static_cast<int>(mesh.replicas * mesh.cuboid[0] * mesh.cuboid[1] * mesh.cuboid[2]);
+  index_t ranks = 0;
+  for (std::size_t at = 0; at < mesh.cuboids.size(); at += 3)
+    ranks += mesh.cuboids[at] * mesh.cuboids[at + 1] * mesh.cuboids[at + 2];
+  return static_cast<int>(ranks);
+}
+
+std::vector<Shape> shapes() {
+  std::vector<Shape> all;
+  const auto add = [&](const char* name, const Config& config, const Cuboid& cuboid,
+                       index_t replicas = 1) {
+    all.push_back(shape(name, config, cuboid, replicas));
+  };
+  add("one rank", gpt(), {1, 1, 1});
+  add("one rank, llama", llama(), {1, 1, 1});
+  Config c = gpt();
+  c.batch.micro = 3;
+  add("one rank, micro-batches 3 3 2", c, {1, 1, 1});
+  c = llama();
+  c.batch.recompute = Recompute::block;
+  add("one rank, recompute", c, {1, 1, 1});
+  c = gpt();
+  c.mesh.tokens = {3, 1};
+  c.mesh.outputs = {2, 1};
+  add("uneven 2x2x1", c, {2, 2, 1});
+  c.mesh.tokens = {};
+  c.mesh.contractions = {1, 3};
+  add("uneven 1x2x2", c, {1, 2, 2});
+  c = llama();
+  c.mesh.keep = KeepRule::none;
+  add("llama 2x3x2, keep none", c, {2, 3, 2});
+  c.batch.micro = 2;
+  add("llama 2x1x2, keep none, micro-batches", c, {2, 1, 2});
+  c.mesh.keep = KeepRule::all;
+  c.batch.recompute = Recompute::block;
+  add("llama 2x3x1, keep all, recompute, micro-batches", c, {2, 3, 1});
+  c = gpt();
+  c.precision.compute = ComputeType::bf16;
+  add("bf16 2x1x2", c, {2, 1, 2});
+  c.mesh.attention = AttentionRule::heads;
+  add("bf16 1x2x2, heads", c, {1, 2, 2});
+  add("replicas, mean", gpt(), {2, 1, 1}, 3);
+  c = gpt();
+  c.model.dropout = 0.1;
+  c.aggregate.method = AggregateMethod::adasum;
+  c.aggregate.algorithm = AggregateAlgorithm::gram;
+  c.aggregate.leaves = 2;
+  c.batch.micro = 1;
+  add("adasum gram, leaves, dropout", c, {2, 1, 1}, 2);
+  c.aggregate.wire = WireType::bf16;
+  add("adasum gram, bf16 on the wire", c, {1, 2, 1}, 2);
+  c = gpt();
+  c.aggregate.method = AggregateMethod::adasum;
+  c.aggregate.algorithm = AggregateAlgorithm::flat;
+  add("adasum flat", c, {1, 1, 2}, 2);
+  c.aggregate.algorithm = AggregateAlgorithm::gram;
+  c.aggregate.placement = AggregatePlacement::post;
+  c.aggregate.leaves = 2;
+  add("adasum post, leaves", c, {2, 1, 1}, 2);
+  c = gpt();
+  c.optimizer.kind = OptimizerKind::muon;
+  add("muon 2x1x2", c, {2, 1, 2});
+  c = llama();
+  c.precision.compute = ComputeType::bf16;
+  c.optimizer.kind = OptimizerKind::muon;
+  add("muon bf16, one rank", c, {1, 1, 1});
+  c = llama();
+  c.optimizer.kind = OptimizerKind::lamb;
+  add("lamb 2x2x1", c, {2, 2, 1});
+  c = gpt();
+  c.optimizer.kind = OptimizerKind::sgd;
+  c.batch.sequences = 128;
+  c.model.layers = 2;
+  add("sgd, more activations than weights", c, {2, 2, 2});
+  c = gpt();
+  c.mesh.cuboids = {2, 1, 1, 1, 2, 1};
+  add("different cuboids, mean", c, {2, 1, 1}, 2);
+  c.aggregate.method = AggregateMethod::adasum;
+  c.aggregate.algorithm = AggregateAlgorithm::gram;
+  add("different cuboids, adasum", c, {2, 1, 1}, 2);
+  return all;
+}
+
+bool near(index_t got, index_t wanted) {
+  return std::abs(static_cast<double>(got - wanted)) <= kTolerance * static_cast<double>(wanted);
+}
+
+void check(const Shape& shape) {
+  const Plan plan = test::plan_of(shape.config, ranks_of(shape.config.mesh));
+  const MeshShape mesh = plan.mesh();
+  for (int rank = 0; rank < static_cast<int>(mesh.ranks()); ++rank) {
+    const RankPlan real = simulate_rank(plan, shape.config.optimizer, rank);
+    const MemoryCost cost = memory_cost(plan, real.coord);
+    std::string kinds;
+    for (std::size_t kind = 0; kind < kMemoryKinds; ++kind)
+      kinds += fmt::format(" {} {}/{}", name_of(static_cast<MemoryKind>(kind)), cost.by_kind[kind],
+                           real.memory.at_peak[kind]);
+    INFO(shape.name << " rank " << rank << ": live " << cost.live_peak << "/"
+                    << real.memory.live_peak << " reserved " << cost.tensors_peak << "/"
+                    << real.memory.reserved_peak << kinds);
+    CHECK(near(cost.live_peak, real.memory.live_peak));
+    CHECK(near(cost.tensors_peak, real.memory.reserved_peak));
+    CHECK(parameters_at_rest(plan, real.coord) == real.parameters);
+    CHECK(difference(real.counted, step_traffic(plan, real.coord).ledger()).empty());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("memory is what the program's requests add up to", "[memory]") {
+  for (const Shape& shape : shapes()) check(shape);
+}
