@@ -86,23 +86,24 @@ class Gradients {
   void add_bucket(index_t count) {
     constexpr index_t kLeast = (index_t{64} << 10) / 4;
     const auto number = static_cast<index_t>(owned_.size());
-    auto bucket = std::make_unique<ParamBucket>(context_, context_.mesh.along(Axis::i),
-                                                fmt::format("{}", number), DType::f32);
+    BucketTable table(fmt::format("{}", number), Group::i, false);
     for (index_t left = count; left > 0;) {
       const index_t size = left > 2 * kLeast ? left / 2 : std::min(left, kLeast);
-      bucket->add({fmt::format("{}.{}", number, count - left),
-                   1,
-                   size,
-                   true,
-                   false,
-                   {},
-                   {{0, 0, 1, size}},
-                   0});
+      table.add({fmt::format("{}.{}", number, count - left),
+                 1,
+                 size,
+                 true,
+                 false,
+                 {},
+                 {{0, 0, 1, size}},
+                 0});
       left -= size;
     }
-    bucket->finish();
-    buckets_.push_back(bucket.get());
-    owned_.push_back(std::move(bucket));
+    cut_shards(table, context_.mesh.shape(), context_.mesh.coord(),
+               Partition::even("storage", 1, 1));
+    owned_.push_back(
+        std::make_unique<ParamBucket>(context_, context_.mesh.along(Axis::i), std::move(table)));
+    buckets_.push_back(owned_.back().get());
     const auto seed = static_cast<std::uint64_t>(context_.control.rank());
     fresh_.push_back(context_.make(DType::f32, 1, count, MemoryKind::gradients));
     context_.ops.random_init(context_.queue, fresh_.back(), {seed, stream_of("bench")}, 0,
@@ -126,6 +127,7 @@ void mpi_sum(TensorView x) {
 struct Way {
   std::string name;
   std::function<void()> run;
+  std::unique_ptr<Plan> plan = nullptr;
   std::unique_ptr<Aggregation> aggregation = nullptr;
   std::vector<double> seconds = {};  // by round
 };
@@ -162,14 +164,16 @@ class Bench {
     const auto add = [&](const std::string& name, AggregateMethod method,
                          AggregateAlgorithm algorithm, WireType wire) {
       if (!options_.wants(name)) return;
-      AggregateConfig config;
-      config.method = method;
-      config.placement = AggregatePlacement::pre;
-      config.algorithm = algorithm;
-      config.wire = wire;
       Way way{name, {}};
+      way.plan = std::make_unique<Plan>();
+      way.plan->ranks = world_.size();
+      way.plan->replicas.resize(static_cast<std::size_t>(world_.size()));
+      way.plan->aggregate.method = method;
+      way.plan->aggregate.placement = AggregatePlacement::pre;
+      way.plan->aggregate.algorithm = algorithm;
+      way.plan->aggregate.wire = wire;
       way.aggregation = make_aggregation(
-          {rank_.context, gradients.buckets(), gradients.groups(), leaves_, config, 0});
+          {rank_.context, *way.plan, gradients.buckets(), gradients.groups(), leaves_, 0});
       way.run = [&gradients, aggregation = way.aggregation.get()] {
         for (std::size_t at = 0; at < gradients.buckets().size(); ++at)
           aggregation->start(at, gradients.shard(at));

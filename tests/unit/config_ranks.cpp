@@ -1,5 +1,6 @@
 // The input meets the ranks: which cuboid "auto" takes, and what does not fit.
 #include "app/config/config_load.hpp"
+#include "app/config/make_plan.hpp"
 #include "support/catch.hpp"
 
 namespace t3d {
@@ -78,12 +79,39 @@ TEST_CASE("auto fills the cuboid and stays auto") {
   CHECK(config.mesh.cuboid[0] * config.mesh.cuboid[1] * config.mesh.cuboid[2] == 3);
 }
 
+TEST_CASE("ranks that equal replicas do not use up are idle") {
+  for (const auto& [ranks, each] : {std::pair{8, 2}, {7, 2}, {5, 1}, {9, 3}}) {
+    Config config = small();
+    config.mesh.replicas = 3;
+    check_against_ranks(config, ranks);
+    fill_computed_defaults(config, "in.toml");
+    const Plan plan = make_plan(config, {ranks, TransportKind::host, false});
+    CHECK(plan.ranks == ranks);
+    CHECK(plan.place.empty());
+    CHECK(plan.mesh().ranks() == 3 * each);
+    CHECK(std::ssize(plan.active()) == 3 * each);
+    CHECK(plan.active_rank(ranks - 1).has_value() == (3 * each == ranks));
+  }
+  Config config = small();
+  config.mesh.replicas = 2;
+  config.mesh.place = {4, 0, 3, 1};
+  check_against_ranks(config, 5);
+  const Plan plan = make_plan(config, {5, TransportKind::host, false});
+  CHECK(plan.active() == std::vector<int>{0, 1, 3, 4});
+  CHECK_FALSE(plan.active_rank(2).has_value());
+  for (const std::vector<int>& place :
+       {std::vector<int>{4, 0, 3, 3}, {4, 0, 3}, {4, 0, 3, 5}, {4, 3, 2, 1, 0}}) {
+    config.mesh.place = place;
+    CHECK(contains(fault_of(config, 5), "write 4 different ones of 0 to 4"));
+  }
+}
+
 TEST_CASE("a mesh that does not fit says what would") {
   Config config = small();
   config.mesh.replicas = 3;
-  CHECK(contains(fault_of(config, 8), "mesh.replicas = 3 does not divide 8 ranks"));
-  CHECK(contains(fault_of(config, 8), "possible: 1, 2, 4, 8; or start 6 or 9 ranks"));
-  CHECK(fault_of(config, 9).empty());
+  CHECK(contains(fault_of(config, 2), "mesh.replicas = 3 needs as many ranks, and there are 2"));
+  CHECK(contains(fault_of(config, 2), "1 to 2, or start 3 ranks"));
+  CHECK(fault_of(config, 3).empty());
 
   config.mesh.replicas = 2;
   config.mesh.cuboid_auto = false;

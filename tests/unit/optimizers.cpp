@@ -181,6 +181,7 @@ void run(const Setting& setting, Outcome& outcome) {
 // The whole tensors of a model.
 std::vector<Parameter> parameters_of(Config config) {
   set_grid(config, {});
+  config.mesh.place.clear();
   const Plan plan = plan_of(config, 1);
   std::vector<Parameter> result;
   for (const BucketTable& bucket :

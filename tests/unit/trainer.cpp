@@ -1,5 +1,5 @@
 // The step around the model: clipping by the global norm, weight decay masks, learning-rate
-// schedules, micro-batches, a replica without samples.
+// schedules, micro-batches, a replica without samples, ranks without a place.
 #include "train/step/trainer.hpp"
 
 #include <cmath>
@@ -98,6 +98,59 @@ TEST_CASE("a loss that is not finite stops the run and says what to do") {
   Config config = tiny_gpt();
   config.model.norm_eps = std::nan("");
   CHECK_THROWS_WITH(sgd_step(config, {2, 1, 1, {}, {}, {}}), test::contains("optimizer.lr"));
+}
+
+namespace {
+
+/// The losses of three steps, and of an evaluation after them, as one rank learns them.
+std::vector<double> losses_of(Communicator& world, const Config& config, const Plan& plan) {
+  Machine machine(world, test_machine(config));
+  Trainer trainer(machine, plan, test_options(config, 3), noise(config));
+  std::vector<double> losses;
+  for (int step = 0; step < 3; ++step) {
+    world.ledger().clear();
+    const StepReport report = trainer.step(kNoFlag);
+    const std::string fault = difference(world.ledger(), trainer.predicted_step());
+    if (!fault.empty()) throw std::runtime_error(fault);
+    losses.insert(losses.end(), {report.loss, report.grad_norm});
+  }
+  const auto valid = noise(config);
+  world.ledger().clear();
+  losses.push_back(trainer.evaluate(*valid, 5));
+  const std::string fault = difference(world.ledger(), trainer.predicted_evaluation(5));
+  if (!fault.empty()) throw std::runtime_error(fault);
+  return losses;
+}
+
+}  // namespace
+
+TEST_CASE("ranks without a place change nothing and learn everything") {
+  for (const AggregateMethod method : {AggregateMethod::mean, AggregateMethod::adasum}) {
+    Config config = tiny_gpt();
+    config.batch.sequences = 6;
+    config.batch.micro = 2;
+    config.optimizer.kind = OptimizerKind::muon;
+    config.aggregate.method = method;
+    set_grid(config, {1, 2, 1, {}, {1, 3}, {}}, 2);
+    std::vector<double> four;
+    run_local_ranks(4, [&](Communicator& world) {
+      const std::vector<double> losses = losses_of(world, config, plan_of(config, 4));
+      if (world.rank() == 0) four = losses;
+    });
+    REQUIRE(four.size() == 7);
+    for (const std::vector<int>& place :
+         {std::vector<int>{}, {0, 1, 3, 4}, {1, 2, 3, 4}, {0, 1, 2, 4}}) {
+      config.mesh.place = place;
+      std::vector<std::vector<double>> five(5);
+      run_local_ranks(5, [&](Communicator& world) {
+        five[static_cast<std::size_t>(world.rank())] = losses_of(world, config, plan_of(config, 5));
+      });
+      for (std::size_t rank = 0; rank < five.size(); ++rank) {
+        INFO(method << ", rank " << rank << " of a mesh with " << place.size() << " places");
+        CHECK(five[rank] == four);
+      }
+    }
+  }
 }
 
 TEST_CASE("learning-rate schedules") {

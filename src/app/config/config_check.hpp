@@ -32,7 +32,8 @@ void fill_computed_defaults(Config& config, const std::string& file_name);
 [[nodiscard]] index_t planned_steps(const Config& config);
 
 /// Throws ConfigErrors unless replicas*p*q*r (or the sum over mesh.cuboids) == ranks and mesh.place
-/// is a permutation; with cuboid = "auto", fills mesh.cuboid first (cuboid_auto stays true).
+/// is a permutation. With cuboid = "auto", fills mesh.cuboid first (cuboid_auto stays true), and
+/// where replicas does not divide the ranks those that are left over are idle.
 void check_against_ranks(Config& config, int ranks, const Origins& origins = {});
 
 /// The shape [p, q, r] of `ranks` ranks that sends the fewest elements per block,

@@ -129,9 +129,11 @@ void model_keys(std::vector<Key>& keys) {
 
 void mesh_keys(std::vector<Key>& keys) {
   Rows rows(keys, "mesh", &Config::mesh);
-  rows.add("replicas", &MeshConfig::replicas,
-           "Copies of the whole cuboid, each with its share of the batch.",
-           {.range = at_least(1, kMany)});
+  rows.add(
+      "replicas", &MeshConfig::replicas,
+      "Copies of the whole cuboid, each with its share of the batch. With cuboid = \"auto\", ranks "
+      "that they do not use up are idle.",
+      {.range = at_least(1, kMany)});
   rows.add_whole_table(
       "cuboid",
       "[p, q, r]: ranks along tokens, outputs and contractions. replicas*p*q*r "
@@ -144,9 +146,11 @@ void mesh_keys(std::vector<Key>& keys) {
       "kinds work together; instead of cuboid. Gradients meet on the common refinement of the "
       "cuts. Empty = every replica as cuboid.",
       {.range = at_least(1, kMany)});
-  rows.add("place", &MeshConfig::place,
-           "World rank of each slot (r fastest, then q, p, replica). Empty = in order.",
-           {.range = at_least(0)});
+  rows.add(
+      "place", &MeshConfig::place,
+      "World rank of each slot (r fastest, then q, p, replica). Empty = in order. Where ranks are "
+      "idle: those that are left out.",
+      {.range = at_least(0)});
   rows.add("tokens", &MeshConfig::tokens,
            "Relative widths of the p parts of the tokens. Empty = even. 0 = an empty part.",
            {.range = at_least(0)});
@@ -355,9 +359,10 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
             {.range = above(0), .unit = "seconds"});
   debug.add("threads", &DebugConfig::threads, "Threads per rank; 0 = cores / ranks of the node.",
             {.range = at_least(0, 4096)});
-  debug.add("replan", &DebugConfig::replan,
-            "Changes of plan during the run, to try them: \"STEP:FILE\" takes the plan of that file "
-            "after that step, \"STEP:same\" builds the run's own plan anew.");
+  debug.add(
+      "replan", &DebugConfig::replan,
+      "Changes of plan during the run, to try them: \"STEP:FILE\" takes the plan of that file "
+      "after that step, \"STEP:same\" builds the run's own plan anew.");
   debug.add("graphs", &DebugConfig::graphs,
             "GPU: submit each micro-batch as one graph where nothing in it needs the host.");
 }

@@ -29,10 +29,6 @@ std::vector<index_t> divisors(index_t number) {
   return low;
 }
 
-std::string divisors_text(index_t number) {
-  return fmt::format("{}", fmt::join(divisors(number), ", "));
-}
-
 Where place_of(const Origins& origins, const std::string& key) {
   const auto found = origins.find(key);
   return found == origins.end() ? Where{key, 0, 0} : found->second;
@@ -81,12 +77,11 @@ std::optional<Fault> shape_fault(const Config& config, index_t ranks, const Orig
         nearby_text(config, ranks) + ", all replicas alike"};
   }
   if (mesh.cuboid_auto) {
-    if (ranks % mesh.replicas == 0) return std::nullopt;
+    if (ranks >= mesh.replicas) return std::nullopt;  // those that are left over are idle
     return Fault{place_of(origins, "mesh.replicas"),
-                 fmt::format("mesh.replicas = {} does not divide {} ranks", mesh.replicas, ranks),
-                 fmt::format("possible: {}; or start {} or {} ranks", divisors_text(ranks),
-                             std::max(ranks / mesh.replicas, index_t{1}) * mesh.replicas,
-                             (ranks / mesh.replicas + 1) * mesh.replicas)};
+                 fmt::format("mesh.replicas = {} needs as many ranks, and there are {}",
+                             mesh.replicas, ranks),
+                 fmt::format("1 to {}, or start {} ranks", ranks, mesh.replicas)};
   }
   const index_t needed = ranks_needed(mesh);
   if (needed == ranks) return std::nullopt;
@@ -97,17 +92,23 @@ std::optional<Fault> shape_fault(const Config& config, index_t ranks, const Orig
                nearby_text(config, ranks) + ", or leave mesh.cuboid = \"auto\""};
 }
 
+/// Of ranks that are left over, mesh.place says by leaving them out which ones are idle.
 std::optional<Fault> place_fault(const MeshConfig& mesh, index_t ranks, const Origins& origins) {
   if (mesh.place.empty()) return std::nullopt;
+  const bool open = mesh.cuboid_auto && mesh.cuboids.empty();
+  const index_t needed = open ? ranks / mesh.replicas * mesh.replicas : ranks;
   std::vector<int> sorted = mesh.place;
   std::sort(sorted.begin(), sorted.end());
-  bool permutation = static_cast<index_t>(sorted.size()) == ranks;
-  for (std::size_t i = 0; permutation && i < sorted.size(); ++i) {
-    permutation = sorted[i] == static_cast<int>(i);
-  }
-  if (permutation) return std::nullopt;
-  return Fault{place_of(origins, "mesh.place"), "mesh.place does not name every rank once",
-               fmt::format("write each of 0 to {} exactly once", ranks - 1)};
+  const bool once = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+  if (std::ssize(sorted) == needed && once && sorted.front() >= 0 && sorted.back() < ranks)
+    return std::nullopt;
+  if (needed == ranks)
+    return Fault{place_of(origins, "mesh.place"), "mesh.place does not name every rank once",
+                 fmt::format("write each of 0 to {} exactly once", ranks - 1)};
+  return Fault{
+      place_of(origins, "mesh.place"),
+      fmt::format("mesh.place does not name {} ranks once", needed),
+      fmt::format("write {} different ones of 0 to {}; the others are idle", needed, ranks - 1)};
 }
 
 }  // namespace
@@ -138,7 +139,8 @@ Shape choose_cuboid(const Config& config, index_t ranks) {
 void check_against_ranks(Config& config, int ranks, const Origins& origins) {
   std::vector<Fault> faults;
   if (auto fault = shape_fault(config, ranks, origins)) faults.push_back(std::move(*fault));
-  if (auto fault = place_fault(config.mesh, ranks, origins)) faults.push_back(std::move(*fault));
+  if (faults.empty())
+    if (auto fault = place_fault(config.mesh, ranks, origins)) faults.push_back(std::move(*fault));
   if (!faults.empty()) throw ConfigErrors(std::move(faults));
   if (config.mesh.cuboid_auto && config.mesh.cuboids.empty()) {
     config.mesh.cuboid = choose_cuboid(config, ranks / config.mesh.replicas);
