@@ -1,0 +1,74 @@
+# 40 changes of plan in one job on 4 ranks: the losses are those of a run without them, and the processes
+# grow no further after the tenth.
+. "$T3D_SOURCE/tests/support/job.sh"
+make_text 20000
+make_input
+common=(input.toml --set model.dropout=0 --set optimizer.lr=3e-4 --set schedule.kind=constant
+  --set aggregate.reference_batch=8)
+
+# Ten plans: those of short runs; on fewer ranks, the others are idle.
+number=0
+plan_of() { # RANKS args...
+  local ranks=$1
+  shift
+  number=$((number + 1))
+  run "$ranks" "${common[@]}" -d short --set run.steps=1 --set checkpoint.restart=never "$@"
+  expect_status 0
+  sed "s/^ranks = .*/ranks = 4/" short/plan.toml > "plan$number.toml"
+  rm -rf short
+}
+plan_of 4 --set "mesh.cuboid=[2,2,1]"
+plan_of 4 --set "mesh.cuboid=[2,2,1]" --set "mesh.outputs=[3,1]" --set "mesh.tokens=[1,3]"
+plan_of 4 --set "mesh.cuboid=[1,1,2]" --set mesh.replicas=2
+plan_of 3 --set "mesh.cuboid=[3,1,1]"
+plan_of 4 --set "mesh.cuboids=[2,1,1,1,1,2]" --set mesh.replicas=2
+plan_of 1 --set "mesh.cuboid=[1,1,1]"
+plan_of 4 --set mesh.replicas=4 --set batch.micro=1
+plan_of 2 --set "mesh.cuboid=[1,2,1]" --set mesh.keep=none
+plan_of 4 --set "mesh.cuboid=[1,2,2]" --set mesh.attention=heads --set batch.recompute=block
+plan_of 4 --set "mesh.cuboid=[4,1,1]" --set "mesh.place=[2,0,3,1]"
+
+# Ten changes, a pause, thirty more, a pause; the plans come in turn.
+wishes=""
+step=0
+for change in $(seq 40); do
+  step=$((step + 4))
+  ((change == 11)) && step=160
+  wishes+="\"$step:plan$(((change - 1) % 10 + 1)).toml\", "
+done
+last=$step
+steps=$((last + 120))
+mpirun -n 4 --oversubscribe "$T3D_BIN" "${common[@]}" -d changed --set run.steps=$steps \
+  --set "debug.replan=[${wishes%, }]" > out.log 2>&1 &
+job=$!
+
+# KiB that the largest rank has resident once the step is done.
+resident_after() { # STEP
+  for _ in $(seq 3000); do
+    grep -q "\"step\":$1," changed/log.jsonl 2> /dev/null && break
+    kill -0 $job 2> /dev/null || fail "the job ended before step $1"
+    sleep 0.02
+  done
+  resident=0
+  for rank in $(pgrep -P $job); do
+    local one
+    one=$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$rank/status" 2> /dev/null)
+    ((${one:-0} > resident)) && resident=$one
+  done
+  ((resident > 0)) || fail "no rank is alive after step $1"
+}
+resident_after 60
+early=$resident
+resident_after $((last + 20))
+late=$resident
+wait $job
+status=$?
+expect_status 0
+echo "resident after 10 changes $early KiB, after 40 $late KiB"
+((late * 100 <= early * 102)) || fail "the ranks grow: $early KiB after 10 changes, $late KiB after 40"
+changes=$(grep -c "plan" changed/log.jsonl)
+cmp -s changed/plan.toml plan10.toml || fail "plan.toml is not the last plan"
+
+run 4 "${common[@]}" -d unchanged --set run.steps=$steps --set "mesh.cuboid=[2,2,1]"
+expect_status 0
+same_losses unchanged changed 1e-4
