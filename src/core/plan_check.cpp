@@ -1,5 +1,5 @@
-// What a plan must be, whoever wrote it: everything that divides, allocates or indexes by its numbers
-// relies on this.
+// What a plan must be, whoever wrote it: everything that divides, allocates or indexes by its
+// numbers relies on this.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,9 +20,13 @@ template <class... Args>
 }
 
 void check_model(const ModelConfig& m) {
-  for (const auto& [name, value] :
-       {std::pair{"layers", m.layers}, {"hidden", m.hidden}, {"heads", m.heads},
-        {"kv_heads", m.kv_heads}, {"ffn", m.ffn}, {"vocab", m.vocab}, {"context", m.context}})
+  for (const auto& [name, value] : {std::pair{"layers", m.layers},
+                                    {"hidden", m.hidden},
+                                    {"heads", m.heads},
+                                    {"kv_heads", m.kv_heads},
+                                    {"ffn", m.ffn},
+                                    {"vocab", m.vocab},
+                                    {"context", m.context}})
     if (value < 1) refuse("model.{} is {}", name, value);
   if (m.hidden % m.heads != 0 || m.heads % m.kv_heads != 0)
     refuse("{} hidden, {} heads, {} key-value heads", m.hidden, m.heads, m.kv_heads);

@@ -50,7 +50,8 @@ std::string text_of(const std::vector<std::vector<index_t>>& lists) {
 }
 std::string text_of(const std::vector<Partition>& cuts) {
   std::vector<std::vector<index_t>> offsets;
-  for (const Partition& cut : cuts) offsets.emplace_back(cut.offsets().begin(), cut.offsets().end());
+  for (const Partition& cut : cuts)
+    offsets.emplace_back(cut.offsets().begin(), cut.offsets().end());
   return text_of(offsets);
 }
 
@@ -124,7 +125,7 @@ void read(const std::string& text, bool& out, const char*) {
   out = text == "true";
 }
 template <class Number>
-  requires std::is_arithmetic_v<Number>
+requires std::is_arithmetic_v<Number>
 void read(const std::string& text, Number& out, const char*) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (error != std::errc() || stop != text.data() + text.size())
@@ -286,8 +287,7 @@ Plan plan_from(const std::string& text) {
   for (std::size_t at = 1; at < tables.size(); ++at) {
     const index_t copies = take_number(tables[at], "copies");
     const index_t most = std::min<index_t>(plan.ranks, kMostReplicas) - std::ssize(plan.replicas);
-    if (copies < 1 || copies > most)
-      bad(fmt::format("{} copies of a replica", copies));
+    if (copies < 1 || copies > most) bad(fmt::format("{} copies of a replica", copies));
     ReplicaPlan replica;
     fill([](auto& r, auto&& visit) { visit_replica(r, visit); }, replica, tables[at]);
     plan.replicas.insert(plan.replicas.end(), static_cast<std::size_t>(copies), replica);

@@ -1,5 +1,6 @@
-// How far a run has come (train/step/schedule.hpp): its length in steps or tokens, the learning rate, the
-// samples that it reads, and its updates, also where the batch changes or steps are skipped.
+// How far a run has come (train/step/schedule.hpp): its length in steps or tokens, the learning
+// rate, the samples that it reads, and its updates, also where the batch changes or steps are
+// skipped.
 #include <algorithm>
 #include <cmath>
 
@@ -124,10 +125,13 @@ TEST_CASE("the learning rate of a run by tokens is continuous where the batch ch
         const double before = course.factor(progress);
         course.set_sequences(after);
         // A run of whole steps ends up to one step later: its schedule is that much longer.
-        const double grain = change < 10 ? 1e-12 : 3.0 * static_cast<double>(std::max<index_t>(after, 8)) / 1600;
-        CHECK(course.factor(progress) == Approx(before).margin(kind == ScheduleKind::constant ? 0 : grain));
+        const double grain =
+            change < 10 ? 1e-12 : 3.0 * static_cast<double>(std::max<index_t>(after, 8)) / 1600;
+        CHECK(course.factor(progress) ==
+              Approx(before).margin(kind == ScheduleKind::constant ? 0 : grain));
         CHECK(course.steps(progress) ==
-              change + static_cast<index_t>(std::ceil(static_cast<double>(1600 - 8 * change) / static_cast<double>(after))));
+              change + static_cast<index_t>(std::ceil(static_cast<double>(1600 - 8 * change) /
+                                                      static_cast<double>(after))));
         const std::vector<double> rest = factors(course, progress);
         CHECK(progress.samples >= 1600);
         CHECK(progress.samples - after < 1600);
