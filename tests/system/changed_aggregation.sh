@@ -10,13 +10,13 @@ run 2 "${common[@]}" -d other --set run.steps=8 --set aggregate.method=adasum \
   --set aggregate.placement=post
 expect_status 0
 expect_text "the optimizer's state starts at 0"
-# On without a key for it: as before, with all its state. Then back.
-run 2 "${common[@]}" -d other --set run.steps=10
-expect_status 0
-grep -q "starts at 0" out.log && fail "a run that goes on as before says that its state is lost"
-run 2 "${common[@]}" -d other --set run.steps=12 --set aggregate.method=mean
+# Back, and on without a key for it: as before, with all its state.
+run 2 "${common[@]}" -d other --set run.steps=10 --set aggregate.method=mean
 expect_status 0
 expect_text "the optimizer's state starts at 0"
+run 2 "${common[@]}" -d other --set run.steps=12
+expect_status 0
+grep -q "starts at 0" out.log && fail "a run that goes on as before says that its state is lost"
 
 for shares in "[0,1]" "[1,0]"; do
   run 2 "${common[@]}" -d shares --set run.steps=2 --set "batch.shares=$shares" \

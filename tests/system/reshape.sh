@@ -6,27 +6,26 @@ make_input
 common=(input.toml --set model.dropout=0 --set optimizer.lr=3e-4 --set schedule.kind=constant
   --set aggregate.reference_batch=8)
 
-# Ten plans: those of short runs; on fewer ranks, the others are idle.
-number=0
-plan_of() { # RANKS args...
-  local ranks=$1
-  shift
-  number=$((number + 1))
-  run "$ranks" "${common[@]}" -d short --set run.steps=1 --set checkpoint.restart=never "$@"
+# Ten plans: those of short runs (on fewer ranks: the others are idle), and edited ones.
+plan_of() { # FILE RANKS args...
+  run "$2" "${common[@]}" -d short --set run.steps=1 --set checkpoint.restart=never "${@:3}"
   expect_status 0
-  sed "s/^ranks = .*/ranks = 4/" short/plan.toml > "plan$number.toml"
-  rm -rf short
+  sed "s/^ranks = .*/ranks = 4/" short/plan.toml > "$1"
 }
-plan_of 4 --set "mesh.cuboid=[2,2,1]"
-plan_of 4 --set "mesh.cuboid=[2,2,1]" --set "mesh.outputs=[3,1]" --set "mesh.tokens=[1,3]"
-plan_of 4 --set "mesh.cuboid=[1,1,2]" --set mesh.replicas=2
-plan_of 3 --set "mesh.cuboid=[3,1,1]"
-plan_of 4 --set "mesh.cuboids=[2,1,1,1,1,2]" --set mesh.replicas=2
-plan_of 1 --set "mesh.cuboid=[1,1,1]"
-plan_of 4 --set mesh.replicas=4 --set batch.micro=1
-plan_of 2 --set "mesh.cuboid=[1,2,1]" --set mesh.keep=none
-plan_of 4 --set "mesh.cuboid=[1,2,2]" --set mesh.attention=heads --set batch.recompute=block
-plan_of 4 --set "mesh.cuboid=[4,1,1]" --set "mesh.place=[2,0,3,1]"
+edited() { # FROM TO SED
+  sed "$3" "$1" > "$2"
+  cmp -s "$1" "$2" && fail "$3 changes nothing in $1"
+}
+plan_of plan1.toml 4 --set "mesh.cuboid=[2,1,2]" --set "mesh.tokens=[1,3]"
+plan_of plan2.toml 4 --set "mesh.cuboids=[2,1,1,1,2,1]" --set mesh.replicas=2
+plan_of plan3.toml 1 --set batch.micro=1
+plan_of plan4.toml 3 --set "mesh.cuboid=[1,3,1]"
+edited plan1.toml plan5.toml 's/^place = .*/place = [2, 0, 3, 1]/'
+edited plan3.toml plan6.toml 's/^place = .*/place = [3]/'
+edited plan2.toml plan7.toml 's/^keep_weights = .*/keep_weights = false/'
+edited plan4.toml plan8.toml 's/^recompute = .*/recompute = "block"/'
+edited plan1.toml plan9.toml 's/^attention = "sequences"/attention = "heads"/; t; s/^attention = "heads"/attention = "sequences"/'
+edited plan1.toml plan10.toml 's/^hidden = .*/hidden = [[0, 8, 32], 1]/'
 
 # Ten changes, a pause, thirty more, a pause; the plans come in turn.
 wishes=""
