@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/error.hpp"
-
 namespace t3d {
 namespace {
 
@@ -15,46 +13,6 @@ index_t sum_of(const std::vector<index_t>& numbers) {
 bool is_even(const Partition& cut) {
   return cut == Partition::even(cut.name(), cut.length(), cut.parts(), cut.unit());
 }
-
-/// Names what of one replica does not fit.
-class ReplicaCheck {
- public:
-  ReplicaCheck(const Plan& plan, index_t d) : plan_(plan), replica_(plan.replica(d)), d_(d) {}
-
-  void run() const {
-    const auto& [p, q, r] = replica_.cuboid;
-    cut(replica_.hidden, plan_.model.hidden, r, "hidden");
-    cut(replica_.groups, plan_.model.kv_heads, q, "groups");
-    cut(replica_.ffn, plan_.model.ffn, q, "ffn");
-    cut(replica_.vocab, plan_.model.vocab, q, "vocab");
-    cut(replica_.storage, replica_.storage.length(), p, "storage");
-    if (replica_.storage.length() < 1) fail("storage holds nothing");
-    if (std::ssize(replica_.leaves) != plan_.leaves_per_replica())
-      fail(fmt::format("{} leaves", replica_.leaves.size()));
-    for (const Partition& tokens : replica_.tokens) cut(tokens, tokens.length(), p, "tokens");
-    for (const auto& leaf : replica_.leaves)
-      for (const index_t micro : leaf) listed(micro);
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw_error(ExitCode::config, "the plan's replica {} does not fit: {}", d_, what);
-  }
-  void cut(const Partition& cut, index_t length, index_t parts, const char* name) const {
-    if (cut.parts() != parts || cut.length() != length)
-      fail(fmt::format("{} is cut as {}, {} in {} parts are needed", name, cut.describe(), length,
-                       parts));
-  }
-  void listed(index_t micro) const {
-    const bool there = std::any_of(replica_.tokens.begin(), replica_.tokens.end(),
-                                   [&](const Partition& cut) { return cut.length() == micro; });
-    if (micro < 1 || !there) fail(fmt::format("a micro-batch of {} sequences has no cut", micro));
-  }
-
-  const Plan& plan_;
-  const ReplicaPlan& replica_;
-  index_t d_;
-};
 
 }  // namespace
 
@@ -158,27 +116,6 @@ MeshShape Plan::mesh() const {
     numbers.push_back(
         static_cast<int>(std::lower_bound(all.begin(), all.end(), rank) - all.begin()));
   return MeshShape(std::move(cuboids), std::move(numbers));
-}
-
-void Plan::check() const {
-  if (replicas.empty()) throw_error(ExitCode::config, "a plan without replicas");
-  const MeshShape shape = mesh();
-  const std::vector<int> all = active();
-  if (std::ssize(all) != shape.ranks())
-    throw_error(ExitCode::config, "the plan places {} ranks, its cuboids have {}", all.size(),
-                shape.ranks());
-  if (all.front() < 0 || all.back() >= ranks)
-    throw_error(ExitCode::config, "the plan places rank {}, and there are {}", all.back(), ranks);
-  for (index_t d = 0; d < std::ssize(replicas); ++d) ReplicaCheck(*this, d).run();
-  if (sequences() < 1) throw_error(ExitCode::config, "a plan without sequences");
-  const bool flat = aggregate.method == AggregateMethod::adasum &&
-                    aggregate.algorithm == AggregateAlgorithm::flat;
-  if (flat && (!alike() || leaves_per_replica() > 1))
-    throw_error(ExitCode::config,
-                "a plan with flat aggregation needs replicas that are cut alike, "
-                "with one leaf each");
-  if (!(aggregate.reference_batch > 0))
-    throw_error(ExitCode::config, "a plan without a reference batch");
 }
 
 }  // namespace t3d

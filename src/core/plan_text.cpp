@@ -5,6 +5,7 @@
 #include <charconv>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/plan.hpp"
@@ -49,31 +50,18 @@ std::string text_of(const std::vector<std::vector<index_t>>& lists) {
 }
 std::string text_of(const std::vector<Partition>& cuts) {
   std::vector<std::vector<index_t>> offsets;
-  for (const Partition& cut : cuts) offsets.emplace_back(cut.offsets().begin(), cut.offsets().end());
+  for (const Partition& cut : cuts)
+    offsets.emplace_back(cut.offsets().begin(), cut.offsets().end());
   return text_of(offsets);
 }
 
 [[noreturn]] void bad(const std::string& what) { throw_error(ExitCode::io, "{}", what); }
 
-/// The numbers of one level of brackets after another: "[[0, 4], 2]" -> 0 4 2; `depth` of each.
+/// Lists of numbers, and lists of such: "[[0, 4], 2]".
 class Numbers {
  public:
   explicit Numbers(const std::string& text) : at_(text.data()), end_(text.data() + text.size()) {}
-  void open() { expect('['); }
-  /// True at a closing bracket, which is taken; a comma before it is not needed.
-  bool closed() {
-    skip();
-    if (at_ < end_ && *at_ == ',') {
-      ++at_;
-      skip();
-    }
-    if (at_ == end_ || *at_ != ']') return false;
-    ++at_;
-    return true;
-  }
   index_t number() {
-    skip();
-    if (at_ < end_ && *at_ == ',') ++at_;
     skip();
     index_t value = 0;
     const auto [stop, error] = std::from_chars(at_, end_, value);
@@ -82,25 +70,48 @@ class Numbers {
     return value;
   }
   std::vector<index_t> list() {
+    return items<index_t>([this] { return number(); });
+  }
+  std::vector<std::vector<index_t>> lists() {
+    return items<std::vector<index_t>>([this] { return list(); });
+  }
+  void take(char letter) {
+    if (!next_is(letter)) bad(fmt::format("'{}' is missing", letter));
+  }
+  void end() {
     skip();
-    if (at_ < end_ && *at_ == ',') ++at_;
-    open();
-    std::vector<index_t> numbers;
-    while (!closed()) numbers.push_back(number());
-    return numbers;
+    if (at_ != end_) bad("something follows on the last bracket");
   }
 
  private:
+  template <class Item, class Read>
+  std::vector<Item> items(const Read& read) {
+    std::vector<Item> all;
+    take('[');
+    if (next_is(']')) return all;
+    do all.push_back(read());
+    while (next_is(','));
+    take(']');
+    return all;
+  }
   void skip() {
     while (at_ < end_ && *at_ == ' ') ++at_;
   }
-  void expect(char letter) {
+  bool next_is(char letter) {
     skip();
-    if (at_ == end_ || *at_ != letter) bad(fmt::format("'{}' is missing", letter));
+    if (at_ == end_ || *at_ != letter) return false;
     ++at_;
+    return true;
   }
   const char *at_, *end_;
 };
+
+std::vector<index_t> list_from(const std::string& text) {
+  Numbers numbers(text);
+  std::vector<index_t> list = numbers.list();
+  numbers.end();
+  return list;
+}
 
 Partition partition_from(const char* name, const std::vector<index_t>& offsets, index_t unit) {
   const bool rising = std::is_sorted(offsets.begin(), offsets.end());
@@ -114,7 +125,7 @@ void read(const std::string& text, bool& out, const char*) {
   out = text == "true";
 }
 template <class Number>
-  requires std::is_arithmetic_v<Number>
+requires std::is_arithmetic_v<Number>
 void read(const std::string& text, Number& out, const char*) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (error != std::errc() || stop != text.data() + text.size())
@@ -133,25 +144,31 @@ void read(const std::string& text, Choice& out, const char* name) {
   out = *choice;
 }
 void read(const std::string& text, Cuboid& out, const char*) {
-  const std::vector<index_t> numbers = Numbers(text).list();
+  const std::vector<index_t> numbers = list_from(text);
   if (numbers.size() != out.size()) bad("a cuboid has three extents");
   std::copy(numbers.begin(), numbers.end(), out.begin());
 }
 void read(const std::string& text, std::vector<int>& out, const char*) {
-  const std::vector<index_t> numbers = Numbers(text).list();
-  out.assign(numbers.begin(), numbers.end());
+  out.clear();
+  for (const index_t number : list_from(text)) {
+    if (!std::in_range<int>(number)) bad(fmt::format("{} is no rank", number));
+    out.push_back(static_cast<int>(number));
+  }
 }
 void read(const std::string& text, Partition& out, const char* name) {
   Numbers numbers(text);
-  numbers.open();
+  numbers.take('[');
   const std::vector<index_t> offsets = numbers.list();
-  out = partition_from(name, offsets, numbers.number());
+  numbers.take(',');
+  const index_t unit = numbers.number();
+  numbers.take(']');
+  numbers.end();
+  out = partition_from(name, offsets, unit);
 }
 void read(const std::string& text, std::vector<std::vector<index_t>>& out, const char*) {
   Numbers numbers(text);
-  out.clear();
-  numbers.open();
-  while (!numbers.closed()) out.push_back(numbers.list());
+  out = numbers.lists();
+  numbers.end();
 }
 void read(const std::string& text, std::vector<Partition>& out, const char* name) {
   std::vector<std::vector<index_t>> lists;
@@ -260,7 +277,7 @@ index_t take_number(Table& table, const char* key) {
 }
 
 Plan plan_from(const std::string& text) {
-  constexpr index_t kMostReplicas = 1 << 24;
+  constexpr index_t kMostReplicas = 1 << 17;  // a kilobyte each
   std::vector<Table> tables = tables_of(text);
   if (const index_t version = take_number(tables.front(), "version"); version != kVersion)
     bad(fmt::format("version {} is not known", version));
@@ -269,8 +286,8 @@ Plan plan_from(const std::string& text) {
   plan.replicas.clear();
   for (std::size_t at = 1; at < tables.size(); ++at) {
     const index_t copies = take_number(tables[at], "copies");
-    if (copies < 1 || copies + std::ssize(plan.replicas) > kMostReplicas)
-      bad(fmt::format("{} copies of a replica", copies));
+    const index_t most = std::min<index_t>(plan.ranks, kMostReplicas) - std::ssize(plan.replicas);
+    if (copies < 1 || copies > most) bad(fmt::format("{} copies of a replica", copies));
     ReplicaPlan replica;
     fill([](auto& r, auto&& visit) { visit_replica(r, visit); }, replica, tables[at]);
     plan.replicas.insert(plan.replicas.end(), static_cast<std::size_t>(copies), replica);
@@ -304,7 +321,7 @@ std::string Plan::hash() const { return fmt::format("{:016x}", stream_of(text())
 Plan parse_plan(const std::string& text, const std::string& source) {
   try {
     return plan_from(text);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     throw_error(ExitCode::io, "{} is not a plan: {}", source, error.what());
   }
 }

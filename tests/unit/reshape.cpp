@@ -146,7 +146,7 @@ struct Shapes {
     plan.aggregate.reference_batch = static_cast<double>(config.batch.sequences);
     return plan;
   }
-  [[nodiscard]] Plan cuboids(const std::vector<int>& cuboids) const {
+  [[nodiscard]] Plan cuboids(const std::vector<Cuboid>& cuboids) const {
     Plan plan = plan_of_cuboids(config, cuboids, ranks);
     plan.aggregate.reference_batch = static_cast<double>(config.batch.sequences);
     return plan;
@@ -180,7 +180,7 @@ TEST_CASE("from any shape to any other one: state to the bit, losses but for rou
   const Plan square = shapes.grid({2, 2, 1, {2, 1}, {1, 3}, {}});
   const Plan depth = shapes.grid({1, 1, 2, {}, {}, {}});
   const Plan three = shapes.grid({3, 1, 1, {}, {}, {}});
-  const Plan mixed = shapes.cuboids({2, 1, 1, 1, 1, 2});
+  const Plan mixed = shapes.cuboids({{2, 1, 1}, {1, 1, 2}});
   const Plan four = shapes.grid({}, 4);
   const Plan two = shapes.grid({1, 2, 1, {}, {}, {}}, 2);
   Plan heads = shapes.grid({1, 2, 2, {}, {}, {}});
@@ -230,7 +230,7 @@ TEST_CASE("with adasum, the noise and the leaves' own state come along") {
     const Plan four = shapes.grid({}, 4);
     shapes.config.aggregate.leaves = 2;
     const Plan two = shapes.grid({1, 1, 2, {}, {}, {}}, 2);
-    const Plan mixed = shapes.cuboids({1, 2, 1, 1, 1, 1});
+    const Plan mixed = shapes.cuboids({{1, 2, 1}, {1, 1, 1}});
     shapes.config.aggregate.leaves = 4;
     const Plan one = shapes.grid({2, 2, 1, {3, 1}, {}, {}});
     INFO(placement);
@@ -282,12 +282,12 @@ Plan random_plan(const Config& base, int ranks, index_t number) {
                                 static_cast<std::uint32_t>(n));
   };
   Config config = base;
-  std::vector<int> cuboids;
+  std::vector<Cuboid> cuboids;
   for (int left = ranks; left > 0;) {
     Cuboid cuboid{1 + below(3 * left, 3), 1 + below(3 * left + 1, 2), 1 + below(3 * left + 2, 2)};
     while (cuboid[0] * cuboid[1] * cuboid[2] > left)
       *std::max_element(cuboid.begin(), cuboid.end()) -= 1;
-    for (const index_t extent : cuboid) cuboids.push_back(static_cast<int>(extent));
+    cuboids.push_back(cuboid);
     left -= static_cast<int>(cuboid[0] * cuboid[1] * cuboid[2]);
     if (below(50 + left, 3) == 0) break;  // the others are idle
   }

@@ -21,12 +21,12 @@ std::string byte_differences(const Plan& plan, const Config& config) {
       const std::string text = difference(world.ledger(), predicted);
       if (!text.empty()) remarks.add(fmt::format("rank {} {}: {}", world.rank(), what, text));
     };
-    const auto corpus = small_corpus(config);
+    const auto source = corpus(config);
     const auto number = plan.active_rank(world.rank());
     for (const char* what : {"step 1", "step 2", "step after an evaluation"}) {
       if (what[5] == 'a') {
         world.ledger().clear();
-        (void)trainer.evaluate(*corpus, 7);
+        (void)trainer.evaluate(*source, 7);
         compare("evaluation", number ? evaluation_traffic(plan, plan.mesh().coord_of(*number), 7,
                                                           evaluation_micro(plan))
                                            .ledger()
@@ -155,10 +155,10 @@ TEST_CASE("and where replicas are cut differently, or ranks are idle") {
       for (Config config : {gpt_input(), llama_input()}) {
         config.aggregate.method = method;
         config.aggregate.leaves = leaves;
-        const Plan cuboids = plan_of_cuboids(config, {2, 1, 1, 1, 2, 2, 1, 1, 1});
+        const Plan cuboids = plan_of_cuboids(config, {{2, 1, 1}, {1, 2, 2}, {1, 1, 1}});
         check_bytes(cuboids, config);
         check_bytes(other_widths(config), config);
-        Plan idle = plan_of_cuboids(config, {2, 1, 1, 1, 1, 2}, 6);
+        Plan idle = plan_of_cuboids(config, {{2, 1, 1}, {1, 1, 2}}, 6);
         idle.place = {5, 1, 2, 4};
         idle.check();
         check_bytes(idle, config);

@@ -19,6 +19,10 @@ Replan parse_replan(const std::string& wish, const Plan& now) {
   if (replan.plan.ranks != now.ranks)
     throw_error(ExitCode::config, "debug.replan: {} is a plan for {} ranks, and there are {}", file,
                 replan.plan.ranks, now.ranks);
+  for (const std::string& difference : plan_differences(now, replan.plan))
+    if (difference.starts_with("model.") && !difference.starts_with("model.preset"))
+      throw_error(ExitCode::config, "debug.replan: {} is a plan for another model: {}", file,
+                  difference);
   replan.plan.transport = now.transport;
   return replan;
 }

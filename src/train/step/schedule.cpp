@@ -65,7 +65,7 @@ void Course::advance(Progress& progress, bool updated) const {
   progress.samples += sequences_;
   if (updated) ++progress.updates;
   if (progress.warm_samples < 0 && progress.steps >= schedule_.warmup_steps)
-    progress.warm_samples = progress.samples;
+    progress.warm_samples = schedule_.warmup_steps > 0 ? progress.samples : 0;
 }
 
 }  // namespace t3d

@@ -1,0 +1,27 @@
+# A run that goes on with other state (mean, then adasum on local updates): said, and begun at 0. And a
+# replica without samples, which evaluates all the same.
+. "$T3D_SOURCE/tests/support/job.sh"
+make_text 20000
+make_input
+common=(input.toml --set mesh.replicas=2 --set schedule.kind=constant)
+run 2 "${common[@]}" -d other --set run.steps=5
+expect_status 0
+run 2 "${common[@]}" -d other --set run.steps=8 --set aggregate.method=adasum \
+  --set aggregate.placement=post
+expect_status 0
+expect_text "the optimizer's state starts at 0"
+# Back, and on without a key for it: as before, with all its state.
+run 2 "${common[@]}" -d other --set run.steps=10 --set aggregate.method=mean
+expect_status 0
+expect_text "the optimizer's state starts at 0"
+run 2 "${common[@]}" -d other --set run.steps=12
+expect_status 0
+grep -q "starts at 0" out.log && fail "a run that goes on as before says that its state is lost"
+
+for shares in "[0,1]" "[1,0]"; do
+  run 2 "${common[@]}" -d shares --set run.steps=2 --set "batch.shares=$shares" \
+    --set 'data.valid=["text.txt"]' --set eval.every_steps=1 --set eval.batches=2
+  expect_status 0
+  expect_text "validation loss"
+  rm -rf shares
+done
