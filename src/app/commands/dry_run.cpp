@@ -13,10 +13,11 @@ namespace {
 std::string bytes_text(index_t bytes) { return short_bytes(static_cast<double>(bytes)); }
 
 void print_memory(const std::vector<RankCost>& costs) {
-  const auto [least, most] = std::minmax_element(
-      costs.begin(), costs.end(), [](const RankCost& a, const RankCost& b) {
-        return a.memory.tensors_peak < b.memory.tensors_peak;
-      });
+  const auto smaller = [](const RankCost& a, const RankCost& b) {
+    return a.memory.tensors_peak < b.memory.tensors_peak;
+  };
+  const auto most = std::max_element(costs.begin(), costs.end(), smaller);
+  const auto least = std::min_element(costs.begin(), costs.end(), smaller);
   const Coord& c = most->coord;
   fmt::print(
       "memory per rank: {} at most (rank at d={} i={} j={} k={}), {} at least; at its peak\n",
@@ -79,12 +80,24 @@ void print_work(const std::vector<RankCost>& costs) {
       bytes_text(most->work.streamed));
 }
 
+// Every width, or how many there are.
+std::string widths_text(const Partition& cut) {
+  constexpr index_t kListed = 64;
+  if (cut.parts() <= kListed) return cut.describe();
+  const std::vector<index_t> sizes = cut.sizes();
+  const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+  return fmt::format("{} {} = {} parts of {} to {}", cut.name(), cut.length(), cut.parts(), *least,
+                     *most);
+}
+
 void print_widths(const ReplicaPlan& cut, const Plan& plan) {
   const Partition tokens =
       cut.tokens_of(plan.largest_micro()).scaled(plan.model.context, "tokens");
-  fmt::print("widths {}\n       {}\n       {}\n       {}\n       {}\n", tokens.describe(),
-             cut.hidden.describe(), cut.groups.describe(), cut.ffn.describe(),
-             cut.vocab.describe());
+  const char* before = "widths";
+  for (const Partition* part : {&tokens, &cut.hidden, &cut.groups, &cut.ffn, &cut.vocab}) {
+    fmt::print("{:<6} {}\n", before, widths_text(*part));
+    before = "";
+  }
   fmt::print("attention over k: by {}\n",
              cut.attention == AttentionCut::heads ? "heads (layout B)" : "sequences (layout A)");
 }
