@@ -17,6 +17,8 @@ struct MemoryCost {
   /// MemoryAccount::reserved_peak of the second step: in use, or free and kept for the next request
   /// of its size. What the device must have.
   index_t tensors_peak = 0;
+  /// Host memory for reductions' messages, kept from one to the next (comm/scratch.hpp); on CPU ranks.
+  index_t messages = 0;
 };
 [[nodiscard]] MemoryCost memory_cost(const Plan& plan, const Coord& coord);
 

@@ -4,6 +4,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/rank_cost.hpp"
+#include "app/commands/resident.hpp"
 #include "app/commands/setup.hpp"
 #include "io/log/step_record.hpp"
 
@@ -26,6 +27,21 @@ void print_memory(const std::vector<RankCost>& costs) {
   for (int kind = 0; kind < kMemoryKinds; ++kind)
     fmt::print("  {:<12} {:>12}\n", name_of(static_cast<MemoryKind>(kind)),
                bytes_text(most->memory.by_kind[static_cast<std::size_t>(kind)]));
+}
+
+// What the system sees of a CPU rank: of the largest, where it writes the checkpoint.
+void print_resident(const std::vector<RankCost>& costs, const Plan& plan) {
+  index_t most = 0, messages = 0;
+  for (const RankCost& cost : costs) {
+    most = std::max(most, cost.memory.tensors_peak + cost.memory.messages);
+    messages = std::max(messages, cost.memory.messages);
+  }
+  const index_t checkpoint = checkpoint_bytes(plan);
+  fmt::print(
+      "resident per rank: {} at most on CPUs: tensors, {} program and libraries, {} messages, {} "
+      "while a checkpoint is written\n",
+      bytes_text(most + kProgramBytes + checkpoint), bytes_text(kProgramBytes),
+      bytes_text(messages), bytes_text(checkpoint));
 }
 
 void print_state(const std::vector<RankCost>& costs, const Plan& plan) {
@@ -134,6 +150,7 @@ int run_dry(Communicator& world, const CommandLine& command) {
     const std::vector<RankCost> costs = rank_costs(plan);
     print_state(costs, plan);
     print_memory(costs);
+    print_resident(costs, plan);
     print_work(costs);
     print_bytes(costs);
     const std::vector<std::string> differences = check_costs(plan, config.optimizer, costs);
