@@ -12,9 +12,7 @@ namespace {
 class Step {
  public:
   explicit Step(const RankView& rank)
-      : rank_(rank),
-        model_(walk_, rank),
-        update_(make_update_memory(walk_, rank, model_)) {
+      : rank_(rank), model_(walk_, rank), update_(make_update_memory(walk_, rank, model_)) {
     // The sum of losses; a step's numbers, the factor of clipping (train/step/trainer.cpp).
     constexpr index_t kSmall = 3;
     small_ = walk_.take(MemoryKind::workspace, size_of(DType::f64), kSmall);
@@ -61,15 +59,16 @@ class Step {
   Held small_;
 };
 
-// Sums of two blocks' gradients are on their way at once, and one of activations; or, after them, the
-// sums over replicas.
+// Sums of two blocks' gradients are on their way at once, and one of activations; or, after them,
+// the sums over replicas.
 index_t message_bytes(const RankView& rank) {
   constexpr index_t kBlocksOnTheirWay = 2;
   const auto replicas = static_cast<int>(rank.plan.replicas.size());
   index_t gradients = 0, shares = 0;
   for (const BucketSize& size : bucket_sizes(rank)) {
     if (size.copies != rank.model.layers || !size.matrices) continue;
-    gradients += reduction_buffer_bytes(size.shard, static_cast<int>(size.members), rank.accumulator);
+    gradients +=
+        reduction_buffer_bytes(size.shard, static_cast<int>(size.members), rank.accumulator);
     shares += reduction_buffer_bytes(size.shard / replicas, replicas, rank.accumulator);
   }
   const Rows rows(rank, rank.plan.largest_micro());

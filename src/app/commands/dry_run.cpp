@@ -91,7 +91,8 @@ void print_work(const std::vector<RankCost>& costs) {
   fmt::print(
       "work per rank and step: {:.3f} TFLOP of products and {:.3f} of attention at most, {:.2f} % "
       "above the mean; {} streamed\n",
-      static_cast<double>(most->work.matmul) / 1e12, static_cast<double>(most->work.attention) / 1e12,
+      static_cast<double>(most->work.matmul) / 1e12,
+      static_cast<double>(most->work.attention) / 1e12,
       100 * (static_cast<double>(products(*most)) * ranks / all - 1),
       bytes_text(most->work.streamed));
 }
@@ -107,8 +108,7 @@ std::string widths_text(const Partition& cut) {
 }
 
 void print_widths(const ReplicaPlan& cut, const Plan& plan) {
-  const Partition tokens =
-      cut.tokens_of(plan.largest_micro()).scaled(plan.model.context, "tokens");
+  const Partition tokens = cut.tokens_of(plan.largest_micro()).scaled(plan.model.context, "tokens");
   const char* before = "widths";
   for (const Partition* part : {&tokens, &cut.hidden, &cut.groups, &cut.ffn, &cut.vocab}) {
     fmt::print("{:<6} {}\n", before, widths_text(*part));
@@ -144,8 +144,10 @@ int run_dry(Communicator& world, const CommandLine& command) {
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
     if (config.model.vocab == 0) (void)open_corpus(config.data.train, config, false);
-    const bool gpus = config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed;
-    const Plan plan = make_plan(config, {ranks, gpus ? TransportKind::staged : TransportKind::host, gpus});
+    const bool gpus =
+        config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed;
+    const Plan plan =
+        make_plan(config, {ranks, gpus ? TransportKind::staged : TransportKind::host, gpus});
     print_mesh(plan, planned_steps(config));
     const std::vector<RankCost> costs = rank_costs(plan);
     print_state(costs, plan);
@@ -154,7 +156,8 @@ int run_dry(Communicator& world, const CommandLine& command) {
     print_work(costs);
     print_bytes(costs);
     const std::vector<std::string> differences = check_costs(plan, config.optimizer, costs);
-    for (const std::string& line : differences) fmt::print("FORMULA AND PROGRAM DIFFER: {}\n", line);
+    for (const std::string& line : differences)
+      fmt::print("FORMULA AND PROGRAM DIFFER: {}\n", line);
     if (!differences.empty())
       throw_error(ExitCode::internal, "what was computed and what the program counts differ");
   });
