@@ -103,4 +103,8 @@ template <class Begin>
 /// From whom `rank` hears; the root from itself.
 [[nodiscard]] int broadcast_parent(int ranks, int rank, int root);
 
+/// Bytes of the receive buffer of a reduce-scatter (or of a large all-reduce) whose part here has
+/// `count` elements; kept for the next one.
+[[nodiscard]] index_t reduction_buffer_bytes(index_t count, int ranks, DType dtype);
+
 }  // namespace t3d

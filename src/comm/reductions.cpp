@@ -13,6 +13,7 @@ namespace {
 // Receive buffers of one operation: two chunks per peer within this, but no chunk below the least.
 constexpr index_t kBufferBytes = index_t{8} << 20;
 constexpr index_t kLeastChunk = index_t{16} << 10;
+constexpr index_t kSlots = 2;
 
 // The same on all ranks, as sender and receiver cut alike.
 index_t reduction_chunk(int ranks) {
@@ -38,8 +39,7 @@ class ReduceScatter final : public Operation {
         chunk_(reduction_chunk(ranks_) / size_of(type_)),
         chunks_((count_ + chunk_ - 1) / chunk_),
         lanes_(party.engine.transport(), party.tag),
-        scratch_(party.engine.scratch(),
-                 kSlots * (ranks_ - 1) * std::min(chunk_, count_) * size_of(type_)) {
+        scratch_(party.engine.scratch(), reduction_buffer_bytes(count_, ranks_, type_)) {
     std::vector<index_t> offsets(counts.size() + 1, 0);
     std::partial_sum(counts.begin(), counts.end(), offsets.begin() + 1);
     own_ = at_byte(whole.data, offsets[static_cast<std::size_t>(rank_)] * size_of(type_));
@@ -173,6 +173,11 @@ class LargeAllReduce final : public Operation {
 };
 
 }  // namespace
+
+index_t reduction_buffer_bytes(index_t count, int ranks, DType dtype) {
+  const index_t chunk = reduction_chunk(ranks) / size_of(dtype);
+  return kSlots * (ranks - 1) * std::min(chunk, count) * size_of(dtype);
+}
 
 OperationPtr make_reduce_scatter(const Party& party, ReduceOp op, ConstTensorView whole,
                                  TensorView part, std::span<const index_t> counts) {

@@ -1,5 +1,8 @@
 #include "hetero/memory.hpp"
 
+#include <algorithm>
+
+#include "comm/cost.hpp"
 #include "hetero/update_memory.hpp"
 
 namespace t3d {
@@ -9,9 +12,7 @@ namespace {
 class Step {
  public:
   explicit Step(const RankView& rank)
-      : rank_(rank),
-        model_(walk_, rank),
-        update_(make_update_memory(walk_, rank, model_)) {
+      : rank_(rank), model_(walk_, rank), update_(make_update_memory(walk_, rank, model_)) {
     // The sum of losses; a step's numbers, the factor of clipping (train/step/trainer.cpp).
     constexpr index_t kSmall = 3;
     small_ = walk_.take(MemoryKind::workspace, size_of(DType::f64), kSmall);
@@ -58,6 +59,26 @@ class Step {
   Held small_;
 };
 
+// Sums of two blocks' gradients are on their way at once, and one of activations; or, after them,
+// the sums over replicas.
+index_t message_bytes(const RankView& rank) {
+  constexpr index_t kBlocksOnTheirWay = 2;
+  const auto replicas = static_cast<int>(rank.plan.replicas.size());
+  index_t gradients = 0, shares = 0;
+  for (const BucketSize& size : bucket_sizes(rank)) {
+    if (size.copies != rank.model.layers || !size.matrices) continue;
+    gradients +=
+        reduction_buffer_bytes(size.shard, static_cast<int>(size.members), rank.accumulator);
+    shares += reduction_buffer_bytes(size.shard / replicas, replicas, rank.accumulator);
+  }
+  const Rows rows(rank, rank.plan.largest_micro());
+  const Side hidden = hidden_side(rank, rows), inner = inner_side(rank, rows, rank.up);
+  const index_t activations =
+      std::max(reduction_buffer_bytes(hidden.own, static_cast<int>(hidden.members), rank.reduce),
+               reduction_buffer_bytes(inner.own, static_cast<int>(inner.members), rank.reduce));
+  return kBlocksOnTheirWay * std::max(gradients, shares) + activations;
+}
+
 }  // namespace
 
 MemoryCost memory_cost(const Plan& plan, const Coord& coord) {
@@ -68,6 +89,7 @@ MemoryCost memory_cost(const Plan& plan, const Coord& coord) {
   cost.by_kind = step.walk().at_peak();
   cost.live_peak = step.walk().live_peak();
   cost.tensors_peak = step.walk().reserved_peak();
+  cost.messages = message_bytes(rank);
   return cost;
 }
 

@@ -1,7 +1,7 @@
 // Memory of one rank as a pure function of (plan, coordinate): what its tensors reach in a training
 // step, and what the process holds beside them. Integers only, microseconds for one coordinate: the
-// requests of a step are walked through with few layers standing for all. Means, sums and Adasum over
-// different cuboids need the boxes of all ranks, as in step_traffic(), and take longer.
+// requests of a step are walked through with few layers standing for all. Means, sums and Adasum
+// over different cuboids need the boxes of all ranks, as in step_traffic(), and take longer.
 #pragma once
 #include <array>
 
@@ -17,6 +17,9 @@ struct MemoryCost {
   /// MemoryAccount::reserved_peak of the second step: in use, or free and kept for the next request
   /// of its size. What the device must have.
   index_t tensors_peak = 0;
+  /// Host memory for reductions' messages, kept from one to the next (comm/scratch.hpp); on CPU
+  /// ranks.
+  index_t messages = 0;
 };
 [[nodiscard]] MemoryCost memory_cost(const Plan& plan, const Coord& coord);
 

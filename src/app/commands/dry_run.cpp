@@ -4,6 +4,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/rank_cost.hpp"
+#include "app/commands/resident.hpp"
 #include "app/commands/setup.hpp"
 #include "io/log/step_record.hpp"
 
@@ -13,10 +14,11 @@ namespace {
 std::string bytes_text(index_t bytes) { return short_bytes(static_cast<double>(bytes)); }
 
 void print_memory(const std::vector<RankCost>& costs) {
-  const auto [least, most] = std::minmax_element(
-      costs.begin(), costs.end(), [](const RankCost& a, const RankCost& b) {
-        return a.memory.tensors_peak < b.memory.tensors_peak;
-      });
+  const auto smaller = [](const RankCost& a, const RankCost& b) {
+    return a.memory.tensors_peak < b.memory.tensors_peak;
+  };
+  const auto most = std::max_element(costs.begin(), costs.end(), smaller);
+  const auto least = std::min_element(costs.begin(), costs.end(), smaller);
   const Coord& c = most->coord;
   fmt::print(
       "memory per rank: {} at most (rank at d={} i={} j={} k={}), {} at least; at its peak\n",
@@ -25,6 +27,21 @@ void print_memory(const std::vector<RankCost>& costs) {
   for (int kind = 0; kind < kMemoryKinds; ++kind)
     fmt::print("  {:<12} {:>12}\n", name_of(static_cast<MemoryKind>(kind)),
                bytes_text(most->memory.by_kind[static_cast<std::size_t>(kind)]));
+}
+
+// What the system sees of a CPU rank: of the largest, where it writes the checkpoint.
+void print_resident(const std::vector<RankCost>& costs, const Plan& plan) {
+  index_t most = 0, messages = 0;
+  for (const RankCost& cost : costs) {
+    most = std::max(most, cost.memory.tensors_peak + cost.memory.messages);
+    messages = std::max(messages, cost.memory.messages);
+  }
+  const index_t checkpoint = checkpoint_bytes(plan);
+  fmt::print(
+      "resident per rank: {} at most on CPUs: tensors, {} program and libraries, {} messages, {} "
+      "while a checkpoint is written\n",
+      bytes_text(most + kProgramBytes + checkpoint), bytes_text(kProgramBytes),
+      bytes_text(messages), bytes_text(checkpoint));
 }
 
 void print_state(const std::vector<RankCost>& costs, const Plan& plan) {
@@ -74,17 +91,29 @@ void print_work(const std::vector<RankCost>& costs) {
   fmt::print(
       "work per rank and step: {:.3f} TFLOP of products and {:.3f} of attention at most, {:.2f} % "
       "above the mean; {} streamed\n",
-      static_cast<double>(most->work.matmul) / 1e12, static_cast<double>(most->work.attention) / 1e12,
+      static_cast<double>(most->work.matmul) / 1e12,
+      static_cast<double>(most->work.attention) / 1e12,
       100 * (static_cast<double>(products(*most)) * ranks / all - 1),
       bytes_text(most->work.streamed));
 }
 
+// Every width, or how many there are.
+std::string widths_text(const Partition& cut) {
+  constexpr index_t kListed = 64;
+  if (cut.parts() <= kListed) return cut.describe();
+  const std::vector<index_t> sizes = cut.sizes();
+  const auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+  return fmt::format("{} {} = {} parts of {} to {}", cut.name(), cut.length(), cut.parts(), *least,
+                     *most);
+}
+
 void print_widths(const ReplicaPlan& cut, const Plan& plan) {
-  const Partition tokens =
-      cut.tokens_of(plan.largest_micro()).scaled(plan.model.context, "tokens");
-  fmt::print("widths {}\n       {}\n       {}\n       {}\n       {}\n", tokens.describe(),
-             cut.hidden.describe(), cut.groups.describe(), cut.ffn.describe(),
-             cut.vocab.describe());
+  const Partition tokens = cut.tokens_of(plan.largest_micro()).scaled(plan.model.context, "tokens");
+  const char* before = "widths";
+  for (const Partition* part : {&tokens, &cut.hidden, &cut.groups, &cut.ffn, &cut.vocab}) {
+    fmt::print("{:<6} {}\n", before, widths_text(*part));
+    before = "";
+  }
   fmt::print("attention over k: by {}\n",
              cut.attention == AttentionCut::heads ? "heads (layout B)" : "sequences (layout A)");
 }
@@ -115,16 +144,20 @@ int run_dry(Communicator& world, const CommandLine& command) {
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
     if (config.model.vocab == 0) (void)open_corpus(config.data.train, config, false);
-    const bool gpus = config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed;
-    const Plan plan = make_plan(config, {ranks, gpus ? TransportKind::staged : TransportKind::host, gpus});
+    const bool gpus =
+        config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed;
+    const Plan plan =
+        make_plan(config, {ranks, gpus ? TransportKind::staged : TransportKind::host, gpus});
     print_mesh(plan, planned_steps(config));
     const std::vector<RankCost> costs = rank_costs(plan);
     print_state(costs, plan);
     print_memory(costs);
+    print_resident(costs, plan);
     print_work(costs);
     print_bytes(costs);
     const std::vector<std::string> differences = check_costs(plan, config.optimizer, costs);
-    for (const std::string& line : differences) fmt::print("FORMULA AND PROGRAM DIFFER: {}\n", line);
+    for (const std::string& line : differences)
+      fmt::print("FORMULA AND PROGRAM DIFFER: {}\n", line);
     if (!differences.empty())
       throw_error(ExitCode::internal, "what was computed and what the program counts differ");
   });
