@@ -38,8 +38,13 @@ void Continuation::check_same_model() {
 Plan Continuation::make_plan(const PlanFacts& facts, std::vector<std::string>& differences) {
   if (info_) before_ = before(facts);
   if (!before_) return t3d::make_plan(config_, facts);
-  Plan plan = continued_plan(config_, origins_, facts, before_->plan, before_->config);
+  const auto& texts = info_->state.texts;
+  const auto made_from = texts.find(kPlanInputText);
+  const std::string& input = (made_from != texts.end() ? made_from : texts.find("input"))->second;
+  Plan plan = continued_plan(config_, origins_, facts, before_->plan,
+                             parse_config(input, info_->path + " (input of the plan)"));
   differences = plan_differences(before_->plan, plan);
+  if (differences.empty()) plan_input_ = input;
   return plan;
 }
 

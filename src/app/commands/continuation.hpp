@@ -13,6 +13,9 @@
 
 namespace t3d {
 
+/// Name of the checkpoint's text with the input from which its plan was made.
+inline constexpr const char* kPlanInputText = "plan_input";
+
 class Continuation {
  public:
   /// Finds what checkpoint.restart asks for and reads its header: which boxes are read, the plan of
@@ -27,6 +30,10 @@ class Continuation {
   /// The plan to train under: the checkpoint's, as far as neither the input nor the ranks ask for
   /// another; without a checkpoint the input's. `differences`: one line per field that changes.
   [[nodiscard]] Plan make_plan(const PlanFacts& facts, std::vector<std::string>& differences);
+
+  /// The input from which the plan was made, where it is that of the checkpoint: its keys, not those
+  /// of a run that only kept the plan, say what a later input changes. Empty for a new plan.
+  [[nodiscard]] const std::string& plan_input() const { return plan_input_; }
 
   /// Fills the trainer from the checkpoint. `warn` hears what could not be taken over. Collective.
   void load(Trainer& trainer, const std::function<void(const std::string&)>& warn);
@@ -46,6 +53,7 @@ class Continuation {
   const Origins& origins_;
   std::optional<CheckpointInfo> info_;
   std::optional<Before> before_;
+  std::string plan_input_;
 };
 
 }  // namespace t3d

@@ -286,6 +286,8 @@ class TrainJob {
     state.run_id = run_id_;
     state.texts = trainer_->texts();
     state.texts["input"] = resolved_text(config_, origins_);
+    state.texts[kPlanInputText] =
+        from_->plan_input().empty() ? state.texts["input"] : from_->plan_input();
     if (tokenizer_.hash != 0) state.texts[kTokenizerText] = tokenizer_text(tokenizer_.hash);
     const double start = PhaseClock::now();
     try {
