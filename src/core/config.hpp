@@ -132,7 +132,7 @@ struct DebugConfig {
   bool check_finite = true;
   double watchdog_seconds = 300;
   double io_seconds = 1800;
-  int threads = 0;     // per rank; 0 = cores / ranks on the node
+  int threads = 0;                  // per rank; 0 = cores / ranks on the node
   std::vector<std::string> replan;  // "STEP:FILE": another plan after that step
   bool graphs = true;  // GPU: micro-batches recorded as graphs where the transport allows
 };

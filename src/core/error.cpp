@@ -19,8 +19,9 @@ constexpr std::array<ExitMeaning, 10> kMeanings{{
     {ExitCode::internal, "internal error: a bug, please report it"},
     {ExitCode::io, "reading or writing failed, or there is no valid checkpoint"},
     {ExitCode::retry, "stopped with a valid checkpoint; wants to continue"},
-    {ExitCode::peer_lost, "a rank does not answer (debug.watchdog_seconds; in a checkpoint "
-                          "debug.io_seconds)"},
+    {ExitCode::peer_lost,
+     "a rank does not answer (debug.watchdog_seconds; in a checkpoint "
+     "debug.io_seconds)"},
     {ExitCode::config, "the input is wrong: all faults are listed, each with file:line:column"},
 }};
 

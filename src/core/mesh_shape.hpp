@@ -1,6 +1,6 @@
 // Who sits where: world ranks <-> coordinates (replica d; i, j, k on the cuboid p x q x r), by any
-// permutation. Pure arithmetic. Replicas may have different cuboids: then every rank sees the extents
-// of its own, and there is no axis of equal coordinates across replicas.
+// permutation. Pure arithmetic. Replicas may have different cuboids: then every rank sees the
+// extents of its own, and there is no axis of equal coordinates across replicas.
 #pragma once
 #include <array>
 #include <string>

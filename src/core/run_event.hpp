@@ -37,10 +37,10 @@ struct StepReport {
   double grad_norm = 0;
   double lr = 0;
   index_t tokens = 0;
-  double seconds = 0;           // wall time of this rank
-  double own_seconds = 0;       // without waiting for others
-  std::vector<RankTimes> times; // of the step before, by rank of the job
-  unsigned flags = kNoFlag;     // of all ranks
+  double seconds = 0;            // wall time of this rank
+  double own_seconds = 0;        // without waiting for others
+  std::vector<RankTimes> times;  // of the step before, by rank of the job
+  unsigned flags = kNoFlag;      // of all ranks
   /// Where aggregation knows (adasum by gram or flat); else not numbers.
   double gain = std::numeric_limits<double>::quiet_NaN();             // mean gradient to adasum
   double noise_sequences = std::numeric_limits<double>::quiet_NaN();  // noise scale

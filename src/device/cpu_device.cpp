@@ -33,7 +33,8 @@ class CpuDevice final : public Device {
     const index_t alignment = huge ? kHugePage : 64;
     const index_t size = (bytes + 63) / 64 * 64;
     void* data = nullptr;
-    if (posix_memalign(&data, static_cast<std::size_t>(alignment), static_cast<std::size_t>(size)) != 0)
+    if (posix_memalign(&data, static_cast<std::size_t>(alignment),
+                       static_cast<std::size_t>(size)) != 0)
       return nullptr;
     // Whole ones only: the rest of a last one would be resident and used by nobody.
     const index_t whole = size / kHugePage * kHugePage;

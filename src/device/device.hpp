@@ -42,9 +42,9 @@ struct MemoryAccount {
   std::array<index_t, kMemoryKinds> at_peak{};
 };
 
-/// Bytes of the block that a request for `bytes` gets. Blocks are rounded so that nearly equal requests
-/// share cached blocks: to 64 bytes up to 4 KiB, then to a 64th of the next lower power of two, at
-/// least a page (at most 1.6 % waste above 256 KiB).
+/// Bytes of the block that a request for `bytes` gets. Blocks are rounded so that nearly equal
+/// requests share cached blocks: to 64 bytes up to 4 KiB, then to a 64th of the next lower power of
+/// two, at least a page (at most 1.6 % waste above 256 KiB).
 [[nodiscard]] index_t block_size(index_t bytes);
 
 class Device {
@@ -85,7 +85,7 @@ class Device {
 
  private:
   MemoryAccount memory_;
-  struct Blocks {  // of one size
+  struct Blocks {             // of one size
     std::vector<void*> free;  // with room for all
     std::size_t made = 0;     // free and in use
     index_t last_use = 0;     // number of the last request for this size

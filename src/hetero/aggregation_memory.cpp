@@ -16,8 +16,8 @@ class AllReduceMemory final : public AggregationMemory {
   AllReduceMemory(MemoryWalk& walk, const RankView& rank) {
     if (rank.plan.aggregate.method != AggregateMethod::adasum) return;
     const index_t groups = group_count(rank.plan);
-    for (const index_t count : {2 * groups, groups, std::ssize(rank.plan.replicas),
-                                std::ssize(rank.plan.replicas)})
+    for (const index_t count :
+         {2 * groups, groups, std::ssize(rank.plan.replicas), std::ssize(rank.plan.replicas)})
       small_.push_back(numbers(walk, count));
   }
   void keep(std::size_t) override {}
@@ -43,8 +43,8 @@ class ColumnsMemory : public AggregationMemory {
     const index_t groups = group_count(rank.plan);
     std::vector<index_t> counts{groups * leaves_};
     if (rank.plan.aggregate.method == AggregateMethod::adasum)
-      counts.insert(counts.end(), {groups * adasum::packed_size(leaves_), groups * 2, groups,
-                                   leaves_, leaves_});
+      counts.insert(counts.end(),
+                    {groups * adasum::packed_size(leaves_), groups * 2, groups, leaves_, leaves_});
     for (const index_t count : counts) small_.push_back(numbers(walk, count));
   }
 
@@ -83,9 +83,7 @@ class ColumnsMemory : public AggregationMemory {
   [[nodiscard]] Held gradients(std::size_t bucket, index_t bytes) {
     return walk_.take(MemoryKind::gradients, bytes, model_.all()[bucket]->times);
   }
-  [[nodiscard]] index_t shard(std::size_t bucket) const {
-    return model_.all()[bucket]->size.shard;
-  }
+  [[nodiscard]] index_t shard(std::size_t bucket) const { return model_.all()[bucket]->size.shard; }
   void receive(std::size_t bucket, index_t columns) {
     const index_t padded = (columns + kLeafRowUnit - 1) / kLeafRowUnit * kLeafRowUnit;
     shares_[bucket].received = gradients(bucket, leaves_ * padded * wire_);

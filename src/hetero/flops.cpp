@@ -23,15 +23,15 @@ class MicroWork {
     work.matmul = layers * (forwards + backwards) * block_products() +
                   (1 + backwards) * 2 * rows_.slab * rank_.model.hidden * slice;
     work.attention = layers * (2 * forwards + 5) * attention_product();
-    work.streamed = layers * (forwards * forward_bytes() + backward_bytes()) + 3 * head_bytes(slice);
+    work.streamed =
+        layers * (forwards * forward_bytes() + backward_bytes()) + 3 * head_bytes(slice);
     return work;
   }
 
  private:
   /// 2 M N K of the four linears.
   [[nodiscard]] index_t block_products() const {
-    return 2 * rows_.slab * rank_.hidden *
-           (2 * rank_.heads + rank_.kv + rank_.up + rank_.ffn);
+    return 2 * rows_.slab * rank_.hidden * (2 * rank_.heads + rank_.kv + rank_.up + rank_.ffn);
   }
   /// Of queries with keys: pairs of places of which half count.
   [[nodiscard]] index_t attention_product() const {

@@ -1,5 +1,5 @@
-// Work of one rank in a training step, by class of operator, as a pure function of (plan, coordinate).
-// Integers only, microseconds: with a rank's measured rates these make its seconds.
+// Work of one rank in a training step, by class of operator, as a pure function of (plan,
+// coordinate). Integers only, microseconds: with a rank's measured rates these make its seconds.
 #pragma once
 #include "core/plan.hpp"
 
@@ -9,7 +9,7 @@ namespace t3d {
 /// operators between the products read and write, which no product hides: norms, activations,
 /// residuals, loss, sums of gradients, optimizer.
 struct StepWork {
-  index_t matmul = 0;     // products of linears and head, forward and backward, as often as computed
+  index_t matmul = 0;  // products of linears and head, forward and backward, as often as computed
   index_t attention = 0;  // causal: half of the square; 5 products backward, 2 forward
   index_t whole = 0;      // Newton-Schulz of the matrices that this rank owns (Muon)
   index_t streamed = 0;

@@ -12,9 +12,9 @@ struct SavedBlock {
   Held up_gathered, mlp_input, up, active, down_gathered;
 
   void set_times(index_t times) {
-    for (Held* held : {&x, &x1, &moments1, &moments2, &attention_gathered, &attention_input, &qkv,
-                       &out, &lse, &proj_gathered, &up_gathered, &mlp_input, &up, &active,
-                       &down_gathered})
+    for (Held* held :
+         {&x, &x1, &moments1, &moments2, &attention_gathered, &attention_input, &qkv, &out, &lse,
+          &proj_gathered, &up_gathered, &mlp_input, &up, &active, &down_gathered})
       held->set_times(times);
   }
 };
@@ -200,7 +200,8 @@ Held Pass::run_block(std::size_t block, Held x, SavedBlock* saved) {
 }
 
 Held Pass::block_forward(std::size_t block, Held x) {
-  if (rank_.plan.recompute == Recompute::none) return run_block(block, std::move(x), &saved_[block]);
+  if (rank_.plan.recompute == Recompute::none)
+    return run_block(block, std::move(x), &saved_[block]);
   Held copy = activations(hidden_.own());
   saved_[block].x = std::move(x);
   return run_block(block, std::move(copy), nullptr);
@@ -253,8 +254,8 @@ void Pass::head_weight_gradient(index_t slice) {
   std::vector<Held> messages;
   for (index_t k = 0; k < rank_.r; ++k) {
     messages.push_back(take(MemoryKind::workspace, slice * rank_.cut.hidden.size(k) * acc_));
-    messages.push_back(take(MemoryKind::workspace,
-                            even_size(rank_.vocab, rank_.r, k) * rank_.hidden * acc_));
+    messages.push_back(
+        take(MemoryKind::workspace, even_size(rank_.vocab, rank_.r, k) * rank_.hidden * acc_));
   }
 }
 

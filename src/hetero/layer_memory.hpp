@@ -26,8 +26,8 @@ using BucketDone = std::function<void(BucketMemory&)>;
 /// tensor cores want aligned rows.
 inline constexpr index_t kLogitsUnit = 64;
 
-/// The buckets of a model by kind of layer. Blocks between the first two and the last two are alike in
-/// everything but their place: one stands for them.
+/// The buckets of a model by kind of layer. Blocks between the first two and the last two are alike
+/// in everything but their place: one stands for them.
 class ModelMemory {
  public:
   ModelMemory(MemoryWalk& walk, const RankView& rank);
@@ -50,8 +50,9 @@ class ModelMemory {
   void ensure_gradient(BucketMemory& bucket);
   void start_reduce(BucketMemory& bucket);
   void finish_reduce(BucketMemory& bucket);
-  /// After a block's backward pass. In the leaf's last one the sums of its gradients start; they have
-  /// the backward pass of the block before for their way, then `done` is called, where there is one.
+  /// After a block's backward pass. In the leaf's last one the sums of its gradients start; they
+  /// have the backward pass of the block before for their way, then `done` is called, where there
+  /// is one.
   void block_done(std::size_t block, bool last, const BucketDone& done);
   /// What several layers share.
   void reduce_shared();
@@ -70,8 +71,8 @@ class ModelMemory {
   std::vector<BucketMemory*> all_;
 };
 
-/// Forward and backward pass of a micro-batch of `sequences`; the leaf's last one sums the gradients.
-/// `done` is called in it where the leaf is the step's last.
+/// Forward and backward pass of a micro-batch of `sequences`; the leaf's last one sums the
+/// gradients. `done` is called in it where the leaf is the step's last.
 void walk_training(MemoryWalk& walk, const RankView& rank, ModelMemory& model, index_t sequences,
                    bool last, const BucketDone& done);
 /// The same for a leaf without samples.

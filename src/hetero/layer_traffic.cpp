@@ -114,7 +114,6 @@ DType partial(const RankView& rank, const Side& summed) {
   return summed.panels && summed.members > 1 ? rank.accumulator : rank.reduce;
 }
 
-
 RankView::RankView(const Plan& plan_, const Coord& coord_)
     : plan(plan_),
       cut(plan_.replica(coord_.d)),

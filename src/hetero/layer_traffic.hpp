@@ -60,8 +60,8 @@ struct Side {
 [[nodiscard]] Side inner_side(const RankView& rank, const Rows& rows, index_t columns);
 /// Attention's side: whole sequences or groups of heads over k.
 [[nodiscard]] Side head_side(const RankView& rank, const Rows& rows, index_t columns_per_group);
-/// Number format of sums over `summed`: over several panels they are kept in the accumulator's, like
-/// sums over ranks.
+/// Number format of sums over `summed`: over several panels they are kept in the accumulator's,
+/// like sums over ranks.
 [[nodiscard]] DType partial(const RankView& rank, const Side& summed);
 
 /// Activations of all layers, forward; and backward beside it.

@@ -7,8 +7,8 @@
 namespace t3d {
 namespace {
 
-constexpr std::size_t kKinds = 4;           // matrices of a block
-constexpr index_t kRanksOneByOne = 64;      // shares of more are taken for equal
+constexpr std::size_t kKinds = 4;       // matrices of a block
+constexpr index_t kRanksOneByOne = 64;  // shares of more are taken for equal
 
 class MatricesMemory {
  public:

@@ -74,8 +74,8 @@ index_t message_bytes(const RankView& rank) {
   const Rows rows(rank, rank.plan.largest_micro());
   const Side hidden = hidden_side(rank, rows), inner = inner_side(rank, rows, rank.up);
   const index_t activations =
-      std::max(reduction_buffer_bytes(hidden.own, static_cast<int>(hidden.members), rank.reduce),
-               reduction_buffer_bytes(inner.own, static_cast<int>(inner.members), rank.reduce));
+      std::max(reduction_buffer_bytes(hidden.own(), static_cast<int>(hidden.members), rank.reduce),
+               reduction_buffer_bytes(inner.own(), static_cast<int>(inner.members), rank.reduce));
   return kBlocksOnTheirWay * std::max(gradients, shares) + activations;
 }
 

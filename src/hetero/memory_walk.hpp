@@ -1,7 +1,7 @@
-// MemoryWalk: what a device's account would be after requests of these sizes, in integers. Pieces are
-// rounded as the device rounds them and counted by size, since a freed block serves only requests of
-// its own size. A piece may stand for several alike (layers), so that a walk through few layers
-// accounts for many. Internal to `hetero`.
+// MemoryWalk: what a device's account would be after requests of these sizes, in integers. Pieces
+// are rounded as the device rounds them and counted by size, since a freed block serves only
+// requests of its own size. A piece may stand for several alike (layers), so that a walk through
+// few layers accounts for many. Internal to `hetero`.
 #pragma once
 #include <array>
 #include <vector>
@@ -28,7 +28,8 @@ class MemoryWalk {
 
    private:
     friend class MemoryWalk;
-    Held(MemoryWalk& walk, std::size_t size, MemoryKind kind) : walk_(&walk), size_(size), kind_(kind) {}
+    Held(MemoryWalk& walk, std::size_t size, MemoryKind kind)
+        : walk_(&walk), size_(size), kind_(kind) {}
     MemoryWalk* walk_ = nullptr;
     std::size_t size_ = 0;  // in sizes_
     MemoryKind kind_ = MemoryKind::workspace;

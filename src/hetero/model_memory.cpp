@@ -40,8 +40,8 @@ ModelMemory::ModelMemory(MemoryWalk& walk, const RankView& rank)
 // Kept blocks stay from step to step.
 void ModelMemory::add(BucketMemory& bucket) {
   all_.push_back(&bucket);
-  bucket.master = walk_.take(MemoryKind::weights, bucket.size.shard * size_of(rank_.accumulator),
-                             bucket.times);
+  bucket.master =
+      walk_.take(MemoryKind::weights, bucket.size.shard * size_of(rank_.accumulator), bucket.times);
   if (rank_.plan.keep_weights && !block_is_master(bucket))
     bucket.block = walk_.take(MemoryKind::gathered, block_bytes(bucket), bucket.times);
 }

@@ -16,8 +16,7 @@ class OptimizerMemory {
     for (const BucketMemory* bucket : model.all()) {
       tensors += bucket->times * bucket->size.entries;
       const auto add = [&] {
-        state_.push_back(
-            walk.take(MemoryKind::optimizer, bucket->size.shard * acc, bucket->times));
+        state_.push_back(walk.take(MemoryKind::optimizer, bucket->size.shard * acc, bucket->times));
       };
       add();
       const bool orthogonal = kind == OptimizerKind::muon && bucket->number >= model.shared();

@@ -47,9 +47,10 @@ void add_chunks(const RankView& rank, TrafficTable& traffic) {
     const auto own = static_cast<int>(rank.coord.d);
     const index_t foreign = bucket.shard - (begin(own + 1) - begin(own));
     traffic.add(Verb::exchange, Group::d, bucket.copies * foreign * leaves * size);
-    traffic.add(Verb::all_gather, Group::d,
-                bucket.copies *
-                    all_gather_traffic(static_cast<int>(replicas), own, leaf_wire(rank), begin).bytes);
+    traffic.add(
+        Verb::all_gather, Group::d,
+        bucket.copies *
+            all_gather_traffic(static_cast<int>(replicas), own, leaf_wire(rank), begin).bytes);
   }
 }
 

@@ -4,8 +4,8 @@
 #pragma once
 #include <string>
 
-#include "tensor3d/model_shape.hpp"
 #include "layers/step_info.hpp"
+#include "tensor3d/model_shape.hpp"
 #include "tensor3d/param_bucket.hpp"
 
 namespace t3d {

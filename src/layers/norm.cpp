@@ -2,7 +2,6 @@
 
 #include <vector>
 
-
 namespace t3d {
 
 Norm::Norm(const Context& context, const std::string& name, NormKind kind, index_t length,

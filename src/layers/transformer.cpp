@@ -8,8 +8,7 @@ namespace t3d {
 
 Transformer::Transformer(const Context& context, const ModelShape& shape, bool recompute)
     : context_(context), shape_(shape) {
-  for (BucketTable& table :
-       parameter_buckets(shape_, context.mesh.shape(), context.mesh.coord())) {
+  for (BucketTable& table : parameter_buckets(shape_, context.mesh.shape(), context.mesh.coord())) {
     Communicator& group = context.mesh.group(table.group);
     owned_.push_back(std::make_unique<ParamBucket>(context, group, std::move(table)));
     buckets_.push_back(owned_.back().get());

@@ -29,8 +29,8 @@ struct GradientSink {
 
 class Transformer {
  public:
-  /// `context` must outlive the model. `recompute`: keep only block inputs for backward. The weights
-  /// come by initialise() or by ParamBucket::adopt().
+  /// `context` must outlive the model. `recompute`: keep only block inputs for backward. The
+  /// weights come by initialise() or by ParamBucket::adopt().
   Transformer(const Context& context, const ModelShape& shape, bool recompute);
 
   void allocate();                      // weights without values
@@ -86,7 +86,7 @@ class Transformer {
   const Context& context_;
   ModelShape shape_;
   std::vector<std::unique_ptr<ParamBucket>> owned_;
-  std::vector<ParamBucket*> buckets_;  // in the order of parameter_buckets()
+  std::vector<ParamBucket*> buckets_;                     // in the order of parameter_buckets()
   ParamBucket *table_ = nullptr, *head_table_ = nullptr;  // the same where tied
   ParamBucket *inner_vectors_ = nullptr, *hidden_vectors_ = nullptr;
   std::unique_ptr<Embedding> embedding_;

@@ -7,8 +7,8 @@ namespace {
 
 std::vector<Panel> panels_of(const Features& side, index_t part, index_t other_extent) {
   const index_t n = side.panels ? other_extent : 1;
-  const Partition split = Partition::even("panel", side.groups.size(part), n)
-                              .scaled(side.columns_per_group(), "panel");
+  const Partition split =
+      Partition::even("panel", side.groups.size(part), n).scaled(side.columns_per_group(), "panel");
   std::vector<Panel> result;
   for (index_t panel = 0; panel < n; ++panel)
     result.push_back({split.begin(panel), split.size(panel)});

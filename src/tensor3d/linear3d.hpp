@@ -43,7 +43,6 @@ class Linear3d {
   /// dX; adds to the gradients of weight and bias. x is read only where `saved` kept nothing.
   [[nodiscard]] DistTensor backward(const DistTensor& dy, const DistTensor& x, Saved& saved);
 
-
  private:
   [[nodiscard]] std::vector<index_t> counts(const Features& side, Axis other, index_t rows,
                                             const Partition& tokens,

@@ -30,8 +30,9 @@ LinearShape ModelShape::proj() const {
 
 LinearShape ModelShape::up() const {
   const bool gated = model.activation == Activation::swiglu;
-  return linear_shape(Axis::j, ffn_features(*this, gated ? std::vector<index_t>{1, 1} : std::vector<index_t>{1}),
-                      hidden_features(*this));
+  return linear_shape(
+      Axis::j, ffn_features(*this, gated ? std::vector<index_t>{1, 1} : std::vector<index_t>{1}),
+      hidden_features(*this));
 }
 
 LinearShape ModelShape::down() const {

@@ -41,9 +41,7 @@ void PackedExchange::finish() {
     T3D_CHECK(!stays || sends_[peer].count == message.count, "{} elements stay, {} are expected",
               sends_[peer].count, message.count);
     for_each_piece(message, stays ? sends_[peer].memory : message.memory,
-                   [&](TensorView packed, TensorView piece) {
-                     ops_.copy(queue_, packed, piece);
-                   });
+                   [&](TensorView packed, TensorView piece) { ops_.copy(queue_, packed, piece); });
   }
   sends_.clear();
   receives_.clear();

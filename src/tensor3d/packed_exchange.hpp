@@ -1,5 +1,5 @@
-// PackedExchange: rectangles of local buffers travel to other ranks, all that goes to one rank in one
-// message. Both ends list the pieces of a message in the same order; which ones they are, each
+// PackedExchange: rectangles of local buffers travel to other ranks, all that goes to one rank in
+// one message. Both ends list the pieces of a message in the same order; which ones they are, each
 // computes for itself (route.hpp). Pieces that stay on the rank are copied without a message.
 #pragma once
 #include <map>

@@ -1,5 +1,5 @@
-// ParamBucket: the parameters of one BucketTable on this rank. Each rank of the group keeps its shard
-// (master weights, gradients, optimizer state); the gathered bucket exists only while in use.
+// ParamBucket: the parameters of one BucketTable on this rank. Each rank of the group keeps its
+// shard (master weights, gradients, optimizer state); the gathered bucket exists only while in use.
 //
 // Life in a step: prefetch() -> acquire() -> weights(e) ... release(); gradients go to gradient(e)
 // and are summed over the group by start_reduce() / finish_reduce(). Every global element belongs

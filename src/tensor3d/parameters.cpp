@@ -14,8 +14,7 @@ constexpr index_t kShardUnit = 16;  // 64 bytes of fp32: shards start on cache l
 
 // The pieces of a row-major [rows, cols] matrix (global box `box`) that flat range [a, b) covers:
 // at most a row's tail, whole rows, and a row's head. `base`: flat index that b's offsets start at.
-void append_range(const Box& box, index_t a, index_t b, index_t base,
-                  std::vector<PlacedBox>& out) {
+void append_range(const Box& box, index_t a, index_t b, index_t base, std::vector<PlacedBox>& out) {
   while (a < b) {
     const index_t row = a / box.cols;
     const index_t col = a % box.cols;
@@ -191,8 +190,8 @@ void cut_shards(BucketTable& bucket, const MeshShape& mesh, const Coord& coord,
   bucket.member = own.member;
   const index_t members = own.slabs * own.beside;
   const std::vector<index_t> sizes = storage.sizes();
-  const bool even = std::all_of(sizes.begin(), sizes.end(),
-                                [&](index_t size) { return size == sizes.front(); });
+  const bool even =
+      std::all_of(sizes.begin(), sizes.end(), [&](index_t size) { return size == sizes.front(); });
   if (even) {
     bucket.shards = Partition::even(bucket.name, bucket.count, members, kShardUnit);
     return;
@@ -212,8 +211,14 @@ ParamEntry linear_weight(const std::string& name, const LinearShape& linear, con
                          const Coord& coord, double init_std) {
   const Partition in = linear.in.columns_partition();
   const index_t at = coord.at(linear.in_axis);
-  ParamEntry weight{name + ".weight", linear.out.columns(), linear.in.columns(), false, true,
-                    {ParamInit::Kind::normal, init_std}, {}, 0};
+  ParamEntry weight{name + ".weight",
+                    linear.out.columns(),
+                    linear.in.columns(),
+                    false,
+                    true,
+                    {ParamInit::Kind::normal, init_std},
+                    {},
+                    0};
   for_each_row_segment(linear, mesh, coord, [&](index_t row0, index_t rows) {
     weight.segments.push_back({row0, in.begin(at), rows, in.size(at)});
   });
@@ -222,8 +227,8 @@ ParamEntry linear_weight(const std::string& name, const LinearShape& linear, con
 
 ParamEntry linear_bias(const std::string& name, const LinearShape& linear, const MeshShape& mesh,
                        const Coord& coord) {
-  ParamEntry bias{name + ".bias", linear.out.columns(), 1, true, false,
-                  {ParamInit::Kind::zeros, 0}, {}, 0};
+  ParamEntry bias{name + ".bias", linear.out.columns(),        1,  true,
+                  false,          {ParamInit::Kind::zeros, 0}, {}, 0};
   for_each_row_segment(linear, mesh, coord, [&](index_t row0, index_t rows) {
     bias.segments.push_back({row0, 0, rows, 1});
   });

@@ -51,9 +51,9 @@ struct BucketTable {
   Group group = Group::i;  // i, ij or ik
   bool matrices = true;    // gathered in the activations' type; vectors in the accumulator's
   std::vector<ParamEntry> entries;
-  index_t count = 0;      // elements of the gathered bucket
-  Partition shards;       // of them, by member of the group
-  index_t member = 0;     // this rank's number in the group
+  index_t count = 0;   // elements of the gathered bucket
+  Partition shards;    // of them, by member of the group
+  index_t member = 0;  // this rank's number in the group
 
   BucketTable(std::string name_, Group group_, bool matrices_)
       : name(std::move(name_)), group(group_), matrices(matrices_) {}
@@ -71,8 +71,8 @@ struct BucketTable {
 void cut_shards(BucketTable& bucket, const MeshShape& mesh, const Coord& coord,
                 const Partition& storage);
 
-/// All buckets of the rank at `coord` (mesh seen from its replica): wte, vectors over k, vectors over
-/// j, an untied head, then four per block.
+/// All buckets of the rank at `coord` (mesh seen from its replica): wte, vectors over k, vectors
+/// over j, an untied head, then four per block.
 [[nodiscard]] std::vector<BucketTable> parameter_buckets(const ModelShape& shape,
                                                          const MeshShape& mesh, const Coord& coord);
 

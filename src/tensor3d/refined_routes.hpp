@@ -1,7 +1,7 @@
 // Replicas that cut a model differently have no equal shards. Their ranks meet on the common
 // refinement of all cuts (tensor3d/refinement.hpp): each part of it is combined by one of its
-// holders. Here: which elements a rank passes to which owner, and which columns it owns. Computed from
-// the plan, for any rank.
+// holders. Here: which elements a rank passes to which owner, and which columns it owns. Computed
+// from the plan, for any rank.
 #pragma once
 #include <map>
 #include <vector>

@@ -1,5 +1,6 @@
-// Routes: two tables of who holds which boxes of a tensor, and the pieces that take the first to the
-// second. Pure arithmetic; sender and receiver of a message compute the same list in the same order.
+// Routes: two tables of who holds which boxes of a tensor, and the pieces that take the first to
+// the second. Pure arithmetic; sender and receiver of a message compute the same list in the same
+// order.
 #pragma once
 #include <span>
 #include <vector>

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 
+#include "comm/agree.hpp"
 #include "comm/placement.hpp"
 #include "comm/registry.hpp"
 #include "core/error.hpp"
-#include "comm/agree.hpp"
 #include "ops/registry.hpp"
 
 namespace t3d {
@@ -87,7 +87,8 @@ bool use_nccl(TransportRule transport, const Survey& all, std::size_t gpu_ranks)
 DeviceChoice choose_device(Communicator& world, DeviceRule device, TransportRule transport) {
   DeviceChoice choice;
   choice.alone = world.size() == 1;
-  if (device == DeviceRule::cpu || (device == DeviceRule::automatic && !cuda_built())) return choice;
+  if (device == DeviceRule::cpu || (device == DeviceRule::automatic && !cuda_built()))
+    return choice;
 
   const std::vector<int> nodes = node_of_ranks(world);
   const auto rank = static_cast<std::size_t>(world.rank());
@@ -125,7 +126,8 @@ DeviceChoice choose_device(Communicator& world, DeviceRule device, TransportRule
     if (!all.own_each())
       choice.note = fmt::format("{} ranks share {} GPUs", world.size(), all.users.size());
   }
-  const std::size_t gpu_ranks = device == DeviceRule::mixed ? all.users.size() : all.identities.size();
+  const std::size_t gpu_ranks =
+      device == DeviceRule::mixed ? all.users.size() : all.identities.size();
   choice.nccl = !choice.alone && use_nccl(transport, all, gpu_ranks);
   return choice;
 }

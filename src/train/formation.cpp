@@ -44,10 +44,10 @@ Formation::Formation(Machine& machine, Plan plan, const OptimizerConfig& optimiz
                        : &machine.device_world() != &world ? machine.device_world()
                                                            : control;
   mesh_ = std::make_unique<Mesh>(data, plan_.mesh());
-  context_ = std::make_unique<Context>(
-      Context{machine.device(), machine.ops(), machine.queue(), *mesh_, control, machine.clock(),
-              plan_.activation(), plan_.reduce_in_fp32, plan_.keep_inputs, plan_.keep_weights,
-              plan_.logits_bytes});
+  context_ = std::make_unique<Context>(Context{machine.device(), machine.ops(), machine.queue(),
+                                               *mesh_, control, machine.clock(), plan_.activation(),
+                                               plan_.reduce_in_fp32, plan_.keep_inputs,
+                                               plan_.keep_weights, plan_.logits_bytes});
   model_ = std::make_unique<Transformer>(*context_, ModelShape(plan_.model, replica()),
                                          plan_.recompute == Recompute::block);
   update_ = make_update(*context_, plan_, optimizer, model_->buckets());

@@ -1,5 +1,5 @@
-// Machine: one rank's device, operators, queue and world. It lives as long as the process; the shapes
-// that work is cut into come and go with formations (train/formation.hpp).
+// Machine: one rank's device, operators, queue and world. It lives as long as the process; the
+// shapes that work is cut into come and go with formations (train/formation.hpp).
 #pragma once
 #include <memory>
 #include <string>
@@ -18,7 +18,8 @@ struct MachineOptions {
   PrecisionConfig precision;
   int threads = 0;              // of a CPU rank; 0 = its part of the node's cores
   double watchdog_seconds = 0;  // 0 = wait for ever
-  std::string engines_folder;   // where GPU ranks keep which engines they found fastest; empty = none
+  std::string
+      engines_folder;  // where GPU ranks keep which engines they found fastest; empty = none
   /// Count memory and bytes, compute nothing; as if on GPUs where `dry_gpus`.
   bool dry = false, dry_gpus = false;
 };

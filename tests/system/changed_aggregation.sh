@@ -17,6 +17,17 @@ expect_text "the optimizer's state starts at 0"
 run 2 "${common[@]}" -d other --set run.steps=12
 expect_status 0
 grep -q "starts at 0" out.log && fail "a run that goes on as before says that its state is lost"
+# A key beats a plan that was kept without it.
+run 2 "${common[@]}" -d other --set run.steps=13 --set aggregate.method=adasum \
+  --set aggregate.placement=post
+expect_status 0
+run 2 "${common[@]}" -d other --set run.steps=14
+expect_status 0
+expect_text "resumed"
+grep -q 'method = "adasum"' other/plan.toml || fail "the plan was not kept"
+run 2 "${common[@]}" -d other --set run.steps=15 --set aggregate.method=mean
+expect_status 0
+grep -q 'method = "mean"' other/plan.toml || fail "an explicit key did not beat the plan"
 
 for shares in "[0,1]" "[1,0]"; do
   run 2 "${common[@]}" -d shares --set run.steps=2 --set "batch.shares=$shares" \

@@ -74,8 +74,7 @@ void Continuation::load(Trainer& trainer, const std::function<void(const std::st
   std::vector<TensorPart> parts = trainer.parts();
   const bool lacking = before_ && drop_lacking(parts, trainer.plan());
   if (before_) {
-    const index_t leaves =
-        std::ssize(before_->plan.replicas) * before_->plan.leaves_per_replica();
+    const index_t leaves = std::ssize(before_->plan.replicas) * before_->plan.leaves_per_replica();
     for (TensorPart& part : parts) part.name = leaf_source(part.name, leaves);
   }
   read(parts, warn);
@@ -83,8 +82,9 @@ void Continuation::load(Trainer& trainer, const std::function<void(const std::st
   trainer.restore(info_->state.step, info_->state.texts, sequences);
   if (!lacking) return;
   trainer.forget_updates();
-  warn("the optimizer's state starts at 0: aggregate.method or placement is another one than in "
-       "the checkpoint, which holds other state");
+  warn(
+      "the optimizer's state starts at 0: aggregate.method or placement is another one than in "
+      "the checkpoint, which holds other state");
 }
 
 void Continuation::read(std::vector<TensorPart>& parts,
@@ -95,8 +95,7 @@ void Continuation::read(std::vector<TensorPart>& parts,
       return;
     }
     // A checkpoint that turns out damaged is passed over.
-    auto loaded =
-        load_newest(world_, config_.checkpoint.dir, parts, warn, Trainer::kPrivateState);
+    auto loaded = load_newest(world_, config_.checkpoint.dir, parts, warn, Trainer::kPrivateState);
     if (loaded) info_ = std::move(*loaded);
   } catch (const AgreedError& error) {
     // Another optimizer has other state: the checkpoint lacks what it needs.

@@ -31,8 +31,8 @@ class Continuation {
   /// another; without a checkpoint the input's. `differences`: one line per field that changes.
   [[nodiscard]] Plan make_plan(const PlanFacts& facts, std::vector<std::string>& differences);
 
-  /// The input from which the plan was made, where it is that of the checkpoint: its keys, not those
-  /// of a run that only kept the plan, say what a later input changes. Empty for a new plan.
+  /// The input from which the plan was made, where it is that of the checkpoint: its keys, not
+  /// those of a run that only kept the plan, say what a later input changes. Empty for a new plan.
   [[nodiscard]] const std::string& plan_input() const { return plan_input_; }
 
   /// Fills the trainer from the checkpoint. `warn` hears what could not be taken over. Collective.

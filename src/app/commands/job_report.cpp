@@ -69,8 +69,7 @@ void JobReport::open(Trainer& trainer) {
       model.ffn, model.vocab, model.context));
   const ReplicaPlan& cut = plan.replicas.front();
   note(fmt::format("widths {}; {}; {}; {}; attention by {} over k", cut.hidden.describe(),
-                   cut.groups.describe(), cut.ffn.describe(), cut.vocab.describe(),
-                   cut.attention));
+                   cut.groups.describe(), cut.ffn.describe(), cut.vocab.describe(), cut.attention));
   if (const index_t idle = plan.ranks - plan.mesh().ranks(); idle > 0)
     warn(fmt::format("{} of {} ranks are idle: mesh.replicas does not divide them", idle,
                      plan.ranks));
@@ -161,9 +160,10 @@ void JobReport::report_pause(double step_seconds) {
   }
   const double extra = std::max(0.0, pause_->first_step_seconds - step_seconds);
   const double all = pause_->state_seconds + extra;
-  note(fmt::format("the change of plan cost {:.3f} s, {:.2f} of a step: {:.3f} s for the state, "
-                   "{:.3f} s more in the first step than in the second",
-                   all, all / step_seconds, pause_->state_seconds, extra));
+  note(
+      fmt::format("the change of plan cost {:.3f} s, {:.2f} of a step: {:.3f} s for the state, "
+                  "{:.3f} s more in the first step than in the second",
+                  all, all / step_seconds, pause_->state_seconds, extra));
   pause_.reset();
 }
 

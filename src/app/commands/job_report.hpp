@@ -58,7 +58,7 @@ class JobReport {
   Ledger counted_, predicted_, predicted_now_;  // of the whole run; since the last step
   std::map<std::string, index_t> step_bytes_;
   std::optional<Pause> pause_;  // of a change of plan whose second step is not done
-  std::string difference_;  // the first of counted and predicted bytes
+  std::string difference_;      // the first of counted and predicted bytes
 };
 
 }  // namespace t3d

@@ -58,8 +58,8 @@ std::vector<RankKind> rank_kinds(const Plan& plan) {
     const auto of_j = axis_kinds(cut.cuboid[1], [&](index_t at) {
       return Sizes{cut.groups.size(at), cut.ffn.size(at), cut.vocab.size(at)};
     });
-    const auto of_k = axis_kinds(cut.cuboid[2],
-                                 [&](index_t at) { return Sizes{cut.hidden.size(at)}; });
+    const auto of_k =
+        axis_kinds(cut.cuboid[2], [&](index_t at) { return Sizes{cut.hidden.size(at)}; });
     for (const AxisKind& i : of_i)
       for (const AxisKind& j : of_j)
         for (const AxisKind& k : of_k)
@@ -92,8 +92,7 @@ class CostCheck {
     return fmt::format("d={} i={} j={} k={}: ", c.d, c.i, c.j, c.k);
   }
   void line(const std::string& what, index_t formula, index_t counted) {
-    lines_.push_back(
-        fmt::format("{}{}: formula {}, program {}", place(), what, formula, counted));
+    lines_.push_back(fmt::format("{}{}: formula {}, program {}", place(), what, formula, counted));
   }
   void memory(const std::string& what, index_t formula, index_t counted) {
     const auto difference = static_cast<double>(std::abs(formula - counted));
@@ -114,8 +113,7 @@ class CostCheck {
 std::vector<RankCost> rank_costs(const Plan& plan) {
   const MeshShape mesh = plan.mesh();
   std::vector<RankCost> costs;
-  for (const auto& [coord, ranks] :
-       mesh.ranks() <= kSmallJob ? every_rank(mesh) : rank_kinds(plan))
+  for (const auto& [coord, ranks] : mesh.ranks() <= kSmallJob ? every_rank(mesh) : rank_kinds(plan))
     costs.push_back({coord, ranks, memory_cost(plan, coord), step_traffic(plan, coord),
                      step_work(plan, coord), parameters_at_rest(plan, coord)});
   return costs;

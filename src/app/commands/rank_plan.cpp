@@ -88,8 +88,8 @@ std::string memory_shortage(const Coord& coord, const MemoryCost& memory, const 
   return fmt::format(
       "the rank at d={} i={} j={} k={} needs {} ({}) and {} has {} free of {}{}; a smaller "
       "batch.micro, batch.recompute = \"block\" or more ranks would help",
-      coord.d, coord.i, coord.j, coord.k, text(memory.tensors_peak), parts,
-      device.name(), text(capacity.free), text(capacity.total),
+      coord.d, coord.i, coord.j, coord.k, text(memory.tensors_peak), parts, device.name(),
+      text(capacity.free), text(capacity.total),
       sharers > 1 ? fmt::format(", for {} ranks", sharers) : "");
 }
 

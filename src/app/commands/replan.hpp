@@ -10,7 +10,8 @@ struct Replan {
   index_t step = 0;  // after this step
   Plan plan;
 };
-/// "STEP:FILE", or "STEP:same" for the run's own plan `now`. Throws Error(config) or Error(no_input).
+/// "STEP:FILE", or "STEP:same" for the run's own plan `now`. Throws Error(config) or
+/// Error(no_input).
 [[nodiscard]] Replan parse_replan(const std::string& wish, const Plan& now);
 
 /// Whether the optimizers keep the same kinds of state under both plans.

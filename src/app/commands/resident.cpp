@@ -8,8 +8,9 @@
 namespace t3d {
 namespace {
 
-// Buffers of one sender keep the size of its largest round, and senders have it in different rounds.
-// Measured together: 2.1 to 2.4 rounds for 2 to 8 ranks, and less where there are few rounds.
+// Buffers of one sender keep the size of its largest round, and senders have it in different
+// rounds. Measured together: 2.1 to 2.4 rounds for 2 to 8 ranks, and less where there are few
+// rounds.
 constexpr double kRoundsReceived = 2.25, kPartReceived = 0.6;
 
 }  // namespace

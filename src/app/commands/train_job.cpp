@@ -189,9 +189,10 @@ class TrainJob {
   // What this rank would like after the next step. The clock of rank 0 decides for all.
   [[nodiscard]] unsigned wishes() const {
     const double minutes = config_.checkpoint.every_minutes;
-    const bool due = world_.rank() == 0 && minutes > 0 &&
-                     PhaseClock::now() - last_save_time_ >= 60 * minutes;
-    return (stop_signal() != 0 || lost_lock() ? kStopAsked : kNoFlag) | (due ? kCheckpointDue : kNoFlag);
+    const bool due =
+        world_.rank() == 0 && minutes > 0 && PhaseClock::now() - last_save_time_ >= 60 * minutes;
+    return (stop_signal() != 0 || lost_lock() ? kStopAsked : kNoFlag) |
+           (due ? kCheckpointDue : kNoFlag);
   }
 
   [[nodiscard]] bool due_at(index_t step) const {
@@ -233,8 +234,8 @@ class TrainJob {
 
   [[nodiscard]] bool evaluates_after(index_t step) const {
     const bool last = step == trainer_->progress().steps && trainer_->ended();
-    return valid_ != nullptr && (last || (config_.eval.every_steps > 0 &&
-                                          step % config_.eval.every_steps == 0));
+    return valid_ != nullptr &&
+           (last || (config_.eval.every_steps > 0 && step % config_.eval.every_steps == 0));
   }
 
   // Reads and writes down what has been done, until at most `left` steps await their report.
@@ -331,8 +332,8 @@ class TrainJob {
   Origins origins_;
   Config config_;
   index_t last_saved_ = -1;
-  Decision decision_;     // of the steps whose reports have been read
-  bool stopped_ = false;  // it came to a stop before the end
+  Decision decision_;        // of the steps whose reports have been read
+  bool stopped_ = false;     // it came to a stop before the end
   bool has_folder_ = false;  // the run folder is there, and this job's
   double last_save_time_ = 0;
   index_t steps_run_ = 0;  // by this process

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-
 namespace t3d {
 namespace {
 

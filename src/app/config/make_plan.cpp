@@ -95,8 +95,7 @@ void choose_kept(const MeshConfig& mesh, Plan& plan) {
   const double budget = mesh.gather_budget_mib * 1048576.0;
   const bool all = mesh.keep == KeepRule::all, by_budget = mesh.keep == KeepRule::automatic;
   plan.keep_weights = all || (by_budget && weights <= budget);
-  plan.keep_inputs =
-      all || (by_budget && inputs <= budget - (plan.keep_weights ? weights : 0.0));
+  plan.keep_inputs = all || (by_budget && inputs <= budget - (plan.keep_weights ? weights : 0.0));
 }
 
 /// Keys on which a plan depends.
@@ -123,12 +122,11 @@ Plan make_plan(const Config& config, const PlanFacts& facts) {
   plan.tune = config.precision.tune;
   if (facts.gpus) plan.logits_bytes = kGpuLogitsBytes;
   const std::vector<Cuboid> cuboids = cuboids_of(config.mesh);
-  const Partition shares = cut("batch", config.batch.sequences, config.mesh.replicas,
-                               config.batch.shares);
+  const Partition shares =
+      cut("batch", config.batch.sequences, config.mesh.replicas, config.batch.shares);
   plan.replicas.clear();
   for (std::size_t d = 0; d < cuboids.size(); ++d)
-    plan.replicas.push_back(
-        replica_plan(config, cuboids[d], shares.size(static_cast<index_t>(d))));
+    plan.replicas.push_back(replica_plan(config, cuboids[d], shares.size(static_cast<index_t>(d))));
   const index_t largest = plan.largest_micro();
   for (ReplicaPlan& replica : plan.replicas)
     replica.attention = attention_cut(config.mesh.attention, replica, largest);
@@ -149,8 +147,7 @@ Plan continued_plan(const Config& config, const Origins& origins, const PlanFact
     Config pinned = config;
     if (!origins.contains("aggregate.reference_batch"))
       pinned.aggregate.reference_batch = before.aggregate.reference_batch;
-    if (!origins.contains("aggregate.leaves"))
-      pinned.aggregate.leaves = before.aggregate.leaves;
+    if (!origins.contains("aggregate.leaves")) pinned.aggregate.leaves = before.aggregate.leaves;
     plan = make_plan(pinned, facts);
   }
   plan.transport = facts.transport;

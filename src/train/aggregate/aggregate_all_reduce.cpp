@@ -21,7 +21,8 @@ class AllReduceAggregation final : public Aggregation {
         states_(setup.buckets.size()) {
     T3D_CHECK(leaves_.per_replica == 1, "{} leaves per replica", leaves_.per_replica);
     const double weight = leaves_.weight_of(replicas_.rank());
-    factor_ = setup.plan.aggregate.method == AggregateMethod::sum ? weight : weight / leaves_.total();
+    factor_ =
+        setup.plan.aggregate.method == AggregateMethod::sum ? weight : weight / leaves_.total();
     for (const ParamBucket* bucket : setup.buckets) counts_.push_back(bucket->shard_count());
     if (!flat_) return;
     squares_ = zeros(context_, kSquares, groups_.count());

@@ -24,8 +24,9 @@ class GramAggregation final : public Aggregation {
         groups_(setup.groups),
         leaves_(setup.leaves),
         store_(context_, leaves_.per_replica),
-        exchange_(make_leaf_exchange(
-            setup, setup.plan.aggregate.wire == WireType::bf16 ? DType::bf16 : context_.accumulator())),
+        exchange_(make_leaf_exchange(setup, setup.plan.aggregate.wire == WireType::bf16
+                                                ? DType::bf16
+                                                : context_.accumulator())),
         gram_(context_.make(DType::f64, groups_.count(), adasum::packed_size(leaves_.count()),
                             MemoryKind::workspace)),
         noise_(zeros(context_, groups_.count(), 2)),

@@ -9,7 +9,8 @@ namespace {
 
 /// The weights, or their shares in the total, for each group.
 Tensor coefficients_of(const AggregateSetup& setup) {
-  const double total = setup.plan.aggregate.method == AggregateMethod::sum ? 1 : setup.leaves.total();
+  const double total =
+      setup.plan.aggregate.method == AggregateMethod::sum ? 1 : setup.leaves.total();
   std::vector<double> all;
   for (index_t group = 0; group < setup.groups.count(); ++group)
     for (const double weight : setup.leaves.weights) all.push_back(weight / total);

@@ -14,8 +14,7 @@ void combine_leaves(const Context& context, LeafExchange& exchange,
 }
 
 std::unique_ptr<LeafExchange> make_leaf_exchange(const AggregateSetup& setup, DType wire) {
-  return setup.plan.alike() ? make_chunk_exchange(setup, wire)
-                                            : make_refined_exchange(setup, wire);
+  return setup.plan.alike() ? make_chunk_exchange(setup, wire) : make_refined_exchange(setup, wire);
 }
 
 }  // namespace t3d

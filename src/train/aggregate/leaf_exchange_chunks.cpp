@@ -16,7 +16,8 @@ class ChunkExchange final : public LeafExchange {
     const index_t here = replicas_.rank();
     for (const ParamBucket* bucket : setup.buckets) {
       BucketState state;
-      state.chunks = Partition::even("chunks", bucket->shard_count(), replicas_.size(), kLeafRowUnit);
+      state.chunks =
+          Partition::even("chunks", bucket->shard_count(), replicas_.size(), kLeafRowUnit);
       state.segments = clip(setup.groups.segments(states_.size()), state.chunks.begin(here),
                             state.chunks.end(here));
       states_.push_back(std::move(state));
@@ -50,7 +51,8 @@ class ChunkExchange final : public LeafExchange {
     TensorView target;              // the result of all chunks
     Work messages, gathering;
   };
-  [[nodiscard]] std::vector<Exchange> messages_of(const BucketState& state, ConstTensorView own) const;
+  [[nodiscard]] std::vector<Exchange> messages_of(const BucketState& state,
+                                                  ConstTensorView own) const;
   [[nodiscard]] TensorView rows(const BucketState& state) const {
     return state.received.view().col_range(0, state.chunks.size(replicas_.rank()));
   }
@@ -66,7 +68,8 @@ class ChunkExchange final : public LeafExchange {
   std::vector<BucketState> states_;
 };
 
-std::vector<Exchange> ChunkExchange::messages_of(const BucketState& state, ConstTensorView own) const {
+std::vector<Exchange> ChunkExchange::messages_of(const BucketState& state,
+                                                 ConstTensorView own) const {
   std::vector<Exchange> messages;
   for (index_t peer = 0; peer < leaves_.replicas; ++peer)
     for (index_t leaf = 0; leaf < leaves_.per_replica && peer != replicas_.rank(); ++leaf) {

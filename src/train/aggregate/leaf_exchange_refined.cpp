@@ -1,7 +1,7 @@
 // Different cuts: a rank's columns are the parts of the common refinement that fall to it
 // (tensor3d/refined_routes.hpp). Results go back the way the leaves came. Every rank sends and
-// receives (d-1)/d of its shard each way, as where cuts are equal, but to more peers and through the
-// world.
+// receives (d-1)/d of its shard each way, as where cuts are equal, but to more peers and through
+// the world.
 #include "tensor3d/packed_exchange.hpp"
 #include "tensor3d/refined_routes.hpp"
 #include "tensor3d/route.hpp"
@@ -81,14 +81,13 @@ void RefinedExchange::send(std::size_t bucket, ConstTensorView own) {
   for (const auto& [rank, route] : shard.routes.owners)
     for (index_t leaf = 0; leaf < leaves_.per_replica; ++leaf)
       for (const auto& [offset, row_count, cols, ld] : route.items)
-        shard.exchange->send(rank,
-                             rectangle(own.row_range(leaf, 1), offset, row_count, cols, ld));
+        shard.exchange->send(rank, rectangle(own.row_range(leaf, 1), offset, row_count, cols, ld));
   for (const auto& [rank, route] : shard.routes.holders) {
     const index_t first = context_.mesh.shape().coord_of(rank).d * leaves_.per_replica;
     for (index_t leaf = 0; leaf < leaves_.per_replica; ++leaf)
       for (const auto& [column, count] : route.items)
-        shard.exchange->receive(
-            rank, rows(shard).row_range(first + leaf, 1).col_range(column, count));
+        shard.exchange->receive(rank,
+                                rows(shard).row_range(first + leaf, 1).col_range(column, count));
   }
   shard.exchange->start();
 }

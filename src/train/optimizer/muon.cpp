@@ -12,9 +12,9 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "train/optimizer/whole_matrices.hpp"
 #include "train/optimizer/newton_schulz.hpp"
 #include "train/optimizer/optimizer_shared.hpp"
+#include "train/optimizer/whole_matrices.hpp"
 
 namespace t3d {
 namespace {
@@ -62,10 +62,11 @@ class Muon final : public Optimizer {
     std::vector<TensorView> gradients;
     for (ParamBucket* bucket : buckets_) gradients.push_back(bucket->gradient_shard());
     add_to_momentum(step, gradients);
-    whole_.transform_all(options_.nesterov ? gradients : moments_.first(), gradients, [&](TensorView x) {
-      const PhaseClock::Scope scope(context_.clock, "orthogonalise");
-      newton_schulz(context_, x, options_.newton_schulz_steps);
-    });
+    whole_.transform_all(options_.nesterov ? gradients : moments_.first(), gradients,
+                         [&](TensorView x) {
+                           const PhaseClock::Scope scope(context_.clock, "orthogonalise");
+                           newton_schulz(context_, x, options_.newton_schulz_steps);
+                         });
     for (const EntryPlace& matrix : matrices_) apply(step, matrix);
   }
   [[nodiscard]] double learning_rate(const ParamEntry& entry, double lr) const override {

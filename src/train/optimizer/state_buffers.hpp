@@ -1,5 +1,5 @@
-// StateBuffers: one kind of state per parameter element ("m", "v", "momentum"), a buffer of shard size
-// per bucket, in the accumulator's type.
+// StateBuffers: one kind of state per parameter element ("m", "v", "momentum"), a buffer of shard
+// size per bucket, in the accumulator's type.
 #pragma once
 #include <functional>
 #include <string>

@@ -26,8 +26,8 @@ struct EntryPlace {
 class WholeMatrices {
  public:
   /// `matrices`: in the order of hidden_matrices() (hetero/update_traffic.hpp).
-  WholeMatrices(const Context& context, const Plan& plan,
-                const std::vector<ParamBucket*>& buckets, std::vector<EntryPlace> matrices);
+  WholeMatrices(const Context& context, const Plan& plan, const std::vector<ParamBucket*>& buckets,
+                std::vector<EntryPlace> matrices);
 
   /// to = transform(from) for every matrix; `from` and `to` are shards by bucket and may be the
   /// same memory. `transform` works in place on a contiguous matrix. Collective over the cuboid.
@@ -52,7 +52,8 @@ class WholeMatrices {
   }
   [[nodiscard]] Round start(index_t number, const std::vector<TensorView>& from) const;
   void send_back(const Round& round, const std::vector<TensorView>& to) const;
-  /// Calls visit(rank, part of `whole`) for what the ranks of the cuboid hold of this rank's matrix.
+  /// Calls visit(rank, part of `whole`) for what the ranks of the cuboid hold of this rank's
+  /// matrix.
   template <class Visit>
   void for_each_part(const Round& round, Visit&& visit) const;
   /// Calls visit(owner, part of the shard) for what this rank holds of the round's matrices.

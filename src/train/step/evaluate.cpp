@@ -26,8 +26,7 @@ double evaluate_model(Machine& machine, const Formation& formation, BatchSource&
   double sum = 0;
   if (!formation.idle()) {
     Transformer& model = formation.model();
-    const Partition shares =
-        Partition::even("evaluation", sequences, std::ssize(plan.replicas));
+    const Partition shares = Partition::even("evaluation", sequences, std::ssize(plan.replicas));
     const index_t d = formation.coord().d;
     PassInfo pass;
     pass.length = length;

@@ -19,8 +19,8 @@ class SlabReader {
   std::vector<std::int32_t> ids_, targets_;
 };
 
-/// Mean loss of the formation's model over the first `sequences` samples of `source`, dealt evenly to
-/// the replicas in passes of up to evaluation_micro(). The same on every rank, idle ones too;
+/// Mean loss of the formation's model over the first `sequences` samples of `source`, dealt evenly
+/// to the replicas in passes of up to evaluation_micro(). The same on every rank, idle ones too;
 /// collective over machine.world().
 [[nodiscard]] double evaluate_model(Machine& machine, const Formation& formation,
                                     BatchSource& source, index_t sequences);

@@ -93,15 +93,15 @@ class Mover {
 
   /// One bucket of one kind. `shard` is this rank's under the old plan, or nothing; returns that
   /// under the new one. `leaf_from`, `leaf_to`: the only replicas that hold the kind; -1 = all.
-  Tensor move(std::size_t bucket, const Tensor& shard, index_t leaf_from, index_t leaf_to, DType dtype,
-              MemoryKind kind) {
+  Tensor move(std::size_t bucket, const Tensor& shard, index_t leaf_from, index_t leaf_to,
+              DType dtype, MemoryKind kind) {
     const bool receives = to_.has(rank_) && (leaf_to < 0 || to_.replica_of(rank_) == leaf_to);
     Tensor result;
     if (receives)
       result = Tensor(machine_.device(), dtype, 1, to_.bucket(rank_, bucket).shard_count(), kind);
     const std::vector<ParamEntry>& entries = from_.any()[bucket].entries;
-    const index_t most_ranks = std::max<index_t>(
-        1, std::min(std::ssize(from_.ranks_of(0)), std::ssize(to_.ranks_of(0))));
+    const index_t most_ranks =
+        std::max<index_t>(1, std::min(std::ssize(from_.ranks_of(0)), std::ssize(to_.ranks_of(0))));
     const index_t limit = kRoundBytes / size_of(dtype) / 4 * most_ranks;
     for (const auto& round : rounds_of(entries, limit))
       run(bucket, round, leaf_from, leaf_to, shard, result, dtype);
@@ -124,13 +124,12 @@ class Mover {
   }
 
   template <class Visit>
-  void for_each_piece(std::size_t bucket, const std::vector<Strip>& round, int sender,
-                      int receiver, Visit&& visit) const {
+  void for_each_piece(std::size_t bucket, const std::vector<Strip>& round, int sender, int receiver,
+                      Visit&& visit) const {
     const BucketTable &from = from_.bucket(sender, bucket), &to = to_.bucket(receiver, bucket);
     for (const Strip& strip : round)
-      for (const RoutePiece& piece :
-           route(from.shard_boxes(from.entries[strip.entry]),
-                 to.shard_boxes(to.entries[strip.entry]), strip.box))
+      for (const RoutePiece& piece : route(from.shard_boxes(from.entries[strip.entry]),
+                                           to.shard_boxes(to.entries[strip.entry]), strip.box))
         visit(piece);
   }
 
@@ -144,8 +143,8 @@ class Mover {
     if (result.allocated())
       for (const int sender : from_.ranks_of(source(rank_)))
         for_each_piece(bucket, round, sender, rank_, [&](const RoutePiece& piece) {
-          exchange.receive(sender, rectangle(result.view(), piece.to_offset, piece.rows,
-                                             piece.cols, piece.to_ld));
+          exchange.receive(sender, rectangle(result.view(), piece.to_offset, piece.rows, piece.cols,
+                                             piece.to_ld));
         });
     if (shard.allocated())
       for (int receiver = 0; receiver < world_->size(); ++receiver) {
@@ -319,10 +318,9 @@ std::vector<std::string> move_state(Machine& machine, const Plan& before, Traine
       continue;
     }
     const MemoryKind kind = wanted.name.empty() ? MemoryKind::weights : MemoryKind::optimizer;
-    const bool again = std::any_of(wants.begin() + static_cast<std::ptrdiff_t>(at) + 1, wants.end(),
-                                   [&](const NamedState& later) {
-                                     return leaf_source(later.name, leaves_before) == source;
-                                   });
+    const bool again = std::any_of(
+        wants.begin() + static_cast<std::ptrdiff_t>(at) + 1, wants.end(),
+        [&](const NamedState& later) { return leaf_source(later.name, leaves_before) == source; });
     for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) {
       if (has_only_matrices(buckets[bucket]) && !wanted.kind.has_matrices) continue;
       Tensor* shard = find(state, source, bucket);

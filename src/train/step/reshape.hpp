@@ -13,11 +13,11 @@ namespace t3d {
 /// The axis under which the ledger counts the messages.
 inline constexpr const char* kReshapeAxis = "reshape";
 
-/// One kind of state on this rank: shards by bucket, empty where a bucket has none, and everywhere on
-/// an idle rank.
+/// One kind of state on this rank: shards by bucket, empty where a bucket has none, and everywhere
+/// on an idle rank.
 struct StateKind {
-  std::string name;                    // "" = weights, else as StateSlot
-  index_t leaf = StateSlot::kShared;   // whose it is, where replicas differ
+  std::string name;                   // "" = weights, else as StateSlot
+  index_t leaf = StateSlot::kShared;  // whose it is, where replicas differ
   std::vector<Tensor> shards;
 };
 
@@ -29,15 +29,16 @@ struct TrainedState {
 /// Takes the state out of a formation, which is of no use afterwards.
 [[nodiscard]] TrainedState take_state(Formation& formation);
 
-/// Gives `state`, held as plan `before` says, to `formation`. Collective over machine.world(). State
-/// that the new plan needs and the old one did not have starts at 0: its names are returned, the same
-/// on all ranks. `predicted` gets the bytes that this rank sends. Memory: the larger formation's, one bucket, and messages of at most 64 MiB.
+/// Gives `state`, held as plan `before` says, to `formation`. Collective over machine.world().
+/// State that the new plan needs and the old one did not have starts at 0: its names are returned,
+/// the same on all ranks. `predicted` gets the bytes that this rank sends. Memory: the larger
+/// formation's, one bucket, and messages of at most 64 MiB.
 [[nodiscard]] std::vector<std::string> move_state(Machine& machine, const Plan& before,
                                                   TrainedState state, Formation& formation,
                                                   Ledger& predicted);
 
-/// The name of the state from which that of a leaf comes, where there were `leaves` before: new leaves
-/// begin with a copy of an old one's.
+/// The name of the state from which that of a leaf comes, where there were `leaves` before: new
+/// leaves begin with a copy of an old one's.
 [[nodiscard]] std::string leaf_source(const std::string& name, index_t leaves);
 
 /// All kinds of state that a plan has, whoever holds them: "" and the names of the slots.

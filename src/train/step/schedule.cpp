@@ -16,8 +16,7 @@ double decay_factor(const ScheduleConfig& schedule, double at, double warmup, do
       return end + (1 - end) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
     case ScheduleKind::wsd: {
       const double start = 1 - schedule.decay_fraction;
-      return progress < start ? 1
-                              : 1 - (1 - end) * (progress - start) / schedule.decay_fraction;
+      return progress < start ? 1 : 1 - (1 - end) * (progress - start) / schedule.decay_fraction;
     }
     case ScheduleKind::constant: break;
   }
@@ -32,14 +31,13 @@ double schedule_factor(const ScheduleConfig& schedule, index_t step, index_t ste
 }
 
 index_t Course::steps_by_tokens(const Progress& progress) const {
-  const double left = length_.tokens - static_cast<double>(progress.samples) *
-                                           static_cast<double>(context_);
+  const double left =
+      length_.tokens - static_cast<double>(progress.samples) * static_cast<double>(context_);
   return progress.steps + static_cast<index_t>(std::ceil(std::max(0.0, left) / tokens_per_step()));
 }
 
 bool Course::ends_by_tokens(const Progress& progress) const {
-  return length_.tokens > 0 &&
-         (length_.steps == 0 || steps_by_tokens(progress) < length_.steps);
+  return length_.tokens > 0 && (length_.steps == 0 || steps_by_tokens(progress) < length_.steps);
 }
 
 index_t Course::steps(const Progress& progress) const {
@@ -53,9 +51,8 @@ double Course::factor(const Progress& progress) const {
     return schedule_factor(schedule_, progress.steps, steps(progress));
   // In steps of the present size: whole numbers as long as the size has not changed.
   const auto size = static_cast<double>(sequences_);
-  const double warm = progress.warm_samples >= 0
-                          ? static_cast<double>(progress.warm_samples) / size
-                          : static_cast<double>(schedule_.warmup_steps);
+  const double warm = progress.warm_samples >= 0 ? static_cast<double>(progress.warm_samples) / size
+                                                 : static_cast<double>(schedule_.warmup_steps);
   return decay_factor(schedule_, static_cast<double>(progress.samples) / size, warm,
                       std::ceil(length_.tokens / tokens_per_step()));
 }

@@ -27,8 +27,9 @@ struct RunLength {
 /// The same for the update number `step` (0-based) of `steps`, warm-up included.
 [[nodiscard]] double schedule_factor(const ScheduleConfig& schedule, index_t step, index_t steps);
 
-/// A run whose batch may change on the way. Where it ends by tokens, the schedule follows the tokens:
-/// as long as the batch stays, the factors are those of the equal number of steps, to the bit.
+/// A run whose batch may change on the way. Where it ends by tokens, the schedule follows the
+/// tokens: as long as the batch stays, the factors are those of the equal number of steps, to the
+/// bit.
 class Course {
  public:
   Course(const ScheduleConfig& schedule, const RunLength& length, index_t context,

@@ -49,8 +49,13 @@ std::vector<TensorPart> state_parts(Formation& formation, HostImage& image) {
                  parts);
   const TensorView noise = formation.update().aggregation().noise();
   if (noise.data == nullptr) return parts;
-  parts.push_back({"aggregate/noise", noise.dtype, noise.rows, noise.cols, false,
-                   image.of({noise}).front().data, {{0, 0, noise.rows, noise.cols, 0}}});
+  parts.push_back({"aggregate/noise",
+                   noise.dtype,
+                   noise.rows,
+                   noise.cols,
+                   false,
+                   image.of({noise}).front().data,
+                   {{0, 0, noise.rows, noise.cols, 0}}});
   return parts;
 }
 

@@ -1,6 +1,6 @@
-// Trainer: a formation, its data and its progress on one rank; a step, an evaluation, the state that
-// a checkpoint holds, and the change to another plan. Nothing here decides when to stop, to save or
-// to change.
+// Trainer: a formation, its data and its progress on one rank; a step, an evaluation, the state
+// that a checkpoint holds, and the change to another plan. Nothing here decides when to stop, to
+// save or to change.
 #pragma once
 #include <deque>
 #include <map>
@@ -132,7 +132,7 @@ class Trainer {
   std::deque<Pending> pending_;
   index_t started_here_ = 0;  // steps of this formation
   double last_own_seconds_ = 0, last_finish_ = 0, last_waited_ = 0;
-  RankTimes last_times_;                        // of the step before
+  RankTimes last_times_;  // of the step before
   std::map<std::string, double> phases_before_;
   SlabReader reader_;
 };
