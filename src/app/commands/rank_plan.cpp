@@ -14,11 +14,12 @@ namespace {
 
 constexpr index_t kSimulateAll = 64;  // up to here every rank is run, beyond one of each kind
 
-using RankKind = std::tuple<index_t, index_t, index_t, index_t, index_t, bool, bool, bool, index_t>;
+using SimulatedKind =
+    std::tuple<index_t, index_t, index_t, index_t, index_t, bool, bool, bool, index_t>;
 
 // First ranks of an axis hold the odd units of sub-splits, so they are kinds of their own. Replicas
 // behind the first differ where their cuts do.
-RankKind kind_of(const Plan& plan, const Coord& c) {
+SimulatedKind kind_of(const Plan& plan, const Coord& c) {
   const ReplicaPlan& cut = plan.replica(c.d);
   return {cut.tokens.back().size(c.i),
           cut.groups.size(c.j),
@@ -59,10 +60,10 @@ RankPlan simulate_rank(const Plan& plan, const OptimizerConfig& optimizer, int r
 
 std::vector<RankPlan> simulate_ranks(const Plan& plan, const OptimizerConfig& optimizer) {
   const MeshShape mesh = plan.mesh();
-  std::map<RankKind, std::size_t> known;
+  std::map<SimulatedKind, std::size_t> known;
   std::vector<RankPlan> results;
   for (int rank = 0; rank < static_cast<int>(mesh.ranks()); ++rank) {
-    const RankKind kind = kind_of(plan, mesh.coord_of(rank));
+    const SimulatedKind kind = kind_of(plan, mesh.coord_of(rank));
     const auto found = known.find(kind);
     if (mesh.ranks() > kSimulateAll && found != known.end()) {
       ++results[found->second].ranks;

@@ -29,9 +29,9 @@ struct Extra {
 };
 
 template <class Table>
-class Rows {
+class TableRows {
  public:
-  Rows(std::vector<Key>& keys, std::string table, Table Config::*member)
+  TableRows(std::vector<Key>& keys, std::string table, Table Config::*member)
       : keys_(keys), table_(std::move(table)), member_(member) {}
 
   template <class Field>
@@ -65,7 +65,7 @@ class Rows {
 };
 
 void run_keys(std::vector<Key>& keys) {
-  Rows rows(keys, "run", &Config::run);
+  TableRows rows(keys, "run", &Config::run);
   rows.add("name", &RunOptions::name, "Label of the run in logs.",
            {.fallback = "the input file's name without .toml"});
   rows.add("dir", &RunOptions::dir,
@@ -81,7 +81,7 @@ void run_keys(std::vector<Key>& keys) {
            {.range = at_least(0, 1e18), .unit = "tokens"});
 }
 
-void model_shape_keys(Rows<ModelConfig>& rows) {
+void model_shape_keys(TableRows<ModelConfig>& rows) {
   const Range count = at_least(1, kMany);
   std::vector<std::string> known = preset_names();
   known.insert(known.begin(), "");  // none
@@ -108,7 +108,7 @@ void model_shape_keys(Rows<ModelConfig>& rows) {
 }
 
 void model_keys(std::vector<Key>& keys) {
-  Rows rows(keys, "model", &Config::model);
+  TableRows rows(keys, "model", &Config::model);
   model_shape_keys(rows);
   rows.add("norm", &ModelConfig::norm, "Normalisation before attention and feed-forward.");
   rows.add("activation", &ModelConfig::activation, "Non-linearity of the feed-forward part.");
@@ -128,7 +128,7 @@ void model_keys(std::vector<Key>& keys) {
 }
 
 void mesh_keys(std::vector<Key>& keys) {
-  Rows rows(keys, "mesh", &Config::mesh);
+  TableRows rows(keys, "mesh", &Config::mesh);
   rows.add(
       "replicas", &MeshConfig::replicas,
       "Copies of the whole cuboid, each with its share of the batch. With cuboid = \"auto\", ranks "
@@ -178,7 +178,7 @@ void mesh_keys(std::vector<Key>& keys) {
 }
 
 void data_keys(std::vector<Key>& keys) {
-  Rows rows(keys, "data", &Config::data);
+  TableRows rows(keys, "data", &Config::data);
   rows.add("train", &DataConfig::train, "Token files: one name or pattern, or a list of them.",
            {.required = true});
   rows.add("valid", &DataConfig::valid, "Token files for validation, like train.");
@@ -191,7 +191,7 @@ void data_keys(std::vector<Key>& keys) {
 }
 
 void batch_and_precision_keys(std::vector<Key>& keys) {
-  Rows batch(keys, "batch", &Config::batch);
+  TableRows batch(keys, "batch", &Config::batch);
   batch.add("sequences", &BatchConfig::sequences, "Sequences per step, over all replicas.",
             {.range = at_least(1, kMany), .unit = "sequences", .required = true});
   batch.add("micro", &BatchConfig::micro,
@@ -203,7 +203,7 @@ void batch_and_precision_keys(std::vector<Key>& keys) {
             "Shares of the replicas in a step's sequences, as weights; a replica with 0 computes "
             "nothing and counts nothing. Empty = even.",
             {.range = at_least(0)});
-  Rows precision(keys, "precision", &Config::precision);
+  TableRows precision(keys, "precision", &Config::precision);
   precision.add("compute", &PrecisionConfig::compute,
                 "Type of activations and matrix products; master weights stay fp32 (fp64). tf32 = "
                 "fp32 with operands of products rounded to 11 bits (GPU); fp16 needs a GPU or the "
@@ -233,7 +233,7 @@ void batch_and_precision_keys(std::vector<Key>& keys) {
 }
 
 void optimizer_keys(std::vector<Key>& keys) {
-  Rows rows(keys, "optimizer", &Config::optimizer);
+  TableRows rows(keys, "optimizer", &Config::optimizer);
   rows.add("kind", &OptimizerConfig::kind,
            "The update rule. lamb = adamw whose step of a matrix is as long as the matrix, times "
            "lr; muon = orthogonalised momentum for the matrices of blocks, adamw for all else.");
@@ -263,7 +263,7 @@ void optimizer_keys(std::vector<Key>& keys) {
 }
 
 void schedule_keys(std::vector<Key>& keys) {
-  Rows schedule(keys, "schedule", &Config::schedule);
+  TableRows schedule(keys, "schedule", &Config::schedule);
   schedule.add("kind", &ScheduleConfig::kind, "Course of the learning rate after warm-up.");
   schedule.add("warmup_steps", &ScheduleConfig::warmup_steps,
                "Linear rise from 0; below run.steps.",
@@ -275,7 +275,7 @@ void schedule_keys(std::vector<Key>& keys) {
 }
 
 void aggregate_keys(std::vector<Key>& keys) {
-  Rows rows(keys, "aggregate", &Config::aggregate);
+  TableRows rows(keys, "aggregate", &Config::aggregate);
   rows.add("method", &AggregateConfig::method,
            "How gradients of the replicas become one. mean = by samples; sum = each counts by its "
            "samples / reference_batch; adasum = parallel gradients are averaged, orthogonal ones "
@@ -313,7 +313,7 @@ void aggregate_keys(std::vector<Key>& keys) {
 }
 
 void checkpoint_keys(std::vector<Key>& keys) {
-  Rows rows(keys, "checkpoint", &Config::checkpoint);
+  TableRows rows(keys, "checkpoint", &Config::checkpoint);
   rows.add("dir", &CheckpointConfig::dir, "Folder of the checkpoints.",
            {.fallback = "<run.dir>/ckpt"});
   rows.add("every_steps", &CheckpointConfig::every_steps,
@@ -337,17 +337,17 @@ void checkpoint_keys(std::vector<Key>& keys) {
 }
 
 void eval_log_and_debug_keys(std::vector<Key>& keys) {
-  Rows eval(keys, "eval", &Config::eval);
+  TableRows eval(keys, "eval", &Config::eval);
   eval.add("every_steps", &EvalConfig::every_steps, "Validate every so many steps; 0 = never.",
            {.range = at_least(0, kLong), .unit = "steps"});
   eval.add("batches", &EvalConfig::batches, "Batches of a validation.",
            {.range = at_least(1, kMany)});
-  Rows log(keys, "log", &Config::log);
+  TableRows log(keys, "log", &Config::log);
   log.add("every_steps", &LogConfig::every_steps, "A line on screen and in run.log every so many.",
           {.range = at_least(1, kLong), .unit = "steps"});
   log.add("json", &LogConfig::json, "Write log.jsonl, one object per step.");
   log.add("progress", &LogConfig::progress, "A progress bar when the screen is a terminal.");
-  Rows debug(keys, "debug", &Config::debug);
+  TableRows debug(keys, "debug", &Config::debug);
   debug.add("check_finite", &DebugConfig::check_finite,
             "Stop when the loss or the gradient's norm is not finite.");
   debug.add("watchdog_seconds", &DebugConfig::watchdog_seconds,

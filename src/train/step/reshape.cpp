@@ -57,14 +57,15 @@ class ShardMap {
 };
 
 /// Some rows of an entry: what travels in one round.
-struct Strip {
+struct EntryStrip {
   std::size_t entry = 0;
   Box box;
 };
 
 /// The entries of a bucket in rounds of at most `limit` elements, at least one row each.
-std::vector<std::vector<Strip>> rounds_of(const std::vector<ParamEntry>& entries, index_t limit) {
-  std::vector<std::vector<Strip>> rounds;
+std::vector<std::vector<EntryStrip>> rounds_of(const std::vector<ParamEntry>& entries,
+                                               index_t limit) {
+  std::vector<std::vector<EntryStrip>> rounds;
   index_t filled = limit;
   for (std::size_t entry = 0; entry < entries.size(); ++entry) {
     const index_t rows = entries[entry].rows, cols = entries[entry].cols;
@@ -124,17 +125,17 @@ class Mover {
   }
 
   template <class Visit>
-  void for_each_piece(std::size_t bucket, const std::vector<Strip>& round, int sender, int receiver,
-                      Visit&& visit) const {
+  void for_each_piece(std::size_t bucket, const std::vector<EntryStrip>& round, int sender,
+                      int receiver, Visit&& visit) const {
     const BucketTable &from = from_.bucket(sender, bucket), &to = to_.bucket(receiver, bucket);
-    for (const Strip& strip : round)
+    for (const EntryStrip& strip : round)
       for (const RoutePiece& piece : route(from.shard_boxes(from.entries[strip.entry]),
                                            to.shard_boxes(to.entries[strip.entry]), strip.box))
         visit(piece);
   }
 
-  void run(std::size_t bucket, const std::vector<Strip>& round, index_t leaf_from, index_t leaf_to,
-           const Tensor& shard, const Tensor& result, DType dtype) {
+  void run(std::size_t bucket, const std::vector<EntryStrip>& round, index_t leaf_from,
+           index_t leaf_to, const Tensor& shard, const Tensor& result, DType dtype) {
     PackedExchange exchange(machine_.device(), machine_.ops(), machine_.queue(), *world_, dtype,
                             MemoryKind::workspace);
     const auto source = [&](int receiver) {
