@@ -33,7 +33,8 @@ index_t ReplicaPlan::largest_micro() const {
 
 bool ReplicaPlan::cut_like(const ReplicaPlan& other) const {
   return cuboid == other.cuboid && hidden == other.hidden && groups == other.groups &&
-         ffn == other.ffn && vocab == other.vocab && storage == other.storage;
+         ffn == other.ffn && vocab == other.vocab && storage == other.storage &&
+         attention == other.attention;
 }
 
 Partition ReplicaPlan::tokens_of(index_t sequences) const {

@@ -34,8 +34,8 @@ struct ReplicaPlan {
   [[nodiscard]] index_t sequences() const;  // of a step
   [[nodiscard]] index_t sequences_of(std::size_t leaf) const;
   [[nodiscard]] index_t largest_micro() const;
-  /// All parameters are cut as in `other`; the share of the batch and what k cuts inside attention
-  /// may differ.
+  /// All parameters are cut as in `other`; the share of the batch may differ. What k cuts inside
+  /// attention orders the columns of q, k and v, so it belongs to the cut.
   [[nodiscard]] bool cut_like(const ReplicaPlan& other) const;
   /// The cut of a micro-batch of `sequences`; a size that the plan does not list (evaluation) is
   /// cut in the proportions of the largest one that it does.

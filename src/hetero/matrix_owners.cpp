@@ -1,11 +1,54 @@
 #include "hetero/matrix_owners.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <numeric>
+#include <queue>
 
 #include "core/error.hpp"
 
 namespace t3d {
+namespace {
+
+/// Gives work to the rank that ends it first; ties go to the lower rank. Among ranks of one speed
+/// that is the one with the least load, so they form a heap each.
+class EarliestEnd {
+  using Load = std::pair<double, int>;  // work so far, rank
+  using Heap = std::priority_queue<Load, std::vector<Load>, std::greater<>>;
+
+ public:
+  explicit EarliestEnd(std::span<const double> speeds) {
+    std::map<double, std::vector<Load>> ranks;
+    for (std::size_t rank = 0; rank < speeds.size(); ++rank)
+      if (speeds[rank] > 0) ranks[speeds[rank]].emplace_back(0, static_cast<int>(rank));
+    for (auto& [speed, loads] : ranks)
+      classes_.emplace_back(speed, Heap(std::greater<>(), std::move(loads)));
+  }
+  int operator()(double cost) {
+    std::pair<double, Heap>* best = nullptr;
+    double earliest = 0;
+    for (auto& one : classes_) {
+      const auto& [load, rank] = one.second.top();
+      const double end = (load + cost) / one.first;
+      if (best != nullptr &&
+          (end > earliest || (end == earliest && rank > best->second.top().second)))
+        continue;
+      best = &one;
+      earliest = end;
+    }
+    Load chosen = best->second.top();
+    best->second.pop();
+    chosen.first += cost;
+    best->second.push(chosen);
+    return chosen.second;
+  }
+
+ private:
+  std::vector<std::pair<double, Heap>> classes_;  // by speed
+};
+
+}  // namespace
 
 index_t MatrixOwners::rounds() const {
   index_t most = 0;
@@ -30,20 +73,11 @@ MatrixOwners choose_owners(std::span<const double> costs, std::span<const double
   MatrixOwners result;
   result.owner.resize(costs.size());
   result.owned.resize(speeds.size());
-  std::vector<double> loads(speeds.size(), 0);
+  EarliestEnd choose(speeds);
   for (const index_t matrix : order) {
-    std::size_t best = speeds.size();
-    double earliest = 0;
-    for (std::size_t rank = 0; rank < speeds.size(); ++rank) {
-      if (speeds[rank] <= 0) continue;
-      const double end = (loads[rank] + cost(matrix)) / speeds[rank];
-      if (best < speeds.size() && end >= earliest) continue;
-      best = rank;
-      earliest = end;
-    }
-    loads[best] += cost(matrix);
-    result.owner[static_cast<std::size_t>(matrix)] = static_cast<int>(best);
-    result.owned[best].push_back(matrix);
+    const int rank = choose(cost(matrix));
+    result.owner[static_cast<std::size_t>(matrix)] = rank;
+    result.owned[static_cast<std::size_t>(rank)].push_back(matrix);
   }
   return result;
 }

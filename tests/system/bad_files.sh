@@ -61,7 +61,7 @@ bad 78 'run.dir cannot be "a\\x0Ab"' input.toml --set 'run.dir="a\nb"'
 { cat input.toml; echo "[log]"; for n in $(seq 100000); do echo "every_step$n = 1"; done; } > many.toml
 bad 78 "and 99950 more" many.toml
 bad 64 "from 1 to 16777216" input.toml -n 999999999
-bad 78 "does not divide 16777216 ranks" input.toml -n 16777216 --set mesh.replicas=3 --set batch.micro=0
+bad 78 "and there are 16777216" input.toml -n 16777216 --set "mesh.cuboid=[2,2,2]"
 
 # Output to a full disk.
 run 1 tokenize text.txt -o tokens --kind bytes

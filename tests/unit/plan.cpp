@@ -263,7 +263,7 @@ TEST_CASE("numbers, lists and words that do not fit are refused") {
   CHECK_FALSE(refusal(with_value("hidden", many + ", 32], 1]")).empty());
 }
 
-TEST_CASE("flat aggregation needs equal shards; what k cuts in attention does not matter") {
+TEST_CASE("flat aggregation needs equal shards, and what k cuts in attention belongs to them") {
   Config config = gpt_input();
   config.aggregate.method = AggregateMethod::adasum;
   config.aggregate.algorithm = AggregateAlgorithm::flat;
@@ -271,6 +271,9 @@ TEST_CASE("flat aggregation needs equal shards; what k cuts in attention does no
   plan.replicas[1].attention = plan.replicas[0].attention == AttentionCut::heads
                                    ? AttentionCut::sequences
                                    : AttentionCut::heads;
+  CHECK_FALSE(plan.alike());
+  CHECK_THROWS_WITH(plan.check(), test::contains("flat"));
+  plan.replicas[1].attention = plan.replicas[0].attention;
   CHECK(plan.alike());
   plan.check();
   recut(plan.replicas[1].hidden, {0, 8, 32});

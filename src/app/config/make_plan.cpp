@@ -77,6 +77,19 @@ ReplicaPlan replica_plan(const Config& config, const Cuboid& cuboid, index_t seq
   return replica;
 }
 
+// Replicas of one cuboid hold equal shards only where k cuts their attention alike: the one with
+// the largest micro-batch decides for all of them.
+void choose_attention(AttentionRule rule, Plan& plan) {
+  const index_t largest = plan.largest_micro();
+  for (ReplicaPlan& replica : plan.replicas) {
+    const ReplicaPlan* decides = &replica;
+    for (const ReplicaPlan& other : plan.replicas)
+      if (other.cuboid == replica.cuboid && other.largest_micro() > decides->largest_micro())
+        decides = &other;
+    replica.attention = attention_cut(rule, *decides, largest);
+  }
+}
+
 // Each low-precision addend is rounded once more: harmless for few ranks.
 bool reduce_in_fp32(ReduceType reduce, const Plan& plan) {
   if (reduce == ReduceType::fp32) return true;
@@ -127,9 +140,7 @@ Plan make_plan(const Config& config, const PlanFacts& facts) {
   plan.replicas.clear();
   for (std::size_t d = 0; d < cuboids.size(); ++d)
     plan.replicas.push_back(replica_plan(config, cuboids[d], shares.size(static_cast<index_t>(d))));
-  const index_t largest = plan.largest_micro();
-  for (ReplicaPlan& replica : plan.replicas)
-    replica.attention = attention_cut(config.mesh.attention, replica, largest);
+  choose_attention(config.mesh.attention, plan);
   plan.reduce_in_fp32 = reduce_in_fp32(config.precision.reduce, plan);
   choose_kept(config.mesh, plan);
   plan.check();
