@@ -21,7 +21,9 @@ void attempt(std::optional<Error>& fault, const Work& work) {
     const bool missing = error.code() == ExitCode::no_input;
     fault = Error(missing ? ExitCode::io : error.code(), error.what());
   } catch (const std::exception& error) {
-    fault = Error(ExitCode::io, error.what());
+    const Error known = as_error(error);  // out of memory is no damage of a file
+    fault =
+        Error(known.code() == ExitCode::unavailable ? known.code() : ExitCode::io, known.what());
   }
 }
 

@@ -42,9 +42,9 @@ void* Device::allocate(index_t bytes, MemoryKind kind) {
   } else {
     // Room for its return now: release() may run while memory is short, and must not fail.
     if (blocks.free.capacity() <= blocks.made) blocks.free.reserve(2 * blocks.made + 1);
-    make_room(size);
+    if (holds_ == 0) make_room(size);
     data = system_allocate(size);
-    if (data == nullptr) {
+    if (data == nullptr && holds_ == 0) {
       trim();
       data = system_allocate(size);
     }

@@ -77,6 +77,18 @@ class Device {
   void release(void* data, index_t bytes, MemoryKind kind) noexcept;
   /// Gives cached blocks back to the system.
   void trim();
+  /// While one lives, nothing goes back to the system: what a queue records runs later, on blocks
+  /// that may be free by then.
+  class Hold {
+   public:
+    explicit Hold(Device& device) : device_(device) { ++device_.holds_; }
+    ~Hold() { --device_.holds_; }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    Device& device_;
+  };
   [[nodiscard]] const MemoryAccount& memory() const { return memory_; }
 
  protected:
@@ -95,6 +107,7 @@ class Device {
 
   std::map<index_t, Blocks> cache_;  // by rounded size
   index_t requests_ = 0;
+  int holds_ = 0;
 };
 
 /// Host memory.

@@ -5,6 +5,7 @@
 #include "comm/cost.hpp"
 #include "hetero/layer_traffic.hpp"
 #include "hetero/update_traffic.hpp"
+#include "ops/aggregate_args.hpp"
 
 namespace t3d {
 namespace {
@@ -105,8 +106,15 @@ TrafficTable idle_traffic(const Plan& plan, int world_rank) {
   traffic.add(Verb::all_gather, Group::world,
               (plan.ranks - 1) * kReportNumbers * size_of(DType::f64));
   traffic.add(Verb::all_reduce, Group::world,
-              all_reduce_bytes(kReportSums, plan.ranks, world_rank, DType::f64));
+              all_reduce_bytes(kReportSums + summary_for_idle_ranks(plan), plan.ranks, world_rank,
+                               DType::f64));
   return traffic;
+}
+
+index_t summary_for_idle_ranks(const Plan& plan) {
+  if (plan.aggregate.method != AggregateMethod::adasum || plan.mesh().ranks() == plan.ranks)
+    return 0;
+  return adasum_summary::columns + std::ssize(plan.replicas) * plan.leaves_per_replica();
 }
 
 TrafficTable idle_evaluation_traffic(const Plan& plan, int world_rank) {

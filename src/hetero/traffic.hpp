@@ -39,6 +39,7 @@ class TrafficTable {
                                               index_t sequences, index_t micro);
 /// What a rank without a place sends in a step, or in an evaluation: its part of the sums that all
 /// ranks of the job learn.
+[[nodiscard]] index_t summary_for_idle_ranks(const Plan& plan);
 [[nodiscard]] TrafficTable idle_traffic(const Plan& plan, int world_rank);
 [[nodiscard]] TrafficTable idle_evaluation_traffic(const Plan& plan, int world_rank);
 

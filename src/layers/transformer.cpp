@@ -101,6 +101,7 @@ void Transformer::train_recorded(const MicroBatch& batch, PassInfo pass, double 
                                  int shape, const GradientSink* sink) {
   pass.first_position = batch.first_position;
   const Uploaded data = upload(batch, pass.length);
+  const Device::Hold hold(context_.device);
   context_.queue.record(shape, [&] {
     run_training(data, shape_.tokens(batch.sequences, pass.length), pass, scale, last, sink);
     if (!last) return;

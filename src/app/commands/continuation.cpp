@@ -1,11 +1,27 @@
 #include "app/commands/continuation.hpp"
 
+#include <cstring>
+#include <utility>
+
 #include "app/commands/replan.hpp"
 #include "app/commands/setup.hpp"
+#include "app/config/defaults.hpp"
 #include "comm/agree.hpp"
 #include "train/step/reshape.hpp"
 
 namespace t3d {
+namespace {
+
+void clear(const std::vector<TensorPart>& parts) {
+  for (const TensorPart& part : parts)
+    for (const TensorBox& box : part.boxes) {
+      const index_t size = size_of(part.dtype);
+      std::memset(static_cast<char*>(part.data) + box.offset * size, 0,
+                  static_cast<std::size_t>(box.rows * box.cols * size));
+    }
+}
+
+}  // namespace
 
 Continuation::Continuation(Communicator& world, const Config& config, const Origins& origins)
     : world_(world), config_(config), origins_(origins) {
@@ -35,27 +51,66 @@ void Continuation::check_same_model() {
                 info_->path, changed);
 }
 
+// The machine and the optimizer are made from the input, and must be what the plan says.
+void Continuation::adopt(Config& config) const {
+  if (!info_) return;
+  const auto text = info_->state.texts.find("plan");
+  if (text == info_->state.texts.end()) return;
+  const Plan plan = parse_plan(text->second, info_->path + " (plan)");
+  const auto keep = [&](const char* key, auto& value, auto kept) {
+    if (!origins_.contains(key)) value = kept;
+  };
+  keep("optimizer.kind", config.optimizer.kind, plan.optimizer);
+  keep("precision.compute", config.precision.compute, plan.compute);
+  keep("precision.matmul", config.precision.matmul, plan.matmul);
+  keep("precision.gemm_engine", config.precision.gemm_engine, plan.gemm_engine);
+  keep("precision.attention_engine", config.precision.attention_engine, plan.attention_engine);
+  keep("precision.tune", config.precision.tune, plan.tune);
+}
+
 Plan Continuation::make_plan(const PlanFacts& facts, std::vector<std::string>& differences) {
-  if (info_) before_ = before(facts);
+  facts_ = facts;
+  if (info_) before_ = before();
   if (!before_) return t3d::make_plan(config_, facts);
+  check_optimizer();
   const auto& texts = info_->state.texts;
   const auto made_from = texts.find(kPlanInputText);
   const std::string& input = (made_from != texts.end() ? made_from : texts.find("input"))->second;
   Plan plan = continued_plan(config_, origins_, facts, before_->plan,
                              parse_config(input, info_->path + " (input of the plan)"));
   differences = plan_differences(before_->plan, plan);
-  if (differences.empty()) plan_input_ = input;
+  Plan kept = before_->plan;
+  kept.transport = plan.transport;
+  if (kept == plan) {
+    plan_input_ = input;
+  } else {  // with what it took over
+    Config made = config_;
+    made.aggregate.leaves = plan.aggregate.leaves;
+    made.aggregate.reference_batch = plan.aggregate.reference_batch;
+    plan_input_ = resolved_text(made, origins_);
+  }
   return plan;
 }
 
+// Another optimizer has other state.
+void Continuation::check_optimizer() const {
+  const OptimizerKind then = before_->plan.optimizer, now = config_.optimizer.kind;
+  if (then != now)
+    throw_error(ExitCode::config,
+                "{}: the optimizer changed, optimizer.kind was {} and is {}. Continue with {}, or "
+                "start anew with -r never or another -d",
+                info_->path, then, now, then);
+}
+
 // Checkpoints of earlier versions hold no plan: it is made again, for the ranks that there are now.
-std::optional<Continuation::Before> Continuation::before(const PlanFacts& facts) const {
+std::optional<Continuation::Before> Continuation::before() const {
   const auto& texts = info_->state.texts;
   const auto input = texts.find("input"), plan = texts.find("plan");
   if (input == texts.end()) return std::nullopt;
-  Before result{parse_config(input->second, info_->path + " (input)"), {}};
+  Before result{parse_config(input->second, info_->path + " (input)"), {}, 0};
   if (plan != texts.end()) {
     result.plan = parse_plan(plan->second, info_->path + " (plan)");
+    result.leaves = std::ssize(result.plan.replicas) * result.plan.leaves_per_replica();
     return result;
   }
   Config pinned = config_;
@@ -63,21 +118,41 @@ std::optional<Continuation::Before> Continuation::before(const PlanFacts& facts)
     pinned.aggregate.reference_batch = result.config.aggregate.reference_batch;
   if (!origins_.contains("aggregate.leaves"))
     pinned.aggregate.leaves = result.config.aggregate.leaves;
-  result.plan = t3d::make_plan(pinned, facts);
+  result.plan = t3d::make_plan(pinned, facts_);
   result.plan.aggregate.method = result.config.aggregate.method;
   result.plan.aggregate.placement = result.config.aggregate.placement;
   result.plan.optimizer = result.config.optimizer.kind;
+  result.leaves = result.config.mesh.replicas * result.config.aggregate.leaves;
   return result;
 }
 
+// A checkpoint that turns out damaged is passed over; the one before it may be of another plan.
 void Continuation::load(Trainer& trainer, const std::function<void(const std::string&)>& warn) {
-  std::vector<TensorPart> parts = trainer.parts();
-  const bool lacking = before_ && drop_lacking(parts, trainer.plan());
-  if (before_) {
-    const index_t leaves = std::ssize(before_->plan.replicas) * before_->plan.leaves_per_replica();
-    for (TensorPart& part : parts) part.name = leaf_source(part.name, leaves);
+  bool lacking = false, tried = false;
+  const auto parts_of = [&](const CheckpointInfo& info) {
+    if (info.path != info_->path) {
+      info_ = info;
+      all_or_none(world_, [&] {
+        check_same_model();
+        before_ = before();
+        if (before_) check_optimizer();
+      });
+    }
+    std::vector<TensorPart> parts = trainer.parts();
+    if (std::exchange(tried, true)) clear(parts);  // of what the damaged one left
+    lacking = before_ && drop_lacking(parts, trainer.plan());
+    if (before_)
+      for (TensorPart& part : parts) part.name = leaf_source(part.name, before_->leaves);
+    return parts;
+  };
+  if (config_.checkpoint.restart == "auto") {
+    auto loaded =
+        load_newest(world_, config_.checkpoint.dir, parts_of, warn, Trainer::kPrivateState);
+    if (loaded) info_ = std::move(*loaded);
+  } else {
+    std::vector<TensorPart> parts = parts_of(*info_);
+    load_checkpoint(world_, info_->path, parts, Trainer::kPrivateState);
   }
-  read(parts, warn);
   const index_t sequences = before_ ? before_->config.batch.sequences : config_.batch.sequences;
   trainer.restore(info_->state.step, info_->state.texts, sequences);
   if (!lacking) return;
@@ -85,30 +160,6 @@ void Continuation::load(Trainer& trainer, const std::function<void(const std::st
   warn(
       "the optimizer's state starts at 0: aggregate.method or placement is another one than in "
       "the checkpoint, which holds other state");
-}
-
-void Continuation::read(std::vector<TensorPart>& parts,
-                        const std::function<void(const std::string&)>& warn) {
-  try {
-    if (config_.checkpoint.restart != "auto") {
-      load_checkpoint(world_, info_->path, parts, Trainer::kPrivateState);
-      return;
-    }
-    // A checkpoint that turns out damaged is passed over.
-    auto loaded = load_newest(world_, config_.checkpoint.dir, parts, warn, Trainer::kPrivateState);
-    if (loaded) info_ = std::move(*loaded);
-  } catch (const AgreedError& error) {
-    // Another optimizer has other state: the checkpoint lacks what it needs.
-    const OptimizerKind now = config_.optimizer.kind;
-    if (error.code() != ExitCode::config || !before_ || before_->config.optimizer.kind == now)
-      throw;
-    const OptimizerKind then = before_->config.optimizer.kind;
-    throw AgreedError(
-        ExitCode::config,
-        fmt::format("{}: the optimizer changed, optimizer.kind was {} and is {}. Continue with {}, "
-                    "or start anew with -r never or another -d",
-                    error.what(), then, now, then));
-  }
 }
 
 /// Leaves out the optimizer state that the checkpoint cannot have; true where there is such.

@@ -27,12 +27,15 @@ class Continuation {
   [[nodiscard]] const CheckpointInfo& info() const { return *info_; }
   [[nodiscard]] const std::optional<CheckpointInfo>& maybe_info() const { return info_; }
 
+  /// Gives the keys of `config` that nobody wrote the values of the checkpoint's plan.
+  void adopt(Config& config) const;
+
   /// The plan to train under: the checkpoint's, as far as neither the input nor the ranks ask for
   /// another; without a checkpoint the input's. `differences`: one line per field that changes.
   [[nodiscard]] Plan make_plan(const PlanFacts& facts, std::vector<std::string>& differences);
 
-  /// The input from which the plan was made, where it is that of the checkpoint: its keys, not
-  /// those of a run that only kept the plan, say what a later input changes. Empty for a new plan.
+  /// The input from which the plan was made: its keys, not those of a run that only kept the plan,
+  /// say what a later input changes. Empty without a checkpoint.
   [[nodiscard]] const std::string& plan_input() const { return plan_input_; }
 
   /// Fills the trainer from the checkpoint. `warn` hears what could not be taken over. Collective.
@@ -42,16 +45,18 @@ class Continuation {
   struct Before {
     Config config;
     Plan plan;
+    index_t leaves = 0;  // of all replicas
   };
   void check_same_model();
-  [[nodiscard]] std::optional<Before> before(const PlanFacts& facts) const;
+  void check_optimizer() const;
+  [[nodiscard]] std::optional<Before> before() const;
   [[nodiscard]] bool drop_lacking(std::vector<TensorPart>& parts, const Plan& plan) const;
-  void read(std::vector<TensorPart>& parts, const std::function<void(const std::string&)>& warn);
 
   Communicator& world_;
   const Config& config_;
   const Origins& origins_;
   std::optional<CheckpointInfo> info_;
+  PlanFacts facts_;
   std::optional<Before> before_;
   std::string plan_input_;
 };

@@ -23,6 +23,9 @@ Replan parse_replan(const std::string& wish, const Plan& now) {
     if (difference.starts_with("model.") && !difference.starts_with("model.preset"))
       throw_error(ExitCode::config, "debug.replan: {} is a plan for another model: {}", file,
                   difference);
+  if (replan.plan.optimizer != now.optimizer || replan.plan.compute != now.compute ||
+      replan.plan.matmul != now.matmul)
+    throw_error(ExitCode::config, "debug.replan: {} changes the optimizer or the precision", file);
   replan.plan.transport = now.transport;
   return replan;
 }

@@ -4,8 +4,11 @@
 #include <filesystem>
 #include <optional>
 
+#include "app/config/defaults.hpp"
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
+#include "core/random.hpp"
+#include "device/host_limits.hpp"
 #include "train/step/state_parts.hpp"
 
 namespace t3d {
@@ -26,6 +29,14 @@ Config load_input(Communicator& world, const std::string& path,
   all_or_none(world, [&] {
     config = load_config(path, overrides, &origins);
     check_against_ranks(config, ranks, origins);
+  });
+  const std::uint64_t own = stream_of(resolved_text(config, origins));
+  std::uint64_t first = own;
+  world.broadcast({&first, DType::i32, 1, 2}, 0).wait_host();
+  all_or_none(world, [&] {
+    if (own != first)
+      throw_error(ExitCode::config, "{} on rank {} (node {}) is not that of rank 0", path,
+                  world.rank(), host_name());
   });
   return config;
 }

@@ -56,7 +56,7 @@ class TrainJob {
 
   /// Writes exit.json, once the run folder is this job's.
   void record_end(ExitCode code, const std::string& reason) const {
-    if (!has_folder_) return;
+    if (!has_folder_ || lost_lock()) return;  // then it is another job's
     ExitRecord record{code, reason, trainer_ ? trainer_->progress().steps : 0, {}};
     if (last_saved_ >= 0) record.checkpoint = last_saved_;
     try {
@@ -83,6 +83,8 @@ class TrainJob {
       if (world_.rank() == 0) prepare_folder();
     });
     has_folder_ = true;
+    from_ = std::make_unique<Continuation>(world_, config_, origins_);
+    all_or_none(world_, [&] { from_->adopt(config_); });
     machine_ = std::make_unique<Machine>(world_, machine_options(config_));
   }
 
@@ -122,9 +124,13 @@ class TrainJob {
   void restart() {
     std::vector<std::string> notes;
     const auto warn = [&](const std::string& text) { notes.push_back(text); };
-    from_ = std::make_unique<Continuation>(world_, config_, origins_);
     make_trainer();
-    if (from_->found()) from_->load(*trainer_, warn);
+    try {
+      if (from_->found()) from_->load(*trainer_, warn);
+    } catch (...) {
+      for (const std::string& text : notes) fmt::print(stderr, "transformer3d: {}\n", text);
+      throw;
+    }
     const std::optional<CheckpointInfo>& info = from_->maybe_info();
     run_id_ = info ? info->state.run_id : new_run_id();
     all_or_none(world_, [&] { check_tokenizer(info); });
@@ -150,7 +156,7 @@ class TrainJob {
       plan_ = from_->make_plan(plan_facts(*machine_), plan_notes_);
       check_memory(plan_);
       for (const std::string& wish : config_.debug.replan)
-        replans_.push_back(parse_replan(wish, plan_));
+        check_memory(replans_.emplace_back(parse_replan(wish, plan_)).plan);
     });
     trainer_ = std::make_unique<Trainer>(*machine_, plan_, train_options(config_), source_);
   }

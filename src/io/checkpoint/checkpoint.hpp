@@ -118,6 +118,13 @@ std::optional<CheckpointInfo> load_newest(Communicator& world, const std::string
                                           std::vector<TensorPart>& parts, const Warn& warn,
                                           const std::string& optional_prefix = {});
 
+/// The same where what is asked for depends on the checkpoint: `parts_of` is called on all ranks
+/// for each that is tried, and may communicate.
+using PartsOf = std::function<std::vector<TensorPart>(const CheckpointInfo&)>;
+std::optional<CheckpointInfo> load_newest(Communicator& world, const std::string& dir,
+                                          const PartsOf& parts_of, const Warn& warn,
+                                          const std::string& optional_prefix = {});
+
 /// One process. Names, shapes, dtypes, and the state: what `inspect` prints. When asked, reads
 /// every byte of every file first and throws Error(io) at the first fault.
 std::string describe_checkpoint(const std::string& path, bool verify);

@@ -65,6 +65,16 @@ std::optional<CheckpointInfo> find_checkpoint(Communicator& world, const std::st
 }
 
 std::optional<CheckpointInfo> load_newest(Communicator& world, const std::string& dir,
+                                          const PartsOf& parts_of, const Warn& warn,
+                                          const std::string& optional_prefix) {
+  const auto all = checkpoint_group(world);
+  return first_whole(*all, dir, warn, [&](const std::string& path) {
+    std::vector<TensorPart> parts = parts_of({path, read_manifest(*all, path).state});
+    return load_from(*all, path, parts, optional_prefix);
+  });
+}
+
+std::optional<CheckpointInfo> load_newest(Communicator& world, const std::string& dir,
                                           std::vector<TensorPart>& parts, const Warn& warn,
                                           const std::string& optional_prefix) {
   const auto all = checkpoint_group(world);

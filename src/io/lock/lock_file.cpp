@@ -113,7 +113,9 @@ LockFile::~LockFile() {
 }
 
 std::optional<LockFile::Holder> LockFile::try_take() {
-  for (;;) {
+  // Given back in between, again and again: rather a name with nothing to read behind it.
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
     if (create_lock()) {
       drop_leftovers();
       return std::nullopt;
@@ -126,6 +128,7 @@ std::optional<LockFile::Holder> LockFile::try_take() {
     if (take_over(*holder)) return std::nullopt;
     return holder;
   }
+  throw_error(ExitCode::io, "{} is there and cannot be read", path_);
 }
 
 /// The lock with its whole record at once; false when there is one already.

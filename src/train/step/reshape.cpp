@@ -249,6 +249,11 @@ void move_noise(Machine& machine, const Plan& before, std::vector<double> noise,
   if (formation.idle()) return;
   const TensorView target = formation.update().aggregation().noise();
   if (target.data == nullptr || target.rows * target.cols != count) return;
+  // It describes gradients or changes, by group and per reference batch.
+  const Plan& after = formation.plan();
+  if (is_local(before) != is_local(after) || before.aggregate.per != after.aggregate.per) return;
+  const double units = before.aggregate.reference_batch / after.aggregate.reference_batch;
+  for (std::size_t at = 1; at < noise.size(); at += 2) noise[at] *= units;
   const Context& context = formation.context();
   context.device.copy(target.data, noise.data(), target.bytes(), context.queue);
   context.queue.synchronize();

@@ -40,9 +40,11 @@ void Trainer::form(Plan plan) {
   course_.set_sequences(this->plan().sequences());
   started_here_ = 0;
   Device& device = machine_.device();
-  values_ = Tensor(device, DType::f64, 1, kValues, MemoryKind::workspace);
+  // Ranks without a place have to draw the same conclusions from Adasum's summary.
+  values_ = Tensor(device, DType::f64, 1, kValues + summary_for_idle_ranks(this->plan()),
+                   MemoryKind::workspace);
   clip_factor_ = Tensor(device, DType::f64, 1, 1, MemoryKind::workspace);
-  host_values_ = host_array<double>(device, index_t{kMostPending} * kValues);
+  host_values_ = host_array<double>(device, index_t{kMostPending} * values_.cols());
   host_summary_.reset();
   predicted_ = idle_traffic(this->plan(), machine_.world().rank()).ledger();
   if (formation_->idle()) return;
@@ -177,7 +179,7 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
   Ops& ops = machine_.ops();
   Queue& queue = machine_.queue();
   ops.fill(queue, values_, 0);
-  pending.values = host_values_.get() + started_here_ % index_t{kMostPending} * kValues;
+  pending.values = host_values_.get() + started_here_ % index_t{kMostPending} * values_.cols();
   if (!formation_->idle()) {
     ops.add(queue, formation_->model().loss_sum_on_device(), values_.view().col_range(kLoss, 1));
     formation_->update().add_squares(values_.view().col_range(kSquares, 1));
@@ -185,7 +187,11 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
     if (summary.data != nullptr) {
       pending.summary = host_summary_.get() + started_here_ % index_t{kMostPending} * summary.cols;
       device.copy(pending.summary, summary.data, summary.bytes(), queue);
+      if (values_.cols() > kValues && formation_->mesh().world().rank() == 0)
+        ops.add(queue, summary, values_.view().col_range(kValues, summary.cols));
     }
+  } else if (values_.cols() > kValues) {
+    pending.summary = pending.values + kValues;
   }
   const RankTimes times = times_since_last_step();
   pending.own = {static_cast<double>(flags), times.own, times.matmul, times.attention, times.other};
@@ -279,7 +285,8 @@ ReshapeReport Trainer::reshape(Plan plan) {
   form(std::move(plan));
   report.predicted = Formation::predicted(this->plan(), machine_.world().rank());
   report.reset = move_state(machine_, before, std::move(state), *formation_, report.predicted);
-  machine_.device().trim();  // of messages
+  if (!report.reset.empty()) progress_.updates = 0;  // bias corrections begin anew with the state
+  machine_.device().trim();                          // of messages
   report.seconds = PhaseClock::now() - start;
   return report;
 }
