@@ -9,7 +9,7 @@ make_input
 # slow_save DIR SECONDS args...: the first operation on a file of the checkpoint takes so long
 slow_save() {
   local dir=$1
-  export LD_PRELOAD=$shim IO_FAULT_PREFIX=$PWD/$dir/ckpt/ IO_FAULT_AT=1 IO_FAULT_MODE=delay IO_FAULT_SECONDS=$2
+  export LD_PRELOAD=$shim IO_FAULT_PREFIX=$PWD/$dir/ckpt/step- IO_FAULT_AT=1 IO_FAULT_MODE=delay IO_FAULT_SECONDS=$2
   shift 2
   run 2 input.toml -d "$dir" --set run.steps=2 --set "mesh.cuboid=[1,2,1]" "$@"
   unset LD_PRELOAD
