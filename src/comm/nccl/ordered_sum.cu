@@ -105,24 +105,26 @@ __global__ void __launch_bounds__(kThreads)
 
 // Log2 of the most ranks that a tree has leaves for.
 constexpr int kLevels = 31;
+constexpr int kTreeThreads = 64;
 
 // One thread per number. Leaf after leaf joins the partial results of the levels below it, as a
 // carry goes through the bits of a counter.
 template <class T, class Op>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kTreeThreads)
     tree_kernel(const T* rows, T* to, int ranks, int leaves, index_t count, Op op) {
-  const index_t at = static_cast<index_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (at >= count) return;
   using Acc = decltype(widened(T{}));
+  __shared__ Acc partial_of[kLevels][kTreeThreads];  // each thread its own column
+  const index_t at = static_cast<index_t>(blockIdx.x) * kTreeThreads + threadIdx.x;
+  if (at >= count) return;
   const auto value = [&](int rank) { return widened(rows[rank * count + at]); };
-  Acc partial[kLevels];
+  const auto partial = [&](int level) -> Acc& { return partial_of[level][threadIdx.x]; };
   Acc sum{};
   for (int leaf = 0; leaf < leaves; ++leaf) {
     sum = value(leaf);
     if (leaves + leaf < ranks) sum = op(sum, value(leaves + leaf));
     int level = 0;
-    for (; (leaf >> level & 1) != 0; ++level) sum = op(partial[level], sum);
-    partial[level] = sum;
+    for (; (leaf >> level & 1) != 0; ++level) sum = op(partial(level), sum);
+    partial(level) = sum;
   }
   to[at] = rounded<T>(sum);
 }
@@ -130,8 +132,8 @@ __global__ void __launch_bounds__(kThreads)
 template <class T, class Op>
 void run_tree(Queue& queue, ConstTensorView rows, TensorView to, Op op) {
   cuda::LaunchShape shape;
-  shape.blocks_x = cuda::blocks_for(rows.cols, kThreads);
-  shape.threads = kThreads;
+  shape.blocks_x = cuda::blocks_for(rows.cols, kTreeThreads);
+  shape.threads = kTreeThreads;
   const int ranks = static_cast<int>(rows.rows);
   cuda::launch(queue, shape, tree_kernel<T, Op>, static_cast<const T*>(rows.data),
                static_cast<T*>(to.data), ranks, doubling_ranks(ranks), rows.cols, op);
