@@ -112,8 +112,11 @@ TrafficTable idle_traffic(const Plan& plan, int world_rank) {
 }
 
 index_t summary_for_idle_ranks(const Plan& plan) {
-  if (plan.aggregate.method != AggregateMethod::adasum || plan.mesh().ranks() == plan.ranks)
-    return 0;
+  if (plan.aggregate.method != AggregateMethod::adasum) return 0;
+  index_t places = 0;
+  for (const ReplicaPlan& replica : plan.replicas)
+    places += replica.cuboid[0] * replica.cuboid[1] * replica.cuboid[2];
+  if (places == plan.ranks) return 0;
   return adasum_summary::columns + std::ssize(plan.replicas) * plan.leaves_per_replica();
 }
 
