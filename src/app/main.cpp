@@ -1,8 +1,6 @@
 // transformer3d: the program. Starts MPI, reads the command line, runs one command, and turns what
 // went wrong into one message and an exit code (core/error.hpp).
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 
 #include "app/cli.hpp"
@@ -10,25 +8,10 @@
 #include "app/signal_check.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/mpi/mpi_world.hpp"
+#include "io/output.hpp"
 
 namespace t3d {
 namespace {
-
-[[noreturn]] void output_lost() {
-  throw_error(ExitCode::io, "cannot write the output: {}",
-              errno != 0 ? std::strerror(errno) : "a part of it is lost");
-}
-
-void print(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) < 0) output_lost();
-}
-
-/// What a command printed is its result. A full disk shows only when the last of it is written.
-/// (The screen of a training is not: its files hold the same.)
-void check_output() {
-  errno = 0;
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) output_lost();
-}
 
 int run_command(Communicator& world, const CommandLine& command) {
   switch (command.action) {
@@ -39,7 +22,7 @@ int run_command(Communicator& world, const CommandLine& command) {
     case CommandLine::Action::tokenize: return run_tokenize(world, command);
     case CommandLine::Action::inspect: return run_inspect(world, command);
     case CommandLine::Action::print:
-      if (world.rank() == 0) print(command.text);
+      if (world.rank() == 0) write_output(command.text);
       return 0;
   }
   return static_cast<int>(ExitCode::internal);
@@ -73,7 +56,9 @@ int run(int argc, char** argv) {
     if (training) warn_of_signal_handlers(*world);
     if (!training) unblock_stop_signals();
     const int status = run_command(*world, command);
-    if (!training) check_output();
+    // What a command printed is its result. A full disk shows only when the last of it is written.
+    // (The screen of a training is not: its files hold the same.)
+    if (!training) flush_output();
     return status;
   } catch (const AgreedError& error) {
     if (world->rank() == 0) say(error.what());

@@ -22,10 +22,8 @@ class Continuation {
   /// the run decides. Refuses the checkpoint of another model. Collective.
   Continuation(Communicator& world, const Config& config, const Origins& origins);
 
-  /// Whether there is a checkpoint; if so, info() describes it.
-  [[nodiscard]] bool found() const { return info_.has_value(); }
-  [[nodiscard]] const CheckpointInfo& info() const { return *info_; }
-  [[nodiscard]] const std::optional<CheckpointInfo>& maybe_info() const { return info_; }
+  /// The checkpoint, where there is one.
+  [[nodiscard]] const std::optional<CheckpointInfo>& info() const { return info_; }
 
   /// Gives the keys of `config` that nobody wrote the values of the checkpoint's plan.
   void adopt(Config& config) const;

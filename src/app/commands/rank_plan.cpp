@@ -2,38 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
-#include <tuple>
-
 #include "io/log/step_record.hpp"
 #include "train/step/trainer.hpp"
 
 namespace t3d {
-namespace {
-
-constexpr index_t kSimulateAll = 64;  // up to here every rank is run, beyond one of each kind
-
-using SimulatedKind =
-    std::tuple<index_t, index_t, index_t, index_t, index_t, bool, bool, bool, index_t>;
-
-// First ranks of an axis hold the odd units of sub-splits, so they are kinds of their own. Replicas
-// behind the first differ where their cuts do.
-SimulatedKind kind_of(const Plan& plan, const Coord& c) {
-  const ReplicaPlan& cut = plan.replica(c.d);
-  return {cut.tokens.back().size(c.i),
-          cut.groups.size(c.j),
-          cut.ffn.size(c.j),
-          cut.vocab.size(c.j),
-          cut.hidden.size(c.k),
-          c.i == 0,
-          c.j == 0,
-          c.k == 0,
-          plan.alike() ? std::min(c.d, index_t{1}) : c.d};
-}
-
-}  // namespace
-
 RankPlan simulate_rank(const Plan& plan, const OptimizerConfig& optimizer, int rank) {
   const auto world =
       make_dry_communicator(plan.active()[static_cast<std::size_t>(rank)], plan.ranks);
@@ -45,7 +17,6 @@ RankPlan simulate_rank(const Plan& plan, const OptimizerConfig& optimizer, int r
   training.length.steps = 2;
   RankPlan result;
   result.coord = plan.mesh().coord_of(rank);
-  result.ranks = 1;
   Trainer trainer(machine, plan, training, nullptr);
   for (const ParamBucket* bucket : trainer.formation().model().buckets())
     result.parameters += bucket->shard_count();
@@ -56,23 +27,6 @@ RankPlan simulate_rank(const Plan& plan, const OptimizerConfig& optimizer, int r
   result.predicted = trainer.predicted_step();
   result.memory = machine.device().memory();
   return result;
-}
-
-std::vector<RankPlan> simulate_ranks(const Plan& plan, const OptimizerConfig& optimizer) {
-  const MeshShape mesh = plan.mesh();
-  std::map<SimulatedKind, std::size_t> known;
-  std::vector<RankPlan> results;
-  for (int rank = 0; rank < static_cast<int>(mesh.ranks()); ++rank) {
-    const SimulatedKind kind = kind_of(plan, mesh.coord_of(rank));
-    const auto found = known.find(kind);
-    if (mesh.ranks() > kSimulateAll && found != known.end()) {
-      ++results[found->second].ranks;
-      continue;
-    }
-    known.emplace(kind, results.size());
-    results.push_back(simulate_rank(plan, optimizer, rank));
-  }
-  return results;
 }
 
 std::string memory_shortage(const Coord& coord, const MemoryCost& memory, const Device& device,

@@ -13,7 +13,6 @@ namespace t3d {
 
 struct RankPlan {
   Coord coord;
-  index_t ranks = 0;  // alike
   MemoryAccount memory;
   Ledger counted, predicted;
   index_t parameters = 0;
@@ -21,9 +20,6 @@ struct RankPlan {
 
 /// Rank number `rank` of the plan's active ones.
 [[nodiscard]] RankPlan simulate_rank(const Plan& plan, const OptimizerConfig& optimizer, int rank);
-/// Every rank of small jobs, one of each kind of large ones.
-[[nodiscard]] std::vector<RankPlan> simulate_ranks(const Plan& plan,
-                                                   const OptimizerConfig& optimizer);
 
 /// Empty where `device` (shared by `sharers` ranks) has room for what a rank needs, or where nobody
 /// knows; else the arithmetic in words.

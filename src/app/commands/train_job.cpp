@@ -126,12 +126,12 @@ class TrainJob {
     const auto warn = [&](const std::string& text) { notes.push_back(text); };
     make_trainer();
     try {
-      if (from_->found()) from_->load(*trainer_, warn);
+      if (from_->info()) from_->load(*trainer_, warn);
     } catch (...) {
       for (const std::string& text : notes) fmt::print(stderr, "transformer3d: {}\n", text);
       throw;
     }
-    const std::optional<CheckpointInfo>& info = from_->maybe_info();
+    const std::optional<CheckpointInfo>& info = from_->info();
     run_id_ = info ? info->state.run_id : new_run_id();
     all_or_none(world_, [&] { check_tokenizer(info); });
     lineage_ = next_lineage(world_, config_.checkpoint.dir, info, warn);
