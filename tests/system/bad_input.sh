@@ -109,3 +109,21 @@ chmod +x die.sh
 timeout 60 mpirun -n 3 --oversubscribe ./die.sh "$T3D_BIN" input.toml -d d --set "mesh.cuboid=[3,1,1]" > out.log 2>&1
 status=$?
 ((status != 0 && status != 124)) || fail "a rank died at start: exit code $status"
+
+# The file of one rank is another one's: a key that is in no plan would train on silently.
+sed 's/^lr = .*/lr = 1e-4/' input.toml > stale.toml
+cmp -s input.toml stale.toml && fail "the two inputs are the same"
+cat > stale.sh <<'SH'
+#!/bin/sh
+name=input.toml
+[ "${OMPI_COMM_WORLD_RANK:-0}" = 1 ] && name=stale.toml
+program=$1
+shift
+exec "$program" "$name" "$@"
+SH
+chmod +x stale.sh
+timeout 60 mpirun -n 2 --oversubscribe ./stale.sh "$T3D_BIN" -d stale > out.log 2>&1
+status=$?
+expect_status 78
+expect_text "is not that of rank 0"
+[[ ! -e stale ]] || fail "a run with two inputs made its folder"

@@ -226,28 +226,36 @@ std::shared_ptr<BatchSource> poisoned_corpus(const Config& config, index_t sampl
 }
 
 /// The embedding of kPoison is so large that dropout's factor makes it infinite: whoever reads the
-/// token has no finite gradient. Ranks that read others are not concerned.
-Run train_poisoned(Config config, const Grid& grid, index_t replicas, index_t sample) {
+/// token has no finite gradient. Ranks that read others are not concerned. The reports are those of
+/// rank 0, or of the last one of `idle` ranks more.
+Run train_poisoned(Config config, const Grid& grid, index_t replicas, index_t sample,
+                   int idle = 0) {
   set_grid(config, grid, replicas);
   config.model.tied_embeddings = false;
   config.model.dropout = 0.5;
   config.optimizer.lr = rate_of(config.optimizer.kind);
   config.optimizer.weight_decay = 0;
   Run run;
-  run_local_ranks(ranks_of(config.mesh), [&](Communicator& world) {
+  const int ranks = ranks_of(config.mesh) + idle;
+  run_local_ranks(ranks, [&](Communicator& world) {
     Machine machine(world, test_machine(config));
     Trainer trainer(machine, plan_of(config, machine), test_options(config, kSteps),
                     poisoned_corpus(config, sample));
-    Transformer& model = trainer.formation().model();
-    for_each_element(model, false,
-                     [&](const ParamEntry& entry, index_t index, TensorView shard, index_t at) {
-                       if (entry.name == "wte.weight" && index / entry.cols == kPoison)
-                         set(shard, 0, at, 3e38);
-                     });
-    model.weights_changed();
+    if (!trainer.formation().idle()) {
+      Transformer& model = trainer.formation().model();
+      for_each_element(model, false,
+                       [&](const ParamEntry& entry, index_t index, TensorView shard, index_t at) {
+                         if (entry.name == "wte.weight" && index / entry.cols == kPoison)
+                           set(shard, 0, at, 3e38);
+                       });
+      model.weights_changed();
+    }
     for (index_t step = 0; step < kSteps; ++step) {
+      world.ledger().clear();
       const StepReport report = trainer.step(kNoFlag);
-      if (world.rank() != 0) continue;
+      const std::string bytes = difference(world.ledger(), trainer.predicted_step());
+      if (!bytes.empty()) throw_error(ExitCode::internal, "rank {}: {}", world.rank(), bytes);
+      if (world.rank() != (idle > 0 ? ranks - 1 : 0)) continue;
       run.losses.push_back(report.loss);
       run.reports.push_back(report);
     }
@@ -289,6 +297,27 @@ TEST_CASE("a gradient left out of fp16 halves the loss scale, the others step") 
       CHECK(report.loss_scale == (report.step <= 3 ? 65536 : 32768));
     }
     CHECK(run.losses[3] < run.losses.front());
+  }
+}
+
+TEST_CASE("ranks without a place learn what was left out, and draw the same conclusions") {
+  for (const ComputeType compute : {ComputeType::fp32, ComputeType::fp16}) {
+    INFO(compute);
+    Config config = adasum(gain, adamw);
+    config.precision.backend = BackendRule::reference;
+    config.precision.compute = compute;
+    const Run with_place = train_poisoned(config, {}, 4, 21);
+    const Run without = train_poisoned(config, {}, 4, 21, 1);
+    REQUIRE(without.reports.size() == with_place.reports.size());
+    for (std::size_t step = 0; step < without.reports.size(); ++step) {
+      const StepReport& there = with_place.reports[step];
+      const StepReport& here = without.reports[step];
+      CHECK(here.left_out == there.left_out);
+      CHECK(here.loss_scale == there.loss_scale);
+      CHECK(here.skipped == there.skipped);
+      CHECK(here.gain == there.gain);
+      CHECK(here.grad_norm == there.grad_norm);
+    }
   }
 }
 
