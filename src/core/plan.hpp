@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "core/config.hpp"
 #include "core/dtype.hpp"
 #include "core/mesh_shape.hpp"
+#include "core/options.hpp"
 #include "core/partition.hpp"
 
 namespace t3d {

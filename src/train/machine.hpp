@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "core/config.hpp"
+#include "core/options.hpp"
 #include "core/phase_clock.hpp"
 #include "device/device.hpp"
 #include "ops/ops.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/options.hpp"
 
 namespace t3d::test {
 

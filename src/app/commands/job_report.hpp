@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/config.hpp"
+#include "app/config/config.hpp"
 #include "core/run_event.hpp"
 #include "io/log/run_log.hpp"
 #include "train/step/trainer.hpp"

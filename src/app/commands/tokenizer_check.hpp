@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "app/config/config.hpp"
 #include "comm/communicator.hpp"
-#include "core/config.hpp"
 #include "data/token_source.hpp"
 #include "data/tokenizer.hpp"
 #include "io/checkpoint/checkpoint.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "app/config/config.hpp"
 #include "app/config/config_errors.hpp"
-#include "core/config.hpp"
 
 namespace t3d {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "app/config/config.hpp"
 #include "app/config/config_check.hpp"
-#include "core/config.hpp"
 
 namespace t3d {
 

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "app/config/config.hpp"
 #include "app/config/toml_input.hpp"
-#include "core/config.hpp"
 
 namespace t3d {
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
+#include "app/config/config.hpp"
 #include "app/config/config_check.hpp"
-#include "core/config.hpp"
 
 namespace t3d {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.hpp"
+#include "app/config/config.hpp"
 
 namespace t3d {
 

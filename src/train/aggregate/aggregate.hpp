@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/options.hpp"
 #include "train/aggregate/leaves.hpp"
 #include "train/optimizer/param_groups.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.hpp"
+#include "core/options.hpp"
 #include "tensor3d/param_bucket.hpp"
 #include "train/optimizer/param_groups.hpp"
 #include "train/optimizer/state_buffers.hpp"

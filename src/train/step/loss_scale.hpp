@@ -4,8 +4,8 @@
 #pragma once
 #include <string>
 
-#include "core/config.hpp"
 #include "core/dtype.hpp"
+#include "core/options.hpp"
 
 namespace t3d {
 

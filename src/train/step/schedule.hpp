@@ -1,7 +1,7 @@
 // How far a run has come, how long it is, and the learning rate that follows from both: warm-up
 // from 0 to 1, then constant, linear, cosine, or warm-up-stable-decay (linear over the last part).
 #pragma once
-#include "core/config.hpp"
+#include "core/options.hpp"
 
 namespace t3d {
 

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/choices.hpp"
-#include "core/types.hpp"
+#include "core/options.hpp"
 
 namespace t3d {
 
@@ -16,21 +15,6 @@ struct RunOptions {
   std::int64_t seed = 1;
   index_t steps = 0;  // 0 = by tokens
   double tokens = 0;  // 0 = by steps
-};
-
-struct ModelConfig {
-  std::string preset;
-  index_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, context = 0;
-  NormKind norm = NormKind::layer;
-  Activation activation = Activation::gelu_tanh;
-  Position position = Position::learned;
-  double rope_base = 10000;
-  double norm_eps = 1e-5;
-  bool bias = true;  // biases of linears (and of layernorm)
-  bool tied_embeddings = true;
-  double dropout = 0;
-  double init_std = 0.02;
-  [[nodiscard]] index_t head_size() const { return hidden / heads; }
 };
 
 struct MeshConfig {
@@ -61,49 +45,6 @@ struct BatchConfig {
   index_t micro = 0;      // sequences per replica per pass; 0 = all at once
   Recompute recompute = Recompute::none;
   std::vector<double> shares;  // of the replicas, as weights; empty = even
-};
-
-struct PrecisionConfig {
-  ComputeType compute = ComputeType::fp32;
-  MatmulType matmul = MatmulType::compute;
-  ReduceType reduce = ReduceType::automatic;  // partial sums of activations
-  BackendRule backend = BackendRule::automatic;
-  EngineRule gemm_engine = EngineRule::automatic, attention_engine = EngineRule::automatic;
-  bool tune = true;       // on GPUs: time the engines of each shape
-  double loss_scale = 0;  // gradients travel multiplied by it; 0 = 1, with fp16 by trial
-};
-
-struct OptimizerConfig {
-  OptimizerKind kind = OptimizerKind::adamw;
-  double lr = 3e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
-  double momentum = -1;  // negative = by kind
-  bool nesterov = false;
-  double adamw_lr = 0;  // muon: of what is no hidden matrix; 0 = lr
-  MuonScale muon_scale = MuonScale::rms;
-  index_t newton_schulz_steps = 5;
-  double clip_norm = 1.0;  // 0 = off
-  [[nodiscard]] double momentum_or_default() const {
-    return momentum >= 0 ? momentum : kind == OptimizerKind::muon ? 0.95 : 0.9;
-  }
-};
-
-struct ScheduleConfig {
-  ScheduleKind kind = ScheduleKind::cosine;
-  index_t warmup_steps = 0;
-  double final_fraction = 0.1;
-  double decay_fraction = 0.2;  // wsd: last part of the run
-};
-
-struct AggregateConfig {
-  AggregateMethod method = AggregateMethod::mean;
-  AggregatePlacement placement = AggregatePlacement::automatic;  // of adasum
-  AggregateAlgorithm algorithm = AggregateAlgorithm::automatic;  // of adasum
-  GroupBy per = GroupBy::tensor;
-  double reference_batch = 0;  // sequences; 0 = not given
-  index_t leaves = 1;          // per replica
-  LeafRule leaf = LeafRule::noise;
-  WireType wire = WireType::fp32;
-  double gain_exponent = -1;  // below 0: by the optimizer
 };
 
 struct CheckpointConfig {
