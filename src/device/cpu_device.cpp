@@ -1,10 +1,14 @@
-// Host memory. Blocks of 1 MiB and more ask for huge pages: first touch of 4 KiB pages costs more
-// than a memory-bound kernel's pass over them.
+// Host memory. Blocks of 2 MiB and more ask for huge pages: first touch of 4 KiB pages costs more
+// than a memory-bound kernel's pass over them. Blocks of 256 KiB and more are mapped by themselves,
+// so that any part of them can be used again or released.
 #include <sys/mman.h>
 
+#include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
+#include "core/error.hpp"
 #include "device/device.hpp"
 #include "device/host_limits.hpp"
 
@@ -12,6 +16,7 @@ namespace t3d {
 namespace {
 
 constexpr index_t kHugePage = index_t{2} << 20;
+constexpr index_t kMapped = index_t{1} << 18;  // block sizes from here on are multiples of 4 KiB
 
 class CpuDevice final : public Device {
  public:
@@ -29,19 +34,45 @@ class CpuDevice final : public Device {
 
  protected:
   void* system_allocate(index_t bytes) override {
+    if (!divisible(bytes)) return std::aligned_alloc(64, static_cast<std::size_t>(bytes));
     const bool huge = bytes >= kHugePage;
-    const index_t alignment = huge ? kHugePage : 64;
-    const index_t size = (bytes + 63) / 64 * 64;
-    void* data = nullptr;
-    if (posix_memalign(&data, static_cast<std::size_t>(alignment),
-                       static_cast<std::size_t>(size)) != 0)
-      return nullptr;
+    // Room to begin at a huge page; what lies before and behind goes back at once.
+    const auto spare = static_cast<std::uintptr_t>(huge ? kHugePage : 0);
+    const auto size = static_cast<std::uintptr_t>(bytes);
+    void* mapped =
+        mmap(nullptr, size + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return nullptr;
+    if (!huge) return mapped;
+    auto* const first = static_cast<char*>(mapped);
+    const std::uintptr_t before = (spare - reinterpret_cast<std::uintptr_t>(first) % spare) % spare;
+    if (before > 0) munmap(first, before);
+    if (before < spare) munmap(first + before + size, spare - before);
     // Whole ones only: the rest of a last one would be resident and used by nobody.
-    const index_t whole = size / kHugePage * kHugePage;
-    if (huge) madvise(data, static_cast<std::size_t>(whole), MADV_HUGEPAGE);
-    return data;
+    madvise(first + before, size / spare * spare, MADV_HUGEPAGE);
+    return first + before;
   }
-  void system_release(void* data, index_t) noexcept override { std::free(data); }
+  void system_release(void* data, index_t bytes) noexcept override {
+    divisible(bytes) ? release_range({static_cast<char*>(data), bytes}) : std::free(data);
+  }
+  [[nodiscard]] bool divisible(index_t bytes) const override { return bytes >= kMapped; }
+  // The pages move to where the new block is; nothing is copied or touched.
+  [[nodiscard]] void* join(const std::vector<MemoryRange>& parts) override {
+    index_t bytes = 0;
+    for (const MemoryRange& part : parts) bytes += part.bytes;
+    void* block = system_allocate(bytes);
+    if (block == nullptr) return nullptr;
+    auto* to = static_cast<char*>(block);
+    for (const MemoryRange& part : parts) {
+      const auto size = static_cast<std::size_t>(part.bytes);
+      if (mremap(part.data, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED)
+        throw_error(ExitCode::unavailable, "out of memory maps: {}", std::strerror(errno));
+      to += part.bytes;
+    }
+    return block;
+  }
+  void release_range(MemoryRange part) noexcept override {
+    munmap(part.data, static_cast<std::size_t>(part.bytes));
+  }
 };
 
 // Never dereferenced: aligned, non-null addresses that no allocation can have.

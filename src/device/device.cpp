@@ -42,12 +42,7 @@ void* Device::allocate(index_t bytes, MemoryKind kind) {
   } else {
     // Room for its return now: release() may run while memory is short, and must not fail.
     if (blocks.free.capacity() <= blocks.made) blocks.free.reserve(2 * blocks.made + 1);
-    if (holds_ == 0) make_room(size);
-    data = system_allocate(size);
-    if (data == nullptr && holds_ == 0) {
-      trim();
-      data = system_allocate(size);
-    }
+    data = new_block(size);
     if (data == nullptr) {
       const auto most = std::max_element(memory_.by_kind.begin(), memory_.by_kind.end());
       throw_error(ExitCode::unavailable,
@@ -57,8 +52,6 @@ void* Device::allocate(index_t bytes, MemoryKind kind) {
                   name_of(static_cast<MemoryKind>(most - memory_.by_kind.begin())), *most >> 20);
     }
     ++blocks.made;
-    memory_.reserved += size;
-    memory_.reserved_peak = std::max(memory_.reserved_peak, memory_.reserved);
   }
   memory_.live += size;
   memory_.by_kind[static_cast<std::size_t>(kind)] += size;
@@ -76,16 +69,46 @@ void Device::release(void* data, index_t bytes, MemoryKind kind) noexcept {
   cache_.find(size)->second.free.push_back(data);
 }
 
-void Device::give_back(index_t size, Blocks& blocks) {
-  system_release(blocks.free.back(), size);
+void* Device::new_block(index_t size) {
+  if (void* data = block_from_pool(size)) return data;
+  if (holds_ == 0) make_room(size);
+  void* data = system_allocate(size);
+  if (data == nullptr && holds_ == 0) {
+    trim();
+    data = system_allocate(size);
+  }
+  if (data == nullptr) return nullptr;
+  memory_.reserved += size;
+  memory_.reserved_peak = std::max(memory_.reserved_peak, memory_.reserved);
+  return data;
+}
+
+void* Device::block_from_pool(index_t size) {
+  if (!divisible(size)) return nullptr;
+  if (void* data = pool_.take(size)) return data;
+  const std::vector<MemoryRange> parts = pool_.take_ranges(size);
+  void* data = parts.empty() ? nullptr : join(parts);
+  for (std::size_t n = 0; n < parts.size() && data == nullptr; ++n)
+    pool_.add(parts[n].data, parts[n].bytes);
+  return data;
+}
+
+void* Device::drop_free(Blocks& blocks) {
+  void* data = blocks.free.back();
   blocks.free.pop_back();
   --blocks.made;
+  return data;
+}
+
+void Device::give_back(index_t size, Blocks& blocks) {
+  system_release(drop_free(blocks), size);
   memory_.reserved -= size;
 }
 
 void Device::make_room(index_t bytes) {
   const index_t peak = std::max(memory_.live_peak, memory_.live + bytes);
   const index_t bound = peak + peak / 2 + kKeptBytes;
+  if (memory_.reserved + bytes > bound) release_pool();
   while (memory_.reserved + bytes > bound) {
     auto oldest = cache_.end();
     for (auto at = cache_.begin(); at != cache_.end(); ++at)
@@ -99,8 +122,20 @@ void Device::make_room(index_t bytes) {
 }
 
 void Device::trim() {
+  release_pool();
   for (auto& [size, blocks] : cache_)
     while (!blocks.free.empty()) give_back(size, blocks);
+}
+
+void Device::recycle() {
+  for (auto& [size, blocks] : cache_)
+    while (!blocks.free.empty())
+      divisible(size) ? pool_.add(drop_free(blocks), size) : give_back(size, blocks);
+}
+
+void Device::release_pool() {
+  memory_.reserved -= pool_.bytes();
+  pool_.clear([this](MemoryRange range) { release_range(range); });
 }
 
 Tensor::Tensor(Device& device, DType dtype, index_t rows, index_t cols, MemoryKind kind)

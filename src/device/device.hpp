@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/types.hpp"
+#include "device/page_pool.hpp"
 #include "device/queue.hpp"
 #include "device/tensor_view.hpp"
 
@@ -75,8 +76,13 @@ class Device {
   /// ExitCode::unavailable with the largest consumers when there is no more.
   [[nodiscard]] void* allocate(index_t bytes, MemoryKind kind);
   void release(void* data, index_t bytes, MemoryKind kind) noexcept;
-  /// Gives cached blocks back to the system.
+  /// Gives cached blocks and the pool back to the system.
   void trim();
+  /// Before other sizes are asked for: cached blocks become a pool that serves requests of any
+  /// size, where the system's memory can be cut (host memory); others go back to the system.
+  void recycle();
+  /// Gives back what nobody took from the pool.
+  void release_pool();
   /// While one lives, nothing goes back to the system: what a queue records runs later, on blocks
   /// that may be free by then.
   class Hold {
@@ -94,6 +100,12 @@ class Device {
  protected:
   virtual void* system_allocate(index_t bytes) = 0;  // nullptr when there is none
   virtual void system_release(void* data, index_t bytes) noexcept = 0;
+  /// Whether parts of a block of so many bytes can be used by themselves, and together with memory
+  /// that follows it.
+  [[nodiscard]] virtual bool divisible(index_t /*bytes*/) const { return false; }
+  /// One block from parts of such blocks, which it replaces; nullptr where that fails.
+  [[nodiscard]] virtual void* join(const std::vector<MemoryRange>& /*parts*/) { return nullptr; }
+  virtual void release_range(MemoryRange /*part*/) noexcept {}
 
  private:
   MemoryAccount memory_;
@@ -102,10 +114,14 @@ class Device {
     std::size_t made = 0;     // free and in use
     index_t last_use = 0;     // number of the last request for this size
   };
+  [[nodiscard]] void* new_block(index_t size);
+  [[nodiscard]] void* block_from_pool(index_t size);
   void make_room(index_t bytes);
+  [[nodiscard]] void* drop_free(Blocks& blocks);
   void give_back(index_t size, Blocks& blocks);
 
   std::map<index_t, Blocks> cache_;  // by rounded size
+  PagePool pool_;
   index_t requests_ = 0;
   int holds_ = 0;
 };

@@ -239,6 +239,7 @@ StepReport Trainer::finish_step() {
   read_report(pending, report);
   measure(pending, report);
   if (options_.check_finite && !report.skipped) check_finite(pending, report);
+  machine_.device().release_pool();  // what the first step after a change of plan did not take
   return report;
 }
 
@@ -281,12 +282,12 @@ ReshapeReport Trainer::reshape(Plan plan) {
   TrainedState state = take_state(*formation_);
   image_.reset();
   formation_.reset();
-  machine_.device().trim();
+  machine_.device().recycle();
   form(std::move(plan));
   report.predicted = Formation::predicted(this->plan(), machine_.world().rank());
   report.reset = move_state(machine_, before, std::move(state), *formation_, report.predicted);
   if (!report.reset.empty()) progress_.updates = 0;  // bias corrections begin anew with the state
-  machine_.device().trim();                          // of messages
+  machine_.device().recycle();  // for the first step, which gives back the rest
   report.seconds = PhaseClock::now() - start;
   return report;
 }

@@ -1,7 +1,9 @@
 // The memory account and the reuse of blocks.
 #include "device/device.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <random>
 
 #include "support/catch.hpp"
 
@@ -84,6 +86,72 @@ TEST_CASE("the longest unused blocks go first", "[device]") {
   (void)use(56 * kMiB);  // beyond 1.5 x 64 + 64 MiB
   CHECK(device->memory().reserved == 116 * kMiB);
   CHECK(use(60 * kMiB) == kept);
+}
+
+TEST_CASE("recycled memory serves other sizes, and the rest goes back", "[device]") {
+  constexpr index_t kMiB = index_t{1} << 20;
+  const auto device = make_cpu_device();
+  const MemoryAccount& memory = device->memory();
+  const auto bytes_of = [&](index_t mib) {
+    return Tensor(*device, DType::f32, mib, kMiB / 4, MemoryKind::weights);
+  };
+  Tensor old_shape = bytes_of(12);
+  const void* const first = old_shape.view().data;
+  old_shape.reset();
+  const index_t reserved = memory.reserved;
+  device->recycle();
+  CHECK(memory.reserved == reserved);
+  {
+    const Tensor a = bytes_of(5), b = bytes_of(3);
+    CHECK(a.view().data == first);
+    CHECK(memory.reserved == reserved);
+    const Tensor c = bytes_of(5);  // no longer fits
+    CHECK(memory.reserved == reserved + c.view().bytes());
+    device->release_pool();
+    CHECK(memory.reserved == memory.live);
+  }
+  // 5 + 3 + 5 MiB, which do not touch: together they make one block, with what they held.
+  device->recycle();
+  const index_t parts = memory.reserved;
+  {
+    const Tensor joined = bytes_of(13);
+    CHECK(memory.reserved == parts);
+    std::memset(joined.view().data, 1, static_cast<std::size_t>(joined.view().bytes()));
+  }
+  device->trim();
+  CHECK(memory.reserved == 0);
+}
+
+TEST_CASE("blocks never overlap, whatever is recycled", "[device]") {
+  struct Block {
+    unsigned char* data;
+    index_t bytes;
+    unsigned char mark;
+  };
+  const auto device = make_cpu_device();
+  std::mt19937 random(7);
+  std::vector<Block> blocks;
+  const auto drop = [&](std::size_t at) {
+    const Block block = blocks[at];
+    CHECK(block.data[0] == block.mark);
+    CHECK(block.data[block.bytes - 1] == block.mark);
+    CHECK(std::count(block.data, block.data + block.bytes, block.mark) == block.bytes);
+    device->release(block.data, block.bytes, MemoryKind::workspace);
+    blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(at));
+  };
+  for (int turn = 0; turn < 300; ++turn) {
+    const auto bytes = static_cast<index_t>(random() % 3000000) + 1;
+    auto* data = static_cast<unsigned char*>(device->allocate(bytes, MemoryKind::workspace));
+    blocks.push_back({data, bytes, static_cast<unsigned char>(turn)});
+    std::fill_n(data, bytes, blocks.back().mark);
+    while (blocks.size() > 20) drop(random() % 20);
+    if (turn % 13 == 12) device->recycle();
+    if (turn % 50 == 49) device->release_pool();
+  }
+  while (!blocks.empty()) drop(0);
+  device->recycle();
+  device->trim();
+  CHECK(device->memory().reserved == 0);
 }
 
 TEST_CASE("tensors move and can be given back early", "[device]") {
