@@ -55,6 +55,9 @@ struct ScheduleConfig {
   double decay_fraction = 0.2;  // wsd: last part of the run
 };
 
+/// Of all replicas together, as many as the operators combine.
+inline constexpr index_t kMostLeaves = 64;
+
 struct AggregateConfig {
   AggregateMethod method = AggregateMethod::mean;
   AggregatePlacement placement = AggregatePlacement::automatic;  // of adasum

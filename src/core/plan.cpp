@@ -76,7 +76,7 @@ std::vector<double> Plan::leaf_weights() const {
   return weights;
 }
 
-DType Plan::activation() const {
+DType activation_of(ComputeType compute) {
   switch (compute) {
     case ComputeType::bf16: return DType::bf16;
     case ComputeType::fp16: return DType::f16;

@@ -17,6 +17,9 @@
 
 namespace t3d {
 
+/// Of activations and matrix products.
+[[nodiscard]] DType activation_of(ComputeType compute);
+
 /// What one replica holds and does. Partitions have one part per rank of their axis; parts may be
 /// empty.
 struct ReplicaPlan {
@@ -71,7 +74,12 @@ struct Plan {
   [[nodiscard]] index_t first_sequence(index_t d) const;
   [[nodiscard]] index_t leaves_per_replica() const { return std::ssize(replicas.front().leaves); }
   [[nodiscard]] index_t largest_micro() const;
-  [[nodiscard]] DType activation() const;  // of activations and matrix products
+  [[nodiscard]] DType activation() const { return activation_of(compute); }
+  /// Every leaf keeps an optimizer of its own, and their changes are combined, not the gradients.
+  [[nodiscard]] bool updates_locally() const {
+    return aggregate.method == AggregateMethod::adasum &&
+           aggregate.placement == AggregatePlacement::post;
+  }
   /// All replicas cut the model alike: their ranks of equal coordinates hold equal shards.
   [[nodiscard]] bool alike() const;
   /// Samples of each leaf in units of the reference batch: by replica, then leaf.

@@ -111,8 +111,16 @@ void check_aggregation(const Plan& plan) {
     refuse("the reference batch is {}", a.reference_batch);
   if (a.placement == AggregatePlacement::automatic || a.algorithm == AggregateAlgorithm::automatic)
     refuse("aggregation is not decided");
-  const bool flat = a.method == AggregateMethod::adasum && a.algorithm == AggregateAlgorithm::flat;
-  if (flat && (!plan.alike() || plan.leaves_per_replica() > 1))
+  const bool adasum = a.method == AggregateMethod::adasum;
+  const index_t leaves = plan.leaves_per_replica();
+  if (!adasum && leaves > 1) refuse("{} leaves per replica are for adasum only", leaves);
+  if (adasum && leaves != a.leaves)
+    refuse("its replicas have {} leaves, and aggregate.leaves is {}", leaves, a.leaves);
+  if (adasum && leaves * std::ssize(plan.replicas) > kMostLeaves)
+    refuse("{} replicas of {} leaves; adasum combines at most {} leaves", plan.replicas.size(),
+           leaves, kMostLeaves);
+  const bool flat = adasum && a.algorithm == AggregateAlgorithm::flat;
+  if (flat && (!plan.alike() || leaves > 1))
     refuse("flat aggregation needs replicas that are cut alike, with one leaf each");
 }
 

@@ -278,16 +278,21 @@ index_t take_number(Table& table, const char* key) {
 
 Plan plan_from(const std::string& text) {
   constexpr index_t kMostReplicas = 1 << 17;  // a kilobyte each
+  constexpr index_t kMostLetters = 1 << 28;   // of all copies
   std::vector<Table> tables = tables_of(text);
   if (const index_t version = take_number(tables.front(), "version"); version != kVersion)
     bad(fmt::format("version {} is not known", version));
   Plan plan;
   fill([](auto& p, auto&& visit) { visit_plan(p, visit); }, plan, tables.front());
   plan.replicas.clear();
+  index_t letters = 0;
   for (std::size_t at = 1; at < tables.size(); ++at) {
     const index_t copies = take_number(tables[at], "copies");
     const index_t most = std::min<index_t>(plan.ranks, kMostReplicas) - std::ssize(plan.replicas);
-    if (copies < 1 || copies > most) bad(fmt::format("{} copies of a replica", copies));
+    for (const auto& [key, value] : tables[at])
+      letters += std::ssize(value) * std::max<index_t>(copies, 1);
+    if (copies < 1 || copies > most || letters > kMostLetters)
+      bad(fmt::format("{} copies of a replica", copies));
     ReplicaPlan replica;
     fill([](auto& r, auto&& visit) { visit_replica(r, visit); }, replica, tables[at]);
     plan.replicas.insert(plan.replicas.end(), static_cast<std::size_t>(copies), replica);

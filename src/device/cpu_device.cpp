@@ -2,6 +2,7 @@
 // than a memory-bound kernel's pass over them. Blocks of 256 KiB and more are mapped by themselves,
 // so that any part of them can be used again or released.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -16,7 +17,23 @@ namespace t3d {
 namespace {
 
 constexpr index_t kHugePage = index_t{2} << 20;
-constexpr index_t kMapped = index_t{1} << 18;  // block sizes from here on are multiples of 4 KiB
+constexpr index_t kPage = 4096;  // blocks of more than this are multiples of it
+constexpr index_t kMapped = index_t{1} << 18;
+
+/// Whether one call moves a range of several maps; Linux does since 6.17.
+bool moves_across_maps() {
+  constexpr std::size_t kBytes = 2 * kPage;
+  const auto map = [] {
+    return mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  };
+  void *const from = map(), *const to = map();
+  if (from == MAP_FAILED || to == MAP_FAILED) return false;
+  madvise(from, kPage, MADV_NOHUGEPAGE);  // now two maps
+  const bool moves = mremap(from, kBytes, kBytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
+  if (!moves) munmap(from, kBytes);
+  if (moves) munmap(to, kBytes);  // a failed call has already unmapped it
+  return moves;
+}
 
 class CpuDevice final : public Device {
  public:
@@ -54,9 +71,14 @@ class CpuDevice final : public Device {
   void system_release(void* data, index_t bytes) noexcept override {
     divisible(bytes) ? release_range({static_cast<char*>(data), bytes}) : std::free(data);
   }
-  [[nodiscard]] bool divisible(index_t bytes) const override { return bytes >= kMapped; }
+  [[nodiscard]] bool divisible(index_t bytes) const override {
+    static const bool small_pages = sysconf(_SC_PAGESIZE) == kPage;
+    return small_pages && bytes >= kMapped;
+  }
   // The pages move to where the new block is; nothing is copied or touched.
   [[nodiscard]] void* join(const std::vector<MemoryRange>& parts) override {
+    static const bool possible = moves_across_maps();
+    if (!possible) return nullptr;
     index_t bytes = 0;
     for (const MemoryRange& part : parts) bytes += part.bytes;
     void* block = system_allocate(bytes);
@@ -65,7 +87,8 @@ class CpuDevice final : public Device {
     for (const MemoryRange& part : parts) {
       const auto size = static_cast<std::size_t>(part.bytes);
       if (mremap(part.data, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED)
-        throw_error(ExitCode::unavailable, "out of memory maps: {}", std::strerror(errno));
+        throw_error(ExitCode::unavailable, "cannot move {} bytes of memory: {}", size,
+                    std::strerror(errno));
       to += part.bytes;
     }
     return block;

@@ -87,21 +87,22 @@ void* Device::block_from_pool(index_t size) {
   if (!divisible(size)) return nullptr;
   if (void* data = pool_.take(size)) return data;
   const std::vector<MemoryRange> parts = pool_.take_ranges(size);
-  void* data = parts.empty() ? nullptr : join(parts);
-  for (std::size_t n = 0; n < parts.size() && data == nullptr; ++n)
-    pool_.add(parts[n].data, parts[n].bytes);
-  return data;
+  if (parts.empty()) return nullptr;
+  void* data = join(parts);
+  if (data != nullptr) return data;
+  memory_.reserved -= size;  // fresh memory takes their place
+  for (const MemoryRange& part : parts) release_range(part);
+  return nullptr;
 }
 
-void* Device::drop_free(Blocks& blocks) {
-  void* data = blocks.free.back();
+void Device::drop_free(Blocks& blocks) {
   blocks.free.pop_back();
   --blocks.made;
-  return data;
 }
 
 void Device::give_back(index_t size, Blocks& blocks) {
-  system_release(drop_free(blocks), size);
+  system_release(blocks.free.back(), size);
+  drop_free(blocks);
   memory_.reserved -= size;
 }
 
@@ -128,9 +129,16 @@ void Device::trim() {
 }
 
 void Device::recycle() {
+  T3D_CHECK(holds_ == 0, "a recording may still use blocks that are free");
   for (auto& [size, blocks] : cache_)
-    while (!blocks.free.empty())
-      divisible(size) ? pool_.add(drop_free(blocks), size) : give_back(size, blocks);
+    while (!blocks.free.empty()) {
+      if (divisible(size)) {
+        pool_.add(blocks.free.back(), size);  // may throw: the block is still in the list
+        drop_free(blocks);
+      } else {
+        give_back(size, blocks);
+      }
+    }
 }
 
 void Device::release_pool() {

@@ -2,6 +2,7 @@
 // out again (a step repeats the same requests, and fresh pages cost more than the arithmetic that
 // fills them), so `reserved` is what the operating system sees and `live` what the program uses.
 //
+// When shapes change, recycle() joins the free blocks into a pool that new sizes are cut from.
 // Blocks that no request has asked for go back, the longest unused sizes first, when new memory is
 // needed and `reserved` would exceed 1.5 x live_peak + kKeptBytes: that bound always holds. A step
 // that finds all of its blocks never gives any back.
@@ -79,7 +80,8 @@ class Device {
   /// Gives cached blocks and the pool back to the system.
   void trim();
   /// Before other sizes are asked for: cached blocks become a pool that serves requests of any
-  /// size, where the system's memory can be cut (host memory); others go back to the system.
+  /// size, where the system's memory can be cut (host memory); others go back to the system. Not
+  /// while a Hold lives.
   void recycle();
   /// Gives back what nobody took from the pool.
   void release_pool();
@@ -103,7 +105,8 @@ class Device {
   /// Whether parts of a block of so many bytes can be used by themselves, and together with memory
   /// that follows it.
   [[nodiscard]] virtual bool divisible(index_t /*bytes*/) const { return false; }
-  /// One block from parts of such blocks, which it replaces; nullptr where that fails.
+  /// One block from parts of such blocks, which it replaces; nullptr where the system cannot do
+  /// that.
   [[nodiscard]] virtual void* join(const std::vector<MemoryRange>& /*parts*/) { return nullptr; }
   virtual void release_range(MemoryRange /*part*/) noexcept {}
 
@@ -117,7 +120,7 @@ class Device {
   [[nodiscard]] void* new_block(index_t size);
   [[nodiscard]] void* block_from_pool(index_t size);
   void make_room(index_t bytes);
-  [[nodiscard]] void* drop_free(Blocks& blocks);
+  static void drop_free(Blocks& blocks);
   void give_back(index_t size, Blocks& blocks);
 
   std::map<index_t, Blocks> cache_;  // by rounded size

@@ -74,9 +74,7 @@ void add_update_work(const RankView& rank, StepWork& work) {
   index_t at_rest = 0;
   for (const BucketSize& size : bucket_sizes(rank)) at_rest += size.copies * size.shard;
   const index_t leaves = rank.plan.leaves_per_replica();
-  const bool local = rank.plan.aggregate.method == AggregateMethod::adasum &&
-                     rank.plan.aggregate.placement == AggregatePlacement::post;
-  const index_t updates = local ? leaves : 1;
+  const index_t updates = rank.plan.updates_locally() ? leaves : 1;
   work.streamed +=
       at_rest * size_of(rank.accumulator) * updates * optimizer_numbers(rank.plan.optimizer);
   if (rank.plan.optimizer != OptimizerKind::muon) return;

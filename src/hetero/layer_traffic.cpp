@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "comm/cost.hpp"
+#include "tensor3d/parameters.hpp"
 
 namespace t3d {
 namespace {
-
-constexpr index_t kShardUnit = 16;  // tensor3d/parameters.cpp
 
 index_t gather_bytes(const Side& side, DType dtype) {
   return all_gather_traffic(side.members, side.member, dtype,
@@ -45,12 +44,6 @@ index_t norm_backward_bytes(const RankView& rank, const Rows& rows) {
                           rank.accumulator);
 }
 
-bool all_equal(const Partition& cut) {
-  for (index_t part = 1; part < cut.parts(); ++part)
-    if (cut.size(part) != cut.size(0)) return false;
-  return true;
-}
-
 BucketSize bucket(const RankView& rank, index_t copies, Group group, bool matrices, index_t count,
                   index_t entries, index_t uses, index_t evaluation_uses) {
   BucketSize size{copies, group, matrices, count, 0, 0, 1, entries, uses, evaluation_uses};
@@ -63,15 +56,11 @@ BucketSize bucket(const RankView& rank, index_t copies, Group group, bool matric
     size.shard = begin(member + 1) - begin(member);
     size.gather = all_gather_traffic(static_cast<int>(size.members), member, type, begin).bytes;
   };
-  const Partition& storage = rank.cut.storage;
-  if (all_equal(storage)) {
+  if (stored_evenly(rank.cut.storage)) {
     measure([&](int before) { return even_begin(count, size.members, before, kShardUnit); });
     return size;
   }
-  std::vector<double> weights;
-  for (index_t m = 0; m < size.members; ++m)
-    weights.push_back(static_cast<double>(storage.size(m / beside)));
-  const Partition shards = Partition::weighted("shards", count, weights, kShardUnit);
+  const Partition shards = uneven_shards("shards", count, rank.cut.storage, beside);
   measure([&](int before) { return shards.offsets()[static_cast<std::size_t>(before)]; });
   return size;
 }

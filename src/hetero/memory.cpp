@@ -16,9 +16,7 @@ class Step {
     // The sum of losses; a step's numbers, the factor of clipping (train/step/trainer.cpp).
     constexpr index_t kSmall = 3;
     small_ = walk_.take(MemoryKind::workspace, size_of(DType::f64), kSmall);
-    if (rank.plan.aggregate.method == AggregateMethod::adasum &&
-        rank.plan.aggregate.placement == AggregatePlacement::post)
-      small_.set_times(2 * kSmall);  // and squares of local updates
+    if (rank.plan.updates_locally()) small_.set_times(2 * kSmall);  // and squares of local updates
   }
 
   void run() {

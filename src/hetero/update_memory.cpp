@@ -122,10 +122,7 @@ class LocalMemory final : public UpdateMemory {
 
 std::unique_ptr<UpdateMemory> make_update_memory(MemoryWalk& walk, const RankView& rank,
                                                  ModelMemory& model) {
-  const AggregateConfig& aggregate = rank.plan.aggregate;
-  if (aggregate.method == AggregateMethod::adasum &&
-      aggregate.placement == AggregatePlacement::post)
-    return std::make_unique<LocalMemory>(walk, rank, model);
+  if (rank.plan.updates_locally()) return std::make_unique<LocalMemory>(walk, rank, model);
   return std::make_unique<SharedMemory>(walk, rank, model);
 }
 

@@ -8,9 +8,6 @@ namespace t3d {
 namespace {
 
 bool is_adasum(const Plan& plan) { return plan.aggregate.method == AggregateMethod::adasum; }
-bool is_local(const Plan& plan) {
-  return is_adasum(plan) && plan.aggregate.placement == AggregatePlacement::post;
-}
 bool is_flat(const Plan& plan) {
   return is_adasum(plan) && plan.aggregate.algorithm == AggregateAlgorithm::flat;
 }
@@ -102,8 +99,8 @@ void add_muon(const RankView& rank, index_t times, TrafficTable& traffic) {
 
 void add_optimizer(const RankView& rank, TrafficTable& traffic) {
   // Local updates: an optimizer for each leaf, which measures its gradient first.
-  const index_t times = is_local(rank.plan) ? rank.plan.leaves_per_replica() : 1;
-  if (is_local(rank.plan)) add_cuboid_sum(rank, 1, times, traffic);
+  const index_t times = rank.plan.updates_locally() ? rank.plan.leaves_per_replica() : 1;
+  if (rank.plan.updates_locally()) add_cuboid_sum(rank, 1, times, traffic);
   if (rank.plan.optimizer == OptimizerKind::muon) add_muon(rank, times, traffic);
   if (rank.plan.optimizer != OptimizerKind::lamb) return;
   index_t tensors = 0;

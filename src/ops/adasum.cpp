@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "core/options.hpp"
 #include "ops/adasum_group.hpp"
 
 namespace t3d {
 namespace {
 
+static_assert(adasum::kMostVectors >= kMostLeaves);
 using adasum::GroupResult;
 using adasum::GroupStep;
 

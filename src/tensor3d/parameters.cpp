@@ -10,8 +10,6 @@
 namespace t3d {
 namespace {
 
-constexpr index_t kShardUnit = 16;  // 64 bytes of fp32: shards start on cache lines
-
 // The pieces of a row-major [rows, cols] matrix (global box `box`) that flat range [a, b) covers:
 // at most a row's tail, whole rows, and a row's head. `base`: flat index that b's offsets start at.
 void append_range(const Box& box, index_t a, index_t b, index_t base, std::vector<PlacedBox>& out) {
@@ -188,18 +186,24 @@ void cut_shards(BucketTable& bucket, const MeshShape& mesh, const Coord& coord,
                 const Partition& storage) {
   const Membership own = membership(bucket.group, mesh, coord);
   bucket.member = own.member;
-  const index_t members = own.slabs * own.beside;
-  const std::vector<index_t> sizes = storage.sizes();
-  const bool even =
-      std::all_of(sizes.begin(), sizes.end(), [&](index_t size) { return size == sizes.front(); });
-  if (even) {
-    bucket.shards = Partition::even(bucket.name, bucket.count, members, kShardUnit);
-    return;
-  }
+  bucket.shards =
+      stored_evenly(storage)
+          ? Partition::even(bucket.name, bucket.count, own.slabs * own.beside, kShardUnit)
+          : uneven_shards(bucket.name, bucket.count, storage, own.beside);
+}
+
+bool stored_evenly(const Partition& storage) {
+  for (index_t part = 1; part < storage.parts(); ++part)
+    if (storage.size(part) != storage.size(0)) return false;
+  return true;
+}
+
+Partition uneven_shards(const std::string& name, index_t count, const Partition& storage,
+                        index_t beside) {
   std::vector<double> weights;
-  for (index_t member = 0; member < members; ++member)
-    weights.push_back(static_cast<double>(storage.size(member / own.beside)));
-  bucket.shards = Partition::weighted(bucket.name, bucket.count, weights, kShardUnit);
+  for (index_t member = 0; member < storage.parts() * beside; ++member)
+    weights.push_back(static_cast<double>(storage.size(member / beside)));
+  return Partition::weighted(name, count, weights, kShardUnit);
 }
 
 std::vector<BucketTable> parameter_buckets(const ModelShape& shape, const MeshShape& mesh,

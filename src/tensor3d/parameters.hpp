@@ -67,9 +67,16 @@ struct BucketTable {
   [[nodiscard]] std::vector<PlacedBox> shard_boxes(const ParamEntry& entry) const;
 };
 
+/// Shards begin at multiples of so many elements.
+inline constexpr index_t kShardUnit = 16;
 /// Fixes the shards of a bucket whose entries are complete; `storage`: relative sizes over axis i.
 void cut_shards(BucketTable& bucket, const MeshShape& mesh, const Coord& coord,
                 const Partition& storage);
+/// The rule behind it, for whoever only counts: even shards (even_begin with kShardUnit) where this
+/// is true, else uneven ones. `beside`: members of the group on each slab of axis i.
+[[nodiscard]] bool stored_evenly(const Partition& storage);
+[[nodiscard]] Partition uneven_shards(const std::string& name, index_t count,
+                                      const Partition& storage, index_t beside);
 
 /// All buckets of the rank at `coord` (mesh seen from its replica): wte, vectors over k, vectors
 /// over j, an untied head, then four per block.

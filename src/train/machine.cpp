@@ -8,17 +8,11 @@
 #include "comm/registry.hpp"
 #include "comm/staged/staged.hpp"
 #include "core/error.hpp"
+#include "core/plan.hpp"
 #include "ops/registry.hpp"
 
 namespace t3d {
 namespace {
-
-DType activation_of(ComputeType compute) {
-  return compute == ComputeType::bf16   ? DType::bf16
-         : compute == ComputeType::fp16 ? DType::f16
-         : compute == ComputeType::fp64 ? DType::f64
-                                        : DType::f32;
-}
 
 std::unique_ptr<Ops> host_ops(const PrecisionConfig& precision, int threads) {
   const DType activation = activation_of(precision.compute);

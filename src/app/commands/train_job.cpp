@@ -179,11 +179,13 @@ class TrainJob {
       const index_t done = trainer_->progress().steps;
       if (steps_run_++ == 0) keep_choices();
       const bool save_now = due_at(done) || trainer_->ended();
-      const bool wait = save_now || evaluates_after(done) || replan_after(done) != nullptr;
+      const Replan* replan = replan_after(done);
+      const bool wait = save_now || evaluates_after(done) || replan != nullptr;
       // A GPU works on this step while the report of the one before is read.
       take_reports(machine_->runs_ahead() && !wait ? 1 : 0);
       if (decision_.stop || decision_.checkpoint) take_reports(0);
-      if (const Replan* replan = replan_after(done)) reshape(replan->plan);
+      if (std::exchange(decision_.reshape, false) && replan != nullptr && !trainer_->ended())
+        reshape(replan->plan);
       if (!save_now && !decision_.stop && !decision_.checkpoint) continue;
       save();
       decision_.checkpoint = false;
@@ -198,7 +200,8 @@ class TrainJob {
     const bool due =
         world_.rank() == 0 && minutes > 0 && PhaseClock::now() - last_save_time_ >= 60 * minutes;
     return (stop_signal() != 0 || lost_lock() ? kStopAsked : kNoFlag) |
-           (due ? kCheckpointDue : kNoFlag);
+           (due ? kCheckpointDue : kNoFlag) |
+           (replan_after(trainer_->progress().steps + 1) != nullptr ? kReshapeDue : kNoFlag);
   }
 
   [[nodiscard]] bool due_at(index_t step) const {
@@ -207,7 +210,7 @@ class TrainJob {
 
   [[nodiscard]] const Replan* replan_after(index_t step) const {
     for (const Replan& replan : replans_)
-      if (replan.step == step && !trainer_->ended()) return &replan;
+      if (replan.step == step) return &replan;
     return nullptr;
   }
 

@@ -9,8 +9,6 @@
 namespace t3d {
 namespace {
 
-constexpr index_t kMostLeaves = 64;  // of the operators that combine them
-
 index_t round_up(index_t value, index_t unit) { return (value + unit - 1) / unit * unit; }
 
 std::string stem(const std::string& file_name) {

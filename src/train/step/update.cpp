@@ -215,9 +215,7 @@ std::vector<StateSlot> LocalUpdate::state() {
 std::unique_ptr<Update> make_update(const Context& context, const Plan& plan,
                                     const OptimizerConfig& options,
                                     const std::vector<ParamBucket*>& buckets) {
-  if (plan.aggregate.method == AggregateMethod::adasum &&
-      plan.aggregate.placement == AggregatePlacement::post)
-    return std::make_unique<LocalUpdate>(context, plan, options, buckets);
+  if (plan.updates_locally()) return std::make_unique<LocalUpdate>(context, plan, options, buckets);
   return std::make_unique<SharedUpdate>(context, plan, options, buckets);
 }
 
