@@ -90,8 +90,8 @@ using Warn = std::function<void(const std::string&)>;  // called on rank 0 only;
 /// Collective. restart "auto": in the newest lineage and those that it came from, the newest
 /// checkpoint whose manifest and file sizes are right, passing over the others (each named with its
 /// fault through `warn`, also folders without a manifest); nullopt when nothing was ever published
-/// there. Error(io) when the folder cannot be read or when all that is there is damaged: a run must
-/// not start over by mistake. Damage inside the files shows when they are read: see load_newest.
+/// there. Error(io) when the folder or a checkpoint cannot be read, or when all that is there is
+/// damaged: a run must not start over, or go back, by mistake. Damage inside the files shows when they are read: see load_newest.
 std::optional<CheckpointInfo> find_checkpoint(Communicator& world, const std::string& dir,
                                               const Warn& warn);
 

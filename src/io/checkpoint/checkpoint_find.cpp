@@ -31,7 +31,8 @@ void name_unpublished(const History& history, index_t step, const Warn& warn) {
     warn(fmt::format("passing over {}: it has no {}", path, kManifestName));
 }
 
-/// The first candidate on which the collective `use` does not find damage.
+/// The first candidate on which the collective `use` does not find damage. One that cannot be read
+/// ends the search: it may be whole.
 template <class Use>
 std::optional<CheckpointInfo> first_whole(Communicator& all, const std::string& dir,
                                           const Warn& warn, const Use& use) {
@@ -45,6 +46,11 @@ std::optional<CheckpointInfo> first_whole(Communicator& all, const std::string& 
       return info;
     } catch (const Error& error) {
       if (error.code() != ExitCode::io) throw;
+      if (error.refused())
+        throw AgreedError(ExitCode::io,
+                          fmt::format("checkpoint {} cannot be read, and no older one is taken "
+                                      "unasked (-r PATH takes one that you choose): {}",
+                                      path, error.what()));
       if (warns) warn(fmt::format("passing over checkpoint {}: {}", path, error.what()));
     }
   }
