@@ -113,12 +113,13 @@ class TrainJob {
     remove_exit_record(config_.run.dir);
   }
 
-  // Only a run that starts anew keeps its tokenizer: whatever continues has it.
+  // The tokenizer is kept where the checkpoints are, also when they come from another folder.
   void check_tokenizer(const std::optional<CheckpointInfo>& info) {
     tokenizer_ = check_tokenizers(config_.data, source_->tokens(),
                                   valid_ ? &valid_->tokens() : nullptr, info ? &*info : nullptr);
-    if (info || world_.rank() != 0 || tokenizer_.model.empty()) return;
-    write_text_durably(tokenizer_file(config_.run.dir), tokenizer_.model);
+    if (world_.rank() != 0 || tokenizer_.model.empty()) return;
+    const std::string file = tokenizer_file(config_.checkpoint.dir, tokenizer_.hash);
+    if (!path_exists(file)) write_text_durably(file, tokenizer_.model);
   }
 
   void restart() {
