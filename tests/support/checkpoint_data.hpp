@@ -31,6 +31,11 @@ inline std::vector<TestTensor> small_tensors() {
           {"nothing", DType::f32, 0, 12, false}};
 }
 
+/// Whatever the checkpoint: these.
+inline PartsOf always(const std::vector<TensorPart>& parts) {
+  return [&parts](const CheckpointInfo&) { return parts; };
+}
+
 /// The file of group `number` in a checkpoint's folder.
 inline std::string node_file(const std::string& folder, int number) {
   const std::string prefix = "node-0000" + std::to_string(number) + ".";

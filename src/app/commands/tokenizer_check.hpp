@@ -53,8 +53,8 @@ struct RunTokenizer {
                                             const CheckpointInfo* checkpoint);
 
 /// The tokenizer to read and write texts with for a checkpoint: data.tokenizer, the one kept beside
-/// the checkpoint, or that of data.train, in this order. Error(config) when it is not the checkpoint's,
-/// Error(no_input) when there is none.
+/// the checkpoint, or that of data.train, in this order. Error(config) when it is not the
+/// checkpoint's, Error(no_input) when there is none.
 [[nodiscard]] std::unique_ptr<Tokenizer> load_tokenizer_of(const CheckpointInfo& checkpoint,
                                                            const Config& config,
                                                            std::vector<std::string>& notes);

@@ -200,20 +200,17 @@ Manifest read_manifest(Communicator& all, const std::string& path) {
   return manifest;
 }
 
-CheckpointState load_from(Communicator& all, const std::string& path,
-                          const std::vector<TensorPart>& parts,
-                          const std::string& optional_prefix) {
-  Manifest manifest = read_manifest(all, path);
+void load_from(Communicator& all, const Manifest& manifest, const std::string& path,
+               const std::vector<TensorPart>& parts, const std::string& optional_prefix) {
   std::optional<Error> fault;
   attempt(fault, [&] { load_parts(manifest, path, parts, optional_prefix); });
   agree(all, fault);
-  return std::move(manifest.state);
 }
 
 void load_checkpoint(Communicator& world, const std::string& path, std::vector<TensorPart>& parts,
                      const std::string& optional_prefix) {
   const auto all = checkpoint_group(world);
-  load_from(*all, path, parts, optional_prefix);
+  load_from(*all, read_manifest(*all, path), path, parts, optional_prefix);
 }
 
 }  // namespace t3d

@@ -248,12 +248,9 @@ void move_noise(Machine& machine, const Plan& before, std::vector<double> noise,
                       broadcast_bytes(count, ranks, rank, root, DType::f64));
   if (formation.idle()) return;
   const TensorView target = formation.update().aggregation().noise();
-  if (target.data == nullptr || target.rows * target.cols != count) return;
-  // It describes gradients or changes, by group and per reference batch.
-  const Plan& after = formation.plan();
-  if (is_local(before) != is_local(after) || before.aggregate.per != after.aggregate.per) return;
-  const double units = before.aggregate.reference_batch / after.aggregate.reference_batch;
-  for (std::size_t at = 1; at < noise.size(); at += 2) noise[at] *= units;
+  T3D_CHECK(target.rows * target.cols == count, "{} numbers of noise for {} x {}", count,
+            target.rows, target.cols);
+  rescale_noise(noise, before, formation.plan());
   const Context& context = formation.context();
   context.device.copy(target.data, noise.data(), target.bytes(), context.queue);
   context.queue.synchronize();
@@ -271,10 +268,14 @@ std::string leaf_source(const std::string& name, index_t leaves) {
   return fmt::format("{}{}{}", kLeaf, leaf % leaves, std::string_view(rest, end));
 }
 
-std::vector<std::string> state_names(const Plan& plan) {
-  std::vector<std::string> names;
-  for (const NamedState& state : states_of(plan)) names.push_back(state.name);
-  return names;
+bool keeps_noise(const Plan& before, const Plan& after) {
+  return has_noise(before) && has_noise(after) && is_local(before) == is_local(after) &&
+         before.aggregate.per == after.aggregate.per;
+}
+
+void rescale_noise(std::span<double> noise, const Plan& before, const Plan& after) {
+  const double units = before.aggregate.reference_batch / after.aggregate.reference_batch;
+  for (std::size_t at = 1; at < noise.size(); at += 2) noise[at] *= units;
 }
 
 TrainedState take_state(Formation& formation) {
@@ -338,7 +339,10 @@ std::vector<std::string> move_state(Machine& machine, const Plan& before, Traine
     }
   }
   predicted.count(Verb::exchange, kReshapeAxis, mover.bytes_to_send());
-  move_noise(machine, before, std::move(state.noise), formation, predicted);
+  if (keeps_noise(before, after))
+    move_noise(machine, before, std::move(state.noise), formation, predicted);
+  else if (has_noise(after))
+    reset.push_back(kNoiseState);
   return reset;
 }
 

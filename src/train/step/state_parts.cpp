@@ -49,7 +49,7 @@ std::vector<TensorPart> state_parts(Formation& formation, HostImage& image) {
                  parts);
   const TensorView noise = formation.update().aggregation().noise();
   if (noise.data == nullptr) return parts;
-  parts.push_back({"aggregate/noise",
+  parts.push_back({kNoiseState,
                    noise.dtype,
                    noise.rows,
                    noise.cols,

@@ -268,9 +268,25 @@ TEST_CASE("state of another kind starts at 0 and is named") {
   Outcome outcome;
   run(changes, outcome);
   CHECK(outcome.reset == std::vector<std::string>{"aggregate/leaf-0/m", "aggregate/leaf-1/m",
-                                                  "aggregate/leaf-0/v", "aggregate/leaf-1/v"});
+                                                  "aggregate/leaf-0/v", "aggregate/leaf-1/v",
+                                                  "aggregate/noise"});
   const auto& m = outcome.last.at("aggregate/leaf-1/m/wte.weight");
   CHECK(std::count(m.begin(), m.end(), std::uint64_t{0}) == std::ssize(m));
+}
+
+TEST_CASE("a noise estimate of other groups starts at 0 and is named; the optimizer goes on") {
+  Shapes shapes;
+  shapes.config.aggregate.method = AggregateMethod::adasum;
+  shapes.config.aggregate.placement = AggregatePlacement::pre;
+  const Plan tensors = shapes.grid({}, 2);
+  Plan model = tensors;
+  model.aggregate.per = tensors.aggregate.per == GroupBy::model ? GroupBy::tensor : GroupBy::model;
+  Outcome outcome;
+  run({shapes.config, tensors, {{2, model}}, 2}, outcome);
+  CHECK(outcome.reset == std::vector<std::string>{"aggregate/noise"});
+  CHECK(outcome.bytes == "");
+  const auto& noise = outcome.last.at("aggregate/noise");
+  CHECK(std::count(noise.begin(), noise.end(), std::uint64_t{0}) == std::ssize(noise));
 }
 
 namespace {
