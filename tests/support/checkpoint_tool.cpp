@@ -65,7 +65,7 @@ int bench(const std::string& dir, index_t megabytes, int ranks) {
                        4096,
                        false,
                        numbers.data() + n * 1024 / ranks * 4096,
-                       {{mine * world.rank(), 0, mine, 4096, 0}}});
+                       {{{mine * world.rank(), 0, mine, 4096}, 0}}});
     }
     const auto timed = [&](const char* what, const auto& body) {
       world.barrier();

@@ -43,11 +43,11 @@ adasum=("${common[@]}" --set aggregate.method=adasum --set batch.micro=2)
 run 2 "${adasum[@]}" -d noise --set run.steps=6 --set checkpoint.every_steps=3 --set aggregate.reference_batch=2
 expect_status 0
 cp -r noise unit
-sed 's/^reference_batch = .*/reference_batch = 4/' noise/plan.toml > four.toml
-cmp -s noise/plan.toml four.toml && fail "the plan names no reference batch"
-run 2 "${adasum[@]}" -d whole --set run.steps=9 --set aggregate.reference_batch=2 --set 'debug.replan=["6:four.toml"]'
+sed 's/^aggregate.reference_batch = .*/aggregate.reference_batch = 1/' noise/plan.toml > one.toml
+cmp -s noise/plan.toml one.toml && fail "the plan names no reference batch"
+run 2 "${adasum[@]}" -d whole --set run.steps=9 --set aggregate.reference_batch=2 --set 'debug.replan=["6:one.toml"]'
 expect_status 0
-run 2 "${adasum[@]}" -d unit --set run.steps=9 --set aggregate.reference_batch=4
+run 2 "${adasum[@]}" -d unit --set run.steps=9 --set aggregate.reference_batch=1
 expect_status 0
 same_losses whole unit 0
 ! grep -q "starts at 0" out.log || fail "the noise is lost with another reference batch"

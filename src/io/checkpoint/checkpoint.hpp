@@ -17,19 +17,13 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "core/box.hpp"
 #include "core/dtype.hpp"
 #include "core/types.hpp"
 
 namespace t3d {
 
 class RunLock;
-
-/// Rows [row0, row0+rows) x columns [col0, col0+cols) of a global matrix, stored row-major and
-/// contiguous at element `offset` of the local buffer.
-struct TensorBox {
-  index_t row0 = 0, col0 = 0, rows = 0, cols = 0, offset = 0;
-  friend bool operator==(const TensorBox&, const TensorBox&) = default;
-};
 
 /// One rank's pieces of one global tensor. Over all ranks that pass `write`, the boxes cover every
 /// element exactly once (checked at save). A 1-D tensor is [1, n] with `vector` set.
@@ -39,7 +33,7 @@ struct TensorPart {
   index_t rows = 0, cols = 0;
   bool vector = false;
   void* data = nullptr;  // host memory
-  std::vector<TensorBox> boxes;
+  std::vector<PlacedBox> boxes;
 };
 
 /// What one start from nothing, or from a chosen checkpoint, wrote. Lineages of a folder are

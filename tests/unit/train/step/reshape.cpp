@@ -22,11 +22,11 @@ class GlobalState {
       auto& elements = tensors_[part.name];
       elements.resize(static_cast<std::size_t>(part.rows * part.cols), kMissing);
       const auto size = static_cast<std::size_t>(size_of(part.dtype));
-      for (const TensorBox& box : part.boxes)
+      for (const auto& [box, offset] : part.boxes)
         for (index_t row = 0; row < box.rows; ++row)
           for (index_t col = 0; col < box.cols; ++col) {
             std::uint64_t bits = 0;
-            const auto at = static_cast<std::size_t>(box.offset + row * box.cols + col);
+            const auto at = static_cast<std::size_t>(offset + row * box.cols + col);
             std::memcpy(&bits, static_cast<const char*>(part.data) + at * size, size);
             auto& element =
                 elements[static_cast<std::size_t>((box.row0 + row) * part.cols + box.col0 + col)];
