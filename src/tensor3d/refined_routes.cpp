@@ -1,8 +1,8 @@
 #include "tensor3d/refined_routes.hpp"
 
+#include "core/route.hpp"
 #include "tensor3d/parameters.hpp"
 #include "tensor3d/refinement.hpp"
-#include "tensor3d/route.hpp"
 
 namespace t3d {
 namespace {

@@ -7,11 +7,11 @@
 #include <tuple>
 
 #include "comm/agree.hpp"
+#include "core/route.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/checkpoint_read.hpp"
 #include "io/crc32c.hpp"
-#include "tensor3d/route.hpp"
 
 namespace t3d {
 namespace {

@@ -2,15 +2,15 @@
 // same plan from the same descriptions, so no message needs a header.
 //
 //   piece   a stored box: boxes of the group's ranks, merged where they form a bigger box
-//   strip   some rows of a piece, so that memory stays bounded (tensor3d/route.hpp)
+//   strip   some rows of a piece, so that memory stays bounded (core/route.hpp)
 //   round   strips of at most kRoundBytes together: one message from each rank to the writer
 #pragma once
 #include <string>
 #include <vector>
 
+#include "core/route.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "io/checkpoint/manifest.hpp"
-#include "tensor3d/route.hpp"
 
 namespace t3d {
 

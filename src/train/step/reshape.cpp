@@ -6,8 +6,8 @@
 
 #include "comm/cost.hpp"
 #include "core/error.hpp"
+#include "core/route.hpp"
 #include "tensor3d/packed_exchange.hpp"
-#include "tensor3d/route.hpp"
 
 namespace t3d {
 namespace {

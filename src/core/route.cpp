@@ -1,4 +1,4 @@
-#include "tensor3d/route.hpp"
+#include "core/route.hpp"
 
 #include <algorithm>
 
