@@ -1,5 +1,6 @@
 #include "comm/agree.hpp"
 
+#include <array>
 #include <cstring>
 #include <numeric>
 
@@ -43,10 +44,11 @@ void agree(Communicator& group, const std::optional<Error>& fault) {
   group.all_reduce({&worst, DType::i32, 1, 1}, ReduceOp::max).wait_host();
   if (worst == 0) return;
   const int rank = group.size() - worst;
-  std::int32_t code = fault ? static_cast<std::int32_t>(fault->code()) : 0;
-  group.broadcast({&code, DType::i32, 1, 1}, rank).wait_host();
+  std::array<std::int32_t, 2> kind{};  // exit code, refused
+  if (fault) kind = {static_cast<std::int32_t>(fault->code()), fault->refused()};
+  group.broadcast({kind.data(), DType::i32, 1, 2}, rank).wait_host();
   const std::string text = broadcast_text(group, fault ? fault->what() : "", rank);
-  throw AgreedError(static_cast<ExitCode>(code), text);
+  throw AgreedError(static_cast<ExitCode>(kind[0]), text, kind[1] != 0);
 }
 
 std::vector<std::string> all_gather_texts(Communicator& group, const std::string& text) {

@@ -19,7 +19,7 @@ void attempt(std::optional<Error>& fault, const Work& work) {
     work();
   } catch (const Error& error) {
     const bool missing = error.code() == ExitCode::no_input;
-    fault = Error(missing ? ExitCode::io : error.code(), error.what());
+    fault = missing ? Error(ExitCode::io, error.what()) : error;
   } catch (const std::exception& error) {
     const Error known = as_error(error);  // out of memory is no damage of a file
     fault =

@@ -17,6 +17,13 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
+/// A box of a global tensor, row-major and contiguous at element `offset` of a flat buffer.
+struct PlacedBox {
+  Box box;
+  index_t offset = 0;
+  friend bool operator==(const PlacedBox&, const PlacedBox&) = default;
+};
+
 /// Empty (rows = 0) when they do not meet.
 [[nodiscard]] Box intersect(const Box& a, const Box& b);
 

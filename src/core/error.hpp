@@ -36,11 +36,15 @@ struct ExitMeaning {
 /// An error that the user sees as `text`; `code()` becomes the exit status.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  Error(ExitCode code, const std::string& text, bool refused = false)
+      : std::runtime_error(text), code_(code), refused_(refused) {}
   [[nodiscard]] ExitCode code() const { return code_; }
+  /// The system did not let the program read or write: this says nothing of what is in the file.
+  [[nodiscard]] bool refused() const { return refused_; }
 
  private:
   ExitCode code_;
+  bool refused_;
 };
 
 /// The same error on every rank: they end in order, and one of them speaks.

@@ -22,7 +22,8 @@ namespace {
 
 [[noreturn]] void fail(const char* verb, const std::string& path) {
   const int reason = errno;
-  throw_error(ExitCode::io, "cannot {} {}: {}", verb, path, std::strerror(reason));
+  throw Error(ExitCode::io, fmt::format("cannot {} {}: {}", verb, path, std::strerror(reason)),
+              true);
 }
 
 void write_all(int fd, std::string_view text, const std::string& path) {

@@ -1,4 +1,5 @@
-// Files with every return code looked at: Error(io) names the file and the system's reason.
+// Files with every return code looked at: Error(io), marked as refused, names the file and the
+// system's reason.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -21,13 +21,6 @@ struct ParamInit {
   double std = 0.02;
 };
 
-/// A box of a global tensor, row-major and contiguous at element `offset` of a flat buffer.
-struct PlacedBox {
-  Box box;
-  index_t offset = 0;
-  friend bool operator==(const PlacedBox&, const PlacedBox&) = default;
-};
-
 /// One named parameter in a bucket: local matrix [local_rows, local_cols] at `offset` of the
 /// gathered bucket, made of row segments of the global [rows, cols] tensor stacked on each other.
 struct ParamEntry {

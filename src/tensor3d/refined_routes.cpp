@@ -1,5 +1,6 @@
 #include "tensor3d/refined_routes.hpp"
 
+#include "core/route.hpp"
 #include "tensor3d/parameters.hpp"
 #include "tensor3d/refinement.hpp"
 
@@ -46,13 +47,11 @@ class Router {
     const std::vector<PlacedBox> pieces = own.shard_boxes(own.entries[entry]);
     const index_t replica = mesh_.coord_of(rank_).d;
     for (const CellPart& part : refine(boxes_of(bucket, entry), rank_, replica)) {
-      for (const auto& [box, offset] : pieces) {
-        if (intersect(box, part.box).empty()) continue;
-        auto& route = routes.owners[part.owner];
-        route.items.push_back(
-            {offset + (part.box.row0 - box.row0) * box.cols + part.box.col0 - box.col0,
-             part.box.rows, part.box.cols, box.cols});
-        route.count += part.box.count();
+      const PlacedBox whole{part.box, 0};
+      for (const RoutePiece& piece : route(pieces, {&whole, 1}, part.box)) {
+        auto& passed = routes.owners[part.owner];
+        passed.items.push_back({piece.from_offset, piece.rows, piece.cols, piece.from_ld});
+        passed.count += piece.rows * piece.cols;
       }
       if (part.owner == rank_) add_owned(part, entry, routes);
     }

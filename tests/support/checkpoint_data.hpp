@@ -31,6 +31,11 @@ inline std::vector<TestTensor> small_tensors() {
           {"nothing", DType::f32, 0, 12, false}};
 }
 
+/// Whatever the checkpoint: these.
+inline PartsOf always(const std::vector<TensorPart>& parts) {
+  return [&parts](const CheckpointInfo&) { return parts; };
+}
+
 /// The file of group `number` in a checkpoint's folder.
 inline std::string node_file(const std::string& folder, int number) {
   const std::string prefix = "node-0000" + std::to_string(number) + ".";
@@ -81,7 +86,7 @@ inline RankState make_state(const std::vector<TestTensor>& tensors, unsigned lay
     for (const Box& box : boxes) {
       if (static_cast<int>(random() % static_cast<unsigned>(ranks)) != rank) continue;
       count += 3;  // gaps that nobody may touch
-      part.boxes.push_back({box.row0, box.col0, box.rows, box.cols, count});
+      part.boxes.push_back({box, count});
       count += box.count();
     }
     state.memory.emplace_back(static_cast<std::size_t>((count + 3) * size_of(tensor.dtype)),
@@ -98,11 +103,11 @@ void for_each_element(const std::vector<TestTensor>& tensors, RankState& state, 
                       const Body& body) {
   for (std::size_t n = 0; n < tensors.size(); ++n) {
     const index_t each = size_of(tensors[n].dtype);
-    for (const TensorBox& box : state.parts[n].boxes)
+    for (const auto& [box, offset] : state.parts[n].boxes)
       for (index_t row = 0; row < box.rows; ++row)
         for (index_t col = 0; col < box.cols; ++col) {
           const index_t global = (box.row0 + row) * tensors[n].cols + box.col0 + col;
-          body(state.memory[n].data() + (box.offset + row * box.cols + col) * each, each,
+          body(state.memory[n].data() + (offset + row * box.cols + col) * each, each,
                element_bits(tensors[n], global, step));
         }
   }

@@ -39,8 +39,9 @@ int load(const std::string& dir, unsigned layout, int ranks) {
   run_local_ranks(ranks, [&](Communicator& world) {
     const auto tensors = small_tensors();
     RankState state = make_state(tensors, layout, ranks, world.rank());
-    const auto info = load_newest(
-        world, dir, state.parts, [](const std::string& text) { fmt::print(stderr, "{}\n", text); });
+    const auto info = load_newest(world, dir, always(state.parts), [](const std::string& text) {
+      fmt::print(stderr, "{}\n", text);
+    });
     if (!info) return;
     step = info->state.step;
     wrong += wrong_elements(tensors, state, info->state.step);
@@ -64,7 +65,7 @@ int bench(const std::string& dir, index_t megabytes, int ranks) {
                        4096,
                        false,
                        numbers.data() + n * 1024 / ranks * 4096,
-                       {{mine * world.rank(), 0, mine, 4096, 0}}});
+                       {{{mine * world.rank(), 0, mine, 4096}, 0}}});
     }
     const auto timed = [&](const char* what, const auto& body) {
       world.barrier();

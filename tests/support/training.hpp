@@ -72,9 +72,9 @@ inline Run train_part(Config config, const Grid& grid, index_t replicas, index_t
     Machine machine(world, test_machine(config));
     Trainer trainer(machine, plan_of(config, machine), test_options(config, last), corpus(config));
     if (first > 0) {
-      std::vector<TensorPart> parts = trainer.parts();
       const auto info = load_newest(
-          world, folder.path(), parts, [](const std::string&) {}, Trainer::kPrivateState);
+          world, folder.path(), [&](const CheckpointInfo&) { return trainer.parts(); }, {},
+          Trainer::kPrivateState);
       trainer.restore(info->state.step, info->state.texts, trainer.plan().sequences());
     }
     while (trainer.progress().steps < last) {

@@ -1,5 +1,5 @@
-# Reading that fails: what cannot be read is not removed, and a folder that cannot be listed is not an
-# empty one.
+# Reading that fails: what cannot be read is not removed and not passed over, and a folder that cannot be
+# listed is not an empty one.
 set -u
 tools=$(dirname "$T3D_BIN")/tests
 tool=$tools/t3d_checkpoint_tool
@@ -21,3 +21,15 @@ IO_FAULT_READ=step-00000001/MANIFEST.json LD_PRELOAD=$shim "$tool" save "$here/k
 IO_FAULT_LIST=$here/kept LD_PRELOAD=$shim "$tool" load "$here/kept" 9 3 > "$here/answer" 2> "$here/error"
 [ $? = 74 ] || fail "not exit code 74 but $(cat "$here/answer")"
 grep -q "$here/kept: Input/output error" "$here/error" || fail "the path is not named"
+
+# A newest checkpoint of which something cannot be read is not damaged: no older one is taken for it.
+newest=$here/kept/step-00000004
+for name in MANIFEST.json "$(basename "$newest"/node-00000.*)"; do
+  IO_FAULT_READ=$newest/$name LD_PRELOAD=$shim "$tool" load "$here/kept" 9 3 > "$here/answer" 2> "$here/error"
+  [ $? = 74 ] || fail "$name: not exit code 74 but step $(cat "$here/answer")"
+  grep -q "cannot read $newest/$name: Input/output error" "$here/error" || fail "the path is not named"
+done
+[ "$("$tool" load "$here/kept" 9 3)" = 4 ] || fail "readable again, it is not loaded"
+# Real damage beside it: the older one.
+truncate -s 100 "$newest"/node-00000.*
+[ "$("$tool" load "$here/kept" 9 3 2> "$here/error")" = 3 ] || fail "a damaged one is not passed over"

@@ -1,5 +1,5 @@
 # One tokenizer for a run, its texts and its checkpoints: another one is refused, by name, and the
-# run's own file is written once.
+# run's own file is written once. Every lineage keeps its own.
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 60000
 make_input
@@ -11,7 +11,8 @@ train_b=("${tokens[@]}" --set "data.train='b-train.h5'")
 run 1 "${train_a[@]}" -d r --set "data.valid='a-valid.h5'"
 expect_status 0
 expect_text "bits per byte"
-kept() { stat -c '%i %y %s' r/tokenizer.model; md5sum < r/tokenizer.model; }
+model=$(ls r/ckpt/tokenizer-*.model)
+kept() { stat -c '%n %i %y %s' r/ckpt/tokenizer-*.model; md5sum < "$model"; }
 kept > before.txt
 
 refused() { # TEXT TEXT: 78 with both, and the tokenizer of the run as it was
@@ -47,18 +48,44 @@ run 1 generate r --tokens 2
 expect_status 0
 
 # Another model's file in the run folder: no garbage is written.
-cp r/tokenizer.model model.keep
+cp "$model" model.keep
 run 1 "${train_b[@]}" -d s --set run.steps=1
 expect_status 0
-cp s/tokenizer.model r/tokenizer.model
+cp s/ckpt/tokenizer-*.model "$model"
 run 1 generate r --tokens 2
 expect_status 78
-expect_text "r/tokenizer.model has"
-cp model.keep r/tokenizer.model
+expect_text "$model has"
+cp model.keep "$model"
+
+# A new lineage with another tokenizer in the same folder: every checkpoint finds its own.
+cp -r r both
+run 1 "${train_b[@]}" -d both -r never
+expect_status 0
+for file in ?-train.h5; do mv "$file" "hidden-$file"; done
+for step in step-00000004 step-00000008 step-00000004.lineage-1; do
+  run 1 generate both/ckpt/$step --tokens 2
+  expect_status 0
+done
+# Runs of earlier versions kept one file in the run folder.
+mv r/ckpt/tokenizer-*.model r/tokenizer.model
+run 1 generate r --tokens 2
+expect_status 0
+mv r/tokenizer.model "$model"
+for file in hidden-*; do mv "$file" "${file#hidden-}"; done
+
+# Into a new folder: the tokenizer comes along, also where the text does not name it.
+python3 -c "open('ids', 'wb').write(b''.join(bytes([c, 0]) for c in open('text.txt', 'rb').read()))"
+run 1 "${train_a[@]}" -d moved -r r/ckpt/step-00000004/ --set run.steps=5
+expect_status 0
+cmp -s "${model/#r/moved}" "$model" || fail "the tokenizer did not come along"
+run 1 "${tokens[@]}" -d again -r moved/ckpt/step-00000005 --set "data.train='ids'" --set data.format=u16 --set run.steps=6
+expect_status 0
+cmp -s "${model/#r/again}" "$model" || fail "the tokenizer did not come along with ids"
+run 1 generate again --tokens 2
+expect_status 0
 
 # Ids of which nobody says what they mean: it works, nothing is compared, one note says so, and there
 # are no bits per byte. The same holds for checkpoints of earlier versions, which have no hash.
-python3 -c "open('ids', 'wb').write(b''.join(bytes([c, 0]) for c in open('text.txt', 'rb').read()))"
 run 1 "${tokens[@]}" -d u --set "data.train='ids'" --set data.format=u16
 expect_status 0
 (($(grep -c "the tokenizer of .*ids.* is not known" screen.log) == 1)) || fail "not one note"
@@ -70,8 +97,8 @@ run 1 "${train_a[@]}" -d u --set run.steps=6
 expect_status 0
 (($(grep -c "tokenizer of u/ckpt/step-00000004 is not known" screen.log) == 1)) || fail "not one note"
 # With the tokenizer named, it is kept and compared.
-run 1 "${tokens[@]}" -d n --set "data.train='ids'" --set data.format=u16 --set "data.tokenizer='r/tokenizer.model'"
+run 1 "${tokens[@]}" -d n --set "data.train='ids'" --set data.format=u16 --set "data.tokenizer='$model'"
 expect_status 0
-cmp -s n/tokenizer.model r/tokenizer.model || fail "the named tokenizer is not kept"
+cmp -s "${model/#r/n}" "$model" || fail "the named tokenizer is not kept"
 run 1 eval n b-valid.h5 --set data.format=auto
 expect_status 78

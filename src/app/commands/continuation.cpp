@@ -1,6 +1,5 @@
 #include "app/commands/continuation.hpp"
 
-#include <cstring>
 #include <utility>
 
 #include "app/commands/replan.hpp"
@@ -10,31 +9,14 @@
 #include "train/step/reshape.hpp"
 
 namespace t3d {
-namespace {
-
-void clear(const std::vector<TensorPart>& parts) {
-  for (const TensorPart& part : parts)
-    for (const TensorBox& box : part.boxes) {
-      const index_t size = size_of(part.dtype);
-      std::memset(static_cast<char*>(part.data) + box.offset * size, 0,
-                  static_cast<std::size_t>(box.rows * box.cols * size));
-    }
-}
-
-}  // namespace
-
-Continuation::Continuation(Communicator& world, const Config& config, const Origins& origins)
-    : world_(world), config_(config), origins_(origins) {
-  const std::string& wish = config_.checkpoint.restart;
-  if (wish == "auto")
-    info_ = find_checkpoint(world_, config_.checkpoint.dir, [](const std::string&) {});
-  else if (wish != "never")
-    info_ = open_checkpoint(world_, wish);
-  if (info_) all_or_none(world_, [&] { check_same_model(); });
+Continuation::Continuation(Communicator& world, const Config& config, const Origins& origins,
+                           std::optional<CheckpointInfo> info)
+    : config_(config), origins_(origins), info_(std::move(info)) {
+  if (info_) all_or_none(world, [&] { check_same_model(); });
 }
 
 // Of a checkpoint's input, the model and the seed must stay; the rest may change and is said.
-void Continuation::check_same_model() {
+void Continuation::check_same_model() const {
   const auto input = info_->state.texts.find("input");
   if (input == info_->state.texts.end()) return;
   const Config before = parse_config(input->second, info_->path + " (input)");
@@ -69,8 +51,7 @@ void Continuation::adopt(Config& config) const {
 }
 
 Plan Continuation::make_plan(const PlanFacts& facts, std::vector<std::string>& differences) {
-  facts_ = facts;
-  if (info_) before_ = before();
+  if (info_) before_ = before(facts);
   if (!before_) return t3d::make_plan(config_, facts);
   check_optimizer();
   const auto& texts = info_->state.texts;
@@ -103,7 +84,7 @@ void Continuation::check_optimizer() const {
 }
 
 // Checkpoints of earlier versions hold no plan: it is made again, for the ranks that there are now.
-std::optional<Continuation::Before> Continuation::before() const {
+std::optional<Continuation::Before> Continuation::before(const PlanFacts& facts) const {
   const auto& texts = info_->state.texts;
   const auto input = texts.find("input"), plan = texts.find("plan");
   if (input == texts.end()) return std::nullopt;
@@ -118,7 +99,7 @@ std::optional<Continuation::Before> Continuation::before() const {
     pinned.aggregate.reference_batch = result.config.aggregate.reference_batch;
   if (!origins_.contains("aggregate.leaves"))
     pinned.aggregate.leaves = result.config.aggregate.leaves;
-  result.plan = t3d::make_plan(pinned, facts_);
+  result.plan = t3d::make_plan(pinned, facts);
   result.plan.aggregate.method = result.config.aggregate.method;
   result.plan.aggregate.placement = result.config.aggregate.placement;
   result.plan.optimizer = result.config.optimizer.kind;
@@ -126,51 +107,42 @@ std::optional<Continuation::Before> Continuation::before() const {
   return result;
 }
 
-// A checkpoint that turns out damaged is passed over; the one before it may be of another plan.
-void Continuation::load(Trainer& trainer, const std::function<void(const std::string&)>& warn) {
-  bool lacking = false, tried = false;
-  const auto parts_of = [&](const CheckpointInfo& info) {
-    if (info.path != info_->path) {
-      info_ = info;
-      all_or_none(world_, [&] {
-        check_same_model();
-        before_ = before();
-        if (before_) check_optimizer();
-      });
-    }
-    std::vector<TensorPart> parts = trainer.parts();
-    if (std::exchange(tried, true)) clear(parts);  // of what the damaged one left
-    lacking = before_ && drop_lacking(parts, trainer.plan());
-    if (before_)
-      for (TensorPart& part : parts) part.name = leaf_source(part.name, before_->leaves);
-    return parts;
-  };
-  if (config_.checkpoint.restart == "auto") {
-    auto loaded =
-        load_newest(world_, config_.checkpoint.dir, parts_of, warn, Trainer::kPrivateState);
-    if (loaded) info_ = std::move(*loaded);
-  } else {
-    std::vector<TensorPart> parts = parts_of(*info_);
-    load_checkpoint(world_, info_->path, parts, Trainer::kPrivateState);
+std::vector<TensorPart> Continuation::parts(Trainer& trainer) {
+  std::vector<TensorPart> parts = trainer.parts();
+  if (!before_) return parts;
+  const Plan& plan = trainer.plan();
+  const bool same_state = keeps_same_state(before_->plan, plan);
+  const bool same_noise = keeps_noise(before_->plan, plan);
+  std::erase_if(parts, [&](const TensorPart& part) {
+    if (part.name == kNoiseState) return !same_noise;
+    const bool of_optimizer =
+        part.name.starts_with("optimizer/") || part.name.starts_with("aggregate/leaf-");
+    return of_optimizer && !same_state;
+  });
+  for (TensorPart& part : parts) {
+    part.name = leaf_source(part.name, before_->leaves);
+    if (part.name == kNoiseState)
+      noise_ = {static_cast<double*>(part.data), static_cast<std::size_t>(part.rows * part.cols)};
   }
-  const index_t sequences = before_ ? before_->config.batch.sequences : config_.batch.sequences;
-  trainer.restore(info_->state.step, info_->state.texts, sequences);
-  if (!lacking) return;
-  trainer.forget_updates();
-  warn(
-      "the optimizer's state starts at 0: aggregate.method or placement is another one than in "
-      "the checkpoint, which holds other state");
+  return parts;
 }
 
-/// Leaves out the optimizer state that the checkpoint cannot have; true where there is such.
-bool Continuation::drop_lacking(std::vector<TensorPart>& parts, const Plan& plan) const {
-  const bool lacking =
-      before_->plan.optimizer == plan.optimizer && !keeps_same_state(before_->plan, plan);
-  if (lacking)
-    std::erase_if(parts, [](const TensorPart& part) {
-      return part.name.starts_with("optimizer/") || part.name.starts_with("aggregate/leaf-");
-    });
-  return lacking;
+void Continuation::restore(Trainer& trainer, const Warn& warn) const {
+  if (!info_) return;
+  const Plan& plan = trainer.plan();
+  if (before_) rescale_noise(noise_, before_->plan, plan);
+  const index_t sequences = before_ ? before_->config.batch.sequences : config_.batch.sequences;
+  trainer.restore(info_->state.step, info_->state.texts, sequences);
+  if (!before_) return;
+  if (!keeps_same_state(before_->plan, plan)) {
+    trainer.forget_updates();
+    warn(
+        "the optimizer's state starts at 0: aggregate.method or placement is another one than in "
+        "the checkpoint, which holds other state");
+  }
+  if (has_noise(plan) && !keeps_noise(before_->plan, plan))
+    warn(fmt::format("{} starts at 0: the plan of the checkpoint has none of this kind",
+                     kNoiseState));
 }
 
 }  // namespace t3d

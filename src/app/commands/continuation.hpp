@@ -1,7 +1,7 @@
 // What a run continues from: a checkpoint, with the input and the plan under which it was written.
 #pragma once
-#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,9 +18,9 @@ inline constexpr const char* kPlanInputText = "plan_input";
 
 class Continuation {
  public:
-  /// Finds what checkpoint.restart asks for and reads its header: which boxes are read, the plan of
-  /// the run decides. Refuses the checkpoint of another model. Collective.
-  Continuation(Communicator& world, const Config& config, const Origins& origins);
+  /// From `info`, or from nothing. Refuses the checkpoint of another model. Collective.
+  Continuation(Communicator& world, const Config& config, const Origins& origins,
+               std::optional<CheckpointInfo> info);
 
   /// The checkpoint, where there is one.
   [[nodiscard]] const std::optional<CheckpointInfo>& info() const { return info_; }
@@ -36,8 +36,11 @@ class Continuation {
   /// say what a later input changes. Empty without a checkpoint.
   [[nodiscard]] const std::string& plan_input() const { return plan_input_; }
 
-  /// Fills the trainer from the checkpoint. `warn` hears what could not be taken over. Collective.
-  void load(Trainer& trainer, const std::function<void(const std::string&)>& warn);
+  /// What the checkpoint has of the trainer's state, under the names that it has there.
+  [[nodiscard]] std::vector<TensorPart> parts(Trainer& trainer);
+
+  /// Once these parts are filled. `warn` hears what could not be taken over. Collective.
+  void restore(Trainer& trainer, const Warn& warn) const;
 
  private:
   struct Before {
@@ -45,18 +48,16 @@ class Continuation {
     Plan plan;
     index_t leaves = 0;  // of all replicas
   };
-  void check_same_model();
+  void check_same_model() const;
   void check_optimizer() const;
-  [[nodiscard]] std::optional<Before> before() const;
-  [[nodiscard]] bool drop_lacking(std::vector<TensorPart>& parts, const Plan& plan) const;
+  [[nodiscard]] std::optional<Before> before(const PlanFacts& facts) const;
 
-  Communicator& world_;
   const Config& config_;
   const Origins& origins_;
   std::optional<CheckpointInfo> info_;
-  PlanFacts facts_;
   std::optional<Before> before_;
   std::string plan_input_;
+  std::span<double> noise_;  // of the trainer, where it goes on from the checkpoint's
 };
 
 }  // namespace t3d

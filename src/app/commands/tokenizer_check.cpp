@@ -4,8 +4,32 @@
 #include <filesystem>
 
 #include "core/error.hpp"
+#include "io/posix_file.hpp"
 
 namespace t3d {
+namespace {
+
+/// The tokenizer `hash` (0 = unknown), kept beside a checkpoint; runs of earlier versions kept one
+/// in the run folder. Empty when there is none.
+std::string kept_tokenizer(const CheckpointInfo& checkpoint, std::uint64_t hash) {
+  std::filesystem::path step(checkpoint.path);
+  if (!step.has_filename()) step = step.parent_path();  // "step-00000010/"
+  const std::filesystem::path dir = step.parent_path();
+  for (const std::string& file : {tokenizer_file(dir.string(), hash),
+                                  (dir / ".." / "tokenizer.model").lexically_normal().string()})
+    if (path_exists(file)) return file;
+  return {};
+}
+
+/// Its serialized model, if it is the right one.
+std::string kept_model(const CheckpointInfo& checkpoint, std::uint64_t hash) {
+  const std::string file = kept_tokenizer(checkpoint, hash);
+  const auto tokenizer = file.empty() ? nullptr : load_tokenizer(file);
+  const bool right = tokenizer && hash != 0 && tokenizer_hash(*tokenizer) == hash;
+  return right ? tokenizer->model() : std::string();
+}
+
+}  // namespace
 
 TokenizerClaim tokenizer_of(const CheckpointInfo& checkpoint) {
   TokenizerClaim claim{0, checkpoint.path};
@@ -62,7 +86,10 @@ RunTokenizer check_tokenizers(const DataConfig& data, const TokenSource& train,
   if (checkpoint != nullptr) {
     const TokenizerClaim before = tokenizer_of(*checkpoint);
     same_tokenizer(before, claim, run.notes);
-    if (claim.hash == 0) claim = before;
+    if (claim.hash == 0) {
+      claim = before;
+      run.model = kept_model(*checkpoint, before.hash);
+    }
   }
   if (valid != nullptr) run.scores_valid = same_tokenizer(claim, tokenizer_of(*valid), run.notes);
   if (claim.hash == 0 && run.notes.empty())
@@ -73,15 +100,15 @@ RunTokenizer check_tokenizers(const DataConfig& data, const TokenSource& train,
   return run;
 }
 
-std::string tokenizer_file(const std::string& run_dir) {
-  return (std::filesystem::path(run_dir) / "tokenizer.model").string();
+std::string tokenizer_file(const std::string& dir, std::uint64_t hash) {
+  const std::string name = fmt::format("tokenizer-{}.model", tokenizer_text(hash).substr(0, 8));
+  return (std::filesystem::path(dir) / name).string();
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer_of(const CheckpointInfo& checkpoint, const Config& config,
                                              std::vector<std::string>& notes) {
   const TokenizerClaim trained = tokenizer_of(checkpoint);
-  const std::filesystem::path step(checkpoint.path);
-  const std::string kept = tokenizer_file(step.parent_path().parent_path().string());
+  const std::string kept = kept_tokenizer(checkpoint, trained.hash);
   const auto checked = [&](const std::string& path) {
     auto tokenizer = load_tokenizer(path);
     same_tokenizer(trained, {tokenizer_hash(*tokenizer), path}, notes);
@@ -90,14 +117,14 @@ std::unique_ptr<Tokenizer> load_tokenizer_of(const CheckpointInfo& checkpoint, c
   std::error_code ignored;
   if (!config.data.tokenizer.empty()) return checked(config.data.tokenizer);
   if (trained.hash == tokenizer_hash(*make_byte_tokenizer())) return make_byte_tokenizer();
-  if (std::filesystem::exists(kept, ignored)) return checked(kept);
+  if (!kept.empty()) return checked(kept);
   if (trained.hash == 0 && config.model.vocab == 256) return make_byte_tokenizer();
   for (const std::string& file : config.data.train)
     if (std::filesystem::exists(file, ignored)) return checked(file);
   throw_error(ExitCode::no_input,
-              "no tokenizer: there is no {} and data.train is not there; give "
+              "no tokenizer: there is none beside {} and data.train is not there; give "
               "--set data.tokenizer=FILE",
-              kept);
+              checkpoint.path);
 }
 
 }  // namespace t3d

@@ -40,7 +40,7 @@ void print_notes(const Communicator& world, const std::vector<std::string>& note
 /// The tokenizer of a training run.
 struct RunTokenizer {
   std::uint64_t hash = 0;  // for its checkpoints; 0 = unknown
-  std::string model;       // serialized SentencePiece model, or empty
+  std::string model;       // serialized SentencePiece model, or empty: nothing to keep
   bool scores_valid =
       false;  // data.valid is known to be of the same one: bits per byte mean something
   std::vector<std::string> notes;
@@ -52,14 +52,15 @@ struct RunTokenizer {
                                             const TokenSource* valid,
                                             const CheckpointInfo* checkpoint);
 
-/// The tokenizer to read and write texts with for a checkpoint: data.tokenizer, the one kept in the
-/// run folder, or that of data.train, in this order. Error(config) when it is not the checkpoint's,
-/// Error(no_input) when there is none.
+/// The tokenizer to read and write texts with for a checkpoint: data.tokenizer, the one kept beside
+/// the checkpoint, or that of data.train, in this order. Error(config) when it is not the
+/// checkpoint's, Error(no_input) when there is none.
 [[nodiscard]] std::unique_ptr<Tokenizer> load_tokenizer_of(const CheckpointInfo& checkpoint,
                                                            const Config& config,
                                                            std::vector<std::string>& notes);
 
-/// The tokenizer's file in a run folder.
-[[nodiscard]] std::string tokenizer_file(const std::string& run_dir);
+/// Where a run keeps its tokenizer: in the folder of its checkpoints, under its hash, so that those
+/// of other lineages keep theirs.
+[[nodiscard]] std::string tokenizer_file(const std::string& dir, std::uint64_t hash);
 
 }  // namespace t3d

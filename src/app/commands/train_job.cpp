@@ -47,7 +47,7 @@ class TrainJob {
 
   int run() {
     prepare();
-    restart();
+    start();
     if (trainer_->ended()) return nothing_left();
     report_->open(*trainer_);
     loop();
@@ -83,9 +83,6 @@ class TrainJob {
       if (world_.rank() == 0) prepare_folder();
     });
     has_folder_ = true;
-    from_ = std::make_unique<Continuation>(world_, config_, origins_);
-    all_or_none(world_, [&] { from_->adopt(config_); });
-    machine_ = std::make_unique<Machine>(world_, machine_options(config_));
   }
 
   // A GPU's memory has no swap: refused with the arithmetic now rather than in the middle of a
@@ -113,20 +110,20 @@ class TrainJob {
     remove_exit_record(config_.run.dir);
   }
 
-  // Only a run that starts anew keeps its tokenizer: whatever continues has it.
+  // The tokenizer is kept where the checkpoints are, also when they come from another folder.
   void check_tokenizer(const std::optional<CheckpointInfo>& info) {
     tokenizer_ = check_tokenizers(config_.data, source_->tokens(),
                                   valid_ ? &valid_->tokens() : nullptr, info ? &*info : nullptr);
-    if (info || world_.rank() != 0 || tokenizer_.model.empty()) return;
-    write_text_durably(tokenizer_file(config_.run.dir), tokenizer_.model);
+    if (world_.rank() != 0 || tokenizer_.model.empty()) return;
+    const std::string file = tokenizer_file(config_.checkpoint.dir, tokenizer_.hash);
+    if (!path_exists(file)) write_text_durably(file, tokenizer_.model);
   }
 
-  void restart() {
+  void start() {
     std::vector<std::string> notes;
     const auto warn = [&](const std::string& text) { notes.push_back(text); };
-    make_trainer();
     try {
-      if (from_->info()) from_->load(*trainer_, warn);
+      continue_or_begin(warn);
     } catch (...) {
       for (const std::string& text : notes) fmt::print(stderr, "transformer3d: {}\n", text);
       throw;
@@ -151,14 +148,45 @@ class TrainJob {
     if (const std::string text = placement_warning(world_); !text.empty()) report_->warn(text);
   }
 
-  void make_trainer() {
+  /// From what checkpoint.restart asks for.
+  void continue_or_begin(const Warn& warn) {
+    const Config asked = config_;
+    const auto parts_of = [&](const CheckpointInfo& info) {
+      form(asked, info);
+      return from_->parts(*trainer_);
+    };
+    const std::string& wish = asked.checkpoint.restart;
+    bool found = wish != "never";
+    if (wish == "auto") {
+      found = load_newest(world_, asked.checkpoint.dir, parts_of, warn, Trainer::kPrivateState)
+                  .has_value();
+    } else if (found) {
+      std::vector<TensorPart> parts = parts_of(open_checkpoint(world_, wish));
+      load_checkpoint(world_, wish, parts, Trainer::kPrivateState);
+    }
+    if (!found) form(asked, {});
+    from_->restore(*trainer_, warn);
+  }
+
+  /// Machine, plan and trainer as `info`, or nothing, and the input ask for; in place of those made
+  /// for a checkpoint that turned out damaged: an older one may be of another plan.
+  void form(const Config& asked, const std::optional<CheckpointInfo>& info) {
+    trainer_.reset();
+    machine_.reset();
+    plan_notes_.clear();
+    replans_.clear();
+    config_ = asked;
+    from_ = std::make_unique<Continuation>(world_, config_, origins_, info);
+    all_or_none(world_, [&] { from_->adopt(config_); });
+    machine_ = std::make_unique<Machine>(world_, machine_options(config_));
+    Plan plan;
     all_or_none(world_, [&] {
-      plan_ = from_->make_plan(plan_facts(*machine_), plan_notes_);
-      check_memory(plan_);
+      plan = from_->make_plan(plan_facts(*machine_), plan_notes_);
+      check_memory(plan);
       for (const std::string& wish : config_.debug.replan)
-        check_memory(replans_.emplace_back(parse_replan(wish, plan_)).plan);
+        check_memory(replans_.emplace_back(parse_replan(wish, plan)).plan);
     });
-    trainer_ = std::make_unique<Trainer>(*machine_, plan_, train_options(config_), source_);
+    trainer_ = std::make_unique<Trainer>(*machine_, plan, train_options(config_), source_);
   }
 
   void keep_plan() const {
@@ -349,7 +377,6 @@ class TrainJob {
   std::string run_id_;
   Lineage lineage_;
   std::unique_ptr<Continuation> from_;
-  Plan plan_;
   std::vector<std::string> plan_notes_;
   std::vector<Replan> replans_;
   std::shared_ptr<BatchSource> source_, valid_;

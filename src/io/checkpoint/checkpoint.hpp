@@ -17,19 +17,13 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "core/box.hpp"
 #include "core/dtype.hpp"
 #include "core/types.hpp"
 
 namespace t3d {
 
 class RunLock;
-
-/// Rows [row0, row0+rows) x columns [col0, col0+cols) of a global matrix, stored row-major and
-/// contiguous at element `offset` of the local buffer.
-struct TensorBox {
-  index_t row0 = 0, col0 = 0, rows = 0, cols = 0, offset = 0;
-  friend bool operator==(const TensorBox&, const TensorBox&) = default;
-};
 
 /// One rank's pieces of one global tensor. Over all ranks that pass `write`, the boxes cover every
 /// element exactly once (checked at save). A 1-D tensor is [1, n] with `vector` set.
@@ -39,7 +33,7 @@ struct TensorPart {
   index_t rows = 0, cols = 0;
   bool vector = false;
   void* data = nullptr;  // host memory
-  std::vector<TensorBox> boxes;
+  std::vector<PlacedBox> boxes;
 };
 
 /// What one start from nothing, or from a chosen checkpoint, wrote. Lineages of a folder are
@@ -90,8 +84,9 @@ using Warn = std::function<void(const std::string&)>;  // called on rank 0 only;
 /// Collective. restart "auto": in the newest lineage and those that it came from, the newest
 /// checkpoint whose manifest and file sizes are right, passing over the others (each named with its
 /// fault through `warn`, also folders without a manifest); nullopt when nothing was ever published
-/// there. Error(io) when the folder cannot be read or when all that is there is damaged: a run must
-/// not start over by mistake. Damage inside the files shows when they are read: see load_newest.
+/// there. Error(io) when the folder or a checkpoint cannot be read, or when all that is there is
+/// damaged: a run must not start over, or go back, by mistake. Damage inside the files shows when
+/// they are read: see load_newest.
 std::optional<CheckpointInfo> find_checkpoint(Communicator& world, const std::string& dir,
                                               const Warn& warn);
 
@@ -112,14 +107,10 @@ CheckpointInfo open_checkpoint(Communicator& world, const std::string& path);
 void load_checkpoint(Communicator& world, const std::string& path, std::vector<TensorPart>& parts,
                      const std::string& optional_prefix = {});
 
-/// Collective. find and load in one: tries the newest, and when it turns out damaged names it with
-/// its fault through `warn` (on rank 0) and takes the next older. Results as find_checkpoint.
-std::optional<CheckpointInfo> load_newest(Communicator& world, const std::string& dir,
-                                          std::vector<TensorPart>& parts, const Warn& warn,
-                                          const std::string& optional_prefix = {});
-
-/// The same where what is asked for depends on the checkpoint: `parts_of` is called on all ranks
-/// for each that is tried, and may communicate.
+/// Collective. find and load in one: when the newest turns out damaged, names it with its fault
+/// through `warn` and takes the next older. `parts_of` is called on all ranks for each that is
+/// tried, and may communicate: what is read may depend on the checkpoint. Results as
+/// find_checkpoint.
 using PartsOf = std::function<std::vector<TensorPart>(const CheckpointInfo&)>;
 std::optional<CheckpointInfo> load_newest(Communicator& world, const std::string& dir,
                                           const PartsOf& parts_of, const Warn& warn,

@@ -31,22 +31,38 @@ void name_unpublished(const History& history, index_t step, const Warn& warn) {
     warn(fmt::format("passing over {}: it has no {}", path, kManifestName));
 }
 
-/// The first candidate on which the collective `use` does not find damage.
+/// False, and a word of it, when the collective `read` finds damage. A checkpoint that cannot be
+/// read ends the search: it may be whole.
+template <class Read>
+bool is_whole(const std::string& path, const Warn& warn, const Read& read) {
+  try {
+    read();
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::io) throw;
+    if (error.refused())
+      throw AgreedError(ExitCode::io,
+                        fmt::format("checkpoint {} cannot be read, and no older one is taken "
+                                    "unasked (-r PATH takes one that you choose): {}",
+                                    path, error.what()));
+    if (warn) warn(fmt::format("passing over checkpoint {}: {}", path, error.what()));
+    return false;
+  }
+}
+
+/// The first candidate whose manifest and sizes are right and of which the collective `use`,
+/// called with its path and its manifest, says so too.
 template <class Use>
 std::optional<CheckpointInfo> first_whole(Communicator& all, const std::string& dir,
                                           const Warn& warn, const Use& use) {
   std::optional<History> history;  // of rank 0
-  const bool warns = all.rank() == 0 && warn;
   const auto paths = lines_of_rank_0(all, [&] { return history.emplace(dir).candidates(); });
   for (const std::string& path : paths) {
-    try {
-      CheckpointInfo info{path, use(path)};
-      if (warns) name_unpublished(*history, info.state.step, warn);
-      return info;
-    } catch (const Error& error) {
-      if (error.code() != ExitCode::io) throw;
-      if (warns) warn(fmt::format("passing over checkpoint {}: {}", path, error.what()));
-    }
+    Manifest manifest;
+    if (!is_whole(path, warn, [&] { manifest = read_manifest(all, path); })) continue;
+    if (!use(path, manifest)) continue;
+    if (history && warn) name_unpublished(*history, manifest.state.step, warn);
+    return CheckpointInfo{path, std::move(manifest.state)};
   }
   if (paths.empty()) return std::nullopt;
   throw AgreedError(ExitCode::io,
@@ -55,31 +71,28 @@ std::optional<CheckpointInfo> first_whole(Communicator& all, const std::string& 
                                 dir, paths.size()));
 }
 
+/// Only rank 0 speaks.
+Warn of_rank_0(const Communicator& all, const Warn& warn) {
+  return all.rank() == 0 ? warn : Warn();
+}
+
 }  // namespace
 
 std::optional<CheckpointInfo> find_checkpoint(Communicator& world, const std::string& dir,
                                               const Warn& warn) {
   const auto all = checkpoint_group(world);
-  return first_whole(*all, dir, warn,
-                     [&](const std::string& path) { return read_manifest(*all, path).state; });
+  return first_whole(*all, dir, of_rank_0(*all, warn),
+                     [](const std::string&, const Manifest&) { return true; });
 }
 
 std::optional<CheckpointInfo> load_newest(Communicator& world, const std::string& dir,
                                           const PartsOf& parts_of, const Warn& warn,
                                           const std::string& optional_prefix) {
   const auto all = checkpoint_group(world);
-  return first_whole(*all, dir, warn, [&](const std::string& path) {
-    std::vector<TensorPart> parts = parts_of({path, read_manifest(*all, path).state});
-    return load_from(*all, path, parts, optional_prefix);
-  });
-}
-
-std::optional<CheckpointInfo> load_newest(Communicator& world, const std::string& dir,
-                                          std::vector<TensorPart>& parts, const Warn& warn,
-                                          const std::string& optional_prefix) {
-  const auto all = checkpoint_group(world);
-  return first_whole(*all, dir, warn, [&](const std::string& path) {
-    return load_from(*all, path, parts, optional_prefix);
+  const Warn heard = of_rank_0(*all, warn);
+  return first_whole(*all, dir, heard, [&](const std::string& path, const Manifest& manifest) {
+    const std::vector<TensorPart> parts = parts_of({path, manifest.state});
+    return is_whole(path, heard, [&] { load_from(*all, manifest, path, parts, optional_prefix); });
   });
 }
 

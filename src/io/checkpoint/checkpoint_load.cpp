@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "comm/agree.hpp"
+#include "core/route.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/checkpoint_read.hpp"
@@ -17,10 +18,9 @@ namespace {
 
 constexpr index_t kReadBlocks = 16;  // at most this many at once
 
-struct Target {  // one intersection and where it goes
-  Box common;    // global
+struct Target {      // one intersection and where it goes
+  RoutePiece route;  // from the stored piece
   std::byte* data = nullptr;
-  index_t pitch = 0;  // elements
 };
 
 struct PieceRead {
@@ -42,22 +42,20 @@ void check_shape(const ManifestTensor& stored, const TensorPart& part, const std
                 name_of(stored.dtype), path);
 }
 
-/// The stored pieces of one tensor that `box` needs, added to `reads`.
-void add_targets(const std::string& name, const ManifestTensor& tensor, const TensorBox& want,
+/// The stored pieces of one tensor that `want` needs, added to `reads`.
+void add_targets(const std::string& name, const ManifestTensor& tensor, const PlacedBox& want,
                  std::byte* data, std::map<const ManifestPiece*, PieceRead>& reads) {
-  const Box box{want.row0, want.col0, want.rows, want.cols};
   index_t found = 0;
   for (const ManifestPiece& piece : tensor.pieces) {
-    const Box common = intersect(box, piece.box);
-    if (common.empty()) continue;
-    found += common.count();
-    PieceRead& read =
-        reads.try_emplace(&piece, PieceRead{&name, &tensor, &piece, {}}).first->second;
-    const index_t element =
-        want.offset + (common.row0 - box.row0) * box.cols + common.col0 - box.col0;
-    read.targets.push_back({common, data + element * size_of(tensor.dtype), box.cols});
+    const PlacedBox stored{piece.box, 0};
+    for (const RoutePiece& common : route({&stored, 1}, {&want, 1}, want.box)) {
+      found += common.count();
+      PieceRead& read =
+          reads.try_emplace(&piece, PieceRead{&name, &tensor, &piece, {}}).first->second;
+      read.targets.push_back({common, data});
+    }
   }
-  if (found != std::max<index_t>(box.rows, 0) * std::max<index_t>(box.cols, 0))
+  if (found != std::max<index_t>(want.box.rows, 0) * std::max<index_t>(want.box.cols, 0))
     throw_error(ExitCode::io, "the checkpoint does not hold all of {}", name);
 }
 
@@ -72,7 +70,7 @@ std::vector<PieceRead> plan_reads(const Manifest& manifest, const std::string& p
       throw_error(ExitCode::config, "{} has no tensor {}", path, part.name);
     }
     check_shape(found->second, part, path);
-    for (const TensorBox& box : part.boxes)
+    for (const PlacedBox& box : part.boxes)
       add_targets(found->first, found->second, box, static_cast<std::byte*>(part.data), reads);
   }
   std::vector<PieceRead> sorted;
@@ -86,13 +84,11 @@ std::vector<PieceRead> plan_reads(const Manifest& manifest, const std::string& p
 /// Marks the blocks that hold an element of any target.
 std::vector<bool> blocks_needed(const PieceRead& read) {
   std::vector<bool> needed(static_cast<std::size_t>(crc_blocks(read.bytes())));
-  const Box& box = read.piece->box;
   for (const Target& target : read.targets) {
-    const index_t row0 = target.common.row0 - box.row0;
-    const index_t col0 = target.common.col0 - box.col0;
-    for (index_t row = row0; row < row0 + target.common.rows; ++row) {
-      const index_t first = (row * box.cols + col0) * read.element_bytes();
-      const index_t last = first + target.common.cols * read.element_bytes() - 1;
+    const RoutePiece& route = target.route;
+    for (index_t row = 0; row < route.rows; ++row) {
+      const index_t first = (route.from_offset + row * route.from_ld) * read.element_bytes();
+      const index_t last = first + route.cols * read.element_bytes() - 1;
       for (index_t block = first / kCrcBlockBytes; block <= last / kCrcBlockBytes; ++block)
         needed[static_cast<std::size_t>(block)] = true;
     }
@@ -101,21 +97,19 @@ std::vector<bool> blocks_needed(const PieceRead& read) {
 }
 
 /// Copies what `target` wants of the elements [first, first + count) of the piece.
-void scatter(const PieceRead& read, const Target& target, const std::byte* data, index_t first,
+void scatter(const Target& target, index_t each, const std::byte* data, index_t first,
              index_t count) {
-  const Box& box = read.piece->box;
-  const index_t each = read.element_bytes();
-  const index_t row0 = target.common.row0 - box.row0;
-  const index_t col0 = target.common.col0 - box.col0;
-  const index_t row_begin = std::max(row0, first / box.cols);
-  const index_t row_end = std::min(row0 + target.common.rows, (first + count - 1) / box.cols + 1);
-  for (index_t row = row_begin; row < row_end; ++row) {
-    const index_t begin = std::max(first, row * box.cols + col0);
-    const index_t end = std::min(first + count, row * box.cols + col0 + target.common.cols);
+  const RoutePiece& route = target.route;
+  const index_t before = first - route.from_offset;  // elements of the piece, not of the target
+  const index_t row_end =
+      before + count > 0 ? std::min(route.rows, (before + count - 1) / route.from_ld + 1) : 0;
+  for (index_t row = std::max<index_t>(before / route.from_ld, 0); row < row_end; ++row) {
+    const index_t start = route.from_offset + row * route.from_ld;
+    const index_t begin = std::max(first, start);
+    const index_t end = std::min(first + count, start + route.cols);
     if (begin >= end) continue;
-    const index_t to = (row - row0) * target.pitch + begin - row * box.cols - col0;
-    std::memcpy(target.data + to * each, data + (begin - first) * each,
-                static_cast<std::size_t>((end - begin) * each));
+    std::memcpy(target.data + (route.to_offset + row * route.to_ld + begin - start) * each,
+                data + (begin - first) * each, static_cast<std::size_t>((end - begin) * each));
   }
 }
 
@@ -161,7 +155,7 @@ class PieceReader {
                     block);
     }
     for (const Target& target : read.targets)
-      scatter(read, target, buffer_.data(), first / read.element_bytes(),
+      scatter(target, read.element_bytes(), buffer_.data(), first / read.element_bytes(),
               bytes / read.element_bytes());
   }
 
@@ -200,20 +194,17 @@ Manifest read_manifest(Communicator& all, const std::string& path) {
   return manifest;
 }
 
-CheckpointState load_from(Communicator& all, const std::string& path,
-                          const std::vector<TensorPart>& parts,
-                          const std::string& optional_prefix) {
-  Manifest manifest = read_manifest(all, path);
+void load_from(Communicator& all, const Manifest& manifest, const std::string& path,
+               const std::vector<TensorPart>& parts, const std::string& optional_prefix) {
   std::optional<Error> fault;
   attempt(fault, [&] { load_parts(manifest, path, parts, optional_prefix); });
   agree(all, fault);
-  return std::move(manifest.state);
 }
 
 void load_checkpoint(Communicator& world, const std::string& path, std::vector<TensorPart>& parts,
                      const std::string& optional_prefix) {
   const auto all = checkpoint_group(world);
-  load_from(*all, path, parts, optional_prefix);
+  load_from(*all, read_manifest(*all, path), path, parts, optional_prefix);
 }
 
 }  // namespace t3d

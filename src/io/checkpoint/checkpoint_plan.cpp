@@ -66,10 +66,11 @@ void collect(const std::string& description, int rank, std::map<std::string, Col
       throw_error(ExitCode::io, "ranks disagree on the shape of {}", name);
     const index_t boxes = from.number();
     for (index_t n = 0; n < boxes; ++n) {
-      const index_t which = from.number();
-      Box box;
-      for (index_t* field : {&box.row0, &box.col0, &box.rows, &box.cols}) *field = from.number();
-      tensor.holdings.push_back({rank, part, which, box});
+      PlacedBox place;
+      Box& box = place.box;
+      for (index_t* field : {&box.row0, &box.col0, &box.rows, &box.cols, &place.offset})
+        *field = from.number();
+      tensor.holdings.push_back({rank, part, place});
     }
   }
 }
@@ -81,64 +82,43 @@ SavePlan::SavePlan(const std::vector<std::string>& descriptions) {
   for (std::size_t rank = 0; rank < descriptions.size(); ++rank)
     collect(descriptions[rank], static_cast<int>(rank), all);
   for (auto& [name, tensor] : all) {
-    tensors_.push_back({name, std::move(tensor.shape), {}});
-    place_holdings(tensors_.back(), tensor.holdings);
+    tensors_.push_back({name, std::move(tensor.shape)});
+    add_pieces(tensors_.size() - 1, tensor.holdings);
   }
-  cut_into_rounds();
+  std::vector<MovedBox> boxes;
+  for (const PlanPiece& piece : pieces_) {
+    const ManifestTensor& shape = tensors_[piece.tensor].shape;
+    boxes.push_back({shape.pieces[piece.number].box, size_of(shape.dtype)});
+  }
+  rounds_ = rounds_of(boxes, kRoundBytes);
 }
 
-void SavePlan::place_holdings(PlanTensor& tensor, const std::vector<Holding>& holdings) {
+void SavePlan::add_pieces(std::size_t tensor, const std::vector<Holding>& holdings) {
   std::vector<Box> boxes;
-  for (const Holding& holding : holdings) boxes.push_back(holding.box);
-  for (const Box& box : merge_boxes(std::move(boxes)))
-    tensor.shape.pieces.push_back({box, 0, 0, 0});
-  const auto& pieces = tensor.shape.pieces;  // sorted by first row
-  tensor.holdings.resize(pieces.size());
+  for (const Holding& holding : holdings) boxes.push_back(holding.place.box);
+  boxes = merge_boxes(std::move(boxes));  // sorted by first row
+  const std::size_t first = pieces_.size();
+  for (std::size_t n = 0; n < boxes.size(); ++n) {
+    tensors_[tensor].shape.pieces.push_back({boxes[n], 0, 0, 0});
+    pieces_.push_back({tensor, n, {}});
+  }
   for (const Holding& holding : holdings) {
-    for (std::size_t n = 0; n < pieces.size(); ++n) {
-      if (pieces[n].box.row0 > holding.box.row0) break;
-      if (intersect(pieces[n].box, holding.box) != holding.box) continue;
-      tensor.holdings[n].push_back(holding);
+    for (std::size_t n = 0; n < boxes.size(); ++n) {
+      if (boxes[n].row0 > holding.place.box.row0) break;
+      if (intersect(boxes[n], holding.place.box) != holding.place.box) continue;
+      pieces_[first + n].holdings.push_back(holding);
       break;
     }
   }
 }
 
-void SavePlan::cut_into_rounds() {
-  index_t filled = 0;
-  for (std::size_t t = 0; t < tensors_.size(); ++t) {
-    const ManifestTensor& shape = tensors_[t].shape;
-    for (std::size_t n = 0; n < shape.pieces.size(); ++n) {
-      const Box& piece = shape.pieces[n].box;
-      const index_t row_bytes = piece.cols * size_of(shape.dtype);
-      for (index_t row = piece.row0; row < piece.row1();) {
-        const index_t fit = std::max<index_t>((kRoundBytes - filled) / row_bytes, 0);
-        if (rounds_.empty() || (fit == 0 && filled > 0)) {
-          rounds_.emplace_back();
-          filled = 0;
-          continue;
-        }
-        const index_t rows = std::clamp<index_t>(fit, 1, piece.row1() - row);
-        rounds_.back().push_back({t, n, {row, piece.col0, rows, piece.cols}});
-        filled += rows * row_bytes;
-        total_bytes_ += rows * row_bytes;
-        row += rows;
-      }
-    }
-  }
-}
-
 std::vector<Copy> SavePlan::copies_of(const Strip& strip) const {
+  const PlacedBox target{strip.box, 0};
   std::vector<Copy> copies;
-  for (const Holding& holding : tensors_[strip.tensor].holdings[strip.piece]) {
-    const Box common = intersect(holding.box, strip.box);
-    if (!common.empty()) copies.push_back({&holding, common});
-  }
+  for (const Holding& holding : piece_of(strip).holdings)
+    for (const RoutePiece& piece : route({&holding.place, 1}, {&target, 1}, strip.box))
+      copies.push_back({&holding, piece});
   return copies;
-}
-
-index_t SavePlan::bytes_of(const Strip& strip) const {
-  return strip.box.count() * size_of(tensors_[strip.tensor].shape.dtype);
 }
 
 Manifest SavePlan::fragment() const {
@@ -159,17 +139,12 @@ std::string describe_parts(const std::vector<TensorPart>& parts, bool write) {
     packer.add(part.rows);
     packer.add(part.cols);
     packer.add(index_t{part.vector});
-    std::vector<index_t> filled;
-    for (index_t which = 0; which < std::ssize(part.boxes); ++which) {
-      const TensorBox& box = part.boxes[static_cast<std::size_t>(which)];
-      if (box.rows > 0 && box.cols > 0) filled.push_back(which);
-    }
-    packer.add(std::ssize(filled));
-    for (const index_t which : filled) {
-      const TensorBox& box = part.boxes[static_cast<std::size_t>(which)];
-      for (const index_t number : {which, box.row0, box.col0, box.rows, box.cols})
-        packer.add(number);
-    }
+    packer.add(std::count_if(part.boxes.begin(), part.boxes.end(),
+                             [](const PlacedBox& place) { return !place.box.empty(); }));
+    for (const auto& [box, offset] : part.boxes)
+      if (!box.empty())
+        for (const index_t number : {box.row0, box.col0, box.rows, box.cols, offset})
+          packer.add(number);
   }
   return packer.take();
 }

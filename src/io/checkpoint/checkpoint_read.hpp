@@ -11,8 +11,8 @@ namespace t3d {
 /// Rank 0 reads, all get it. Error(io) on every rank when it or a file's size is wrong.
 [[nodiscard]] Manifest read_manifest(Communicator& all, const std::string& path);
 
-/// load_checkpoint over a group that exists already.
-CheckpointState load_from(Communicator& all, const std::string& path,
-                          const std::vector<TensorPart>& parts, const std::string& optional_prefix);
+/// load_checkpoint over a group that exists already, by a manifest that was read.
+void load_from(Communicator& all, const Manifest& manifest, const std::string& path,
+               const std::vector<TensorPart>& parts, const std::string& optional_prefix);
 
 }  // namespace t3d

@@ -34,8 +34,8 @@ NodeFile::NodeFile(const std::string& folder, const std::string& name, const Sav
 }
 
 void NodeFile::write(const Strip& strip, const void* data) {
-  const PlanTensor& tensor = plan_.tensors()[strip.tensor];
-  ManifestPiece& piece = fragment_.tensors.at(tensor.name).pieces[strip.piece];
+  const PlanTensor& tensor = plan_.tensor_of(strip);
+  ManifestPiece& piece = fragment_.tensors.at(tensor.name).pieces[plan_.piece_of(strip).number];
   const bool vector = tensor.shape.vector;
   const hid_t type = h5_type(tensor.shape.dtype);
   if (strip.box.row0 == piece.box.row0) {
@@ -45,7 +45,7 @@ void NodeFile::write(const Strip& strip, const void* data) {
     piece.first_crc = std::ssize(table_);
     crcs_ = BlockCrcs(dataset_seed(fragment_.state, name));
   }
-  crcs_.add(data, plan_.bytes_of(strip));
+  crcs_.add(data, strip.box.count() * size_of(tensor.shape.dtype));
   file_.write_rows(dataset_, type, strip.box.row0 - piece.box.row0, strip.box.rows, strip.box.cols,
                    vector, data);
   if (strip.box.row1() == piece.box.row1()) end_piece();
@@ -94,9 +94,9 @@ void RoundBuffers::gather(Communicator& group, const std::vector<Strip>& round) 
   } else {
     std::vector<index_t> bytes(static_cast<std::size_t>(group.size()));
     for (const Strip& strip : round) {
-      const index_t each = size_of(plan_.tensors()[strip.tensor].shape.dtype);
+      const index_t each = plan_.element_bytes(strip);
       for (const Copy& copy : plan_.copies_of(strip))
-        bytes[static_cast<std::size_t>(copy.holding->rank)] += copy.box.count() * each;
+        bytes[static_cast<std::size_t>(copy.holding->rank)] += copy.piece.count() * each;
     }
     received_.resize(bytes.size());
     for (int rank = 1; rank < group.size(); ++rank) {
@@ -108,26 +108,17 @@ void RoundBuffers::gather(Communicator& group, const std::vector<Strip>& round) 
   group.exchange(std::move(messages)).wait_host();
 }
 
-/// First byte, in this rank's own buffers, of the elements of `copy`.
-const std::byte* RoundBuffers::own_memory(const Copy& copy, const Strip& strip) const {
-  const TensorPart& part = parts_[static_cast<std::size_t>(copy.holding->part)];
-  const TensorBox& box = part.boxes[static_cast<std::size_t>(copy.holding->which)];
-  const index_t element =
-      box.offset + (copy.box.row0 - box.row0) * box.cols + copy.box.col0 - box.col0;
-  return static_cast<const std::byte*>(part.data) +
-         element * size_of(plan_.tensors()[strip.tensor].shape.dtype);
-}
-
 void RoundBuffers::pack(const std::vector<Strip>& round) {
   packed_.clear();
   for (const Strip& strip : round) {
-    const index_t each = size_of(plan_.tensors()[strip.tensor].shape.dtype);
+    const index_t each = plan_.element_bytes(strip);
     for (const Copy& copy : plan_.copies_of(strip)) {
       if (copy.holding->rank != rank_) continue;
+      const RoutePiece& piece = copy.piece;
       const std::size_t at = packed_.size();
-      packed_.resize(at + static_cast<std::size_t>(copy.box.count() * each));
-      copy_rows(packed_.data() + at, copy.box.cols * each, own_memory(copy, strip),
-                copy.holding->box.cols * each, copy.box.rows, copy.box.cols * each);
+      packed_.resize(at + static_cast<std::size_t>(piece.count() * each));
+      copy_rows(packed_.data() + at, piece.cols * each, own_memory(copy, each),
+                piece.from_ld * each, piece.rows, piece.cols * each);
     }
   }
 }
@@ -135,26 +126,23 @@ void RoundBuffers::pack(const std::vector<Strip>& round) {
 void RoundBuffers::write(const std::vector<Strip>& round, NodeFile& file) {
   std::vector<index_t> taken(received_.size());
   for (const Strip& strip : round) {
-    const index_t each = size_of(plan_.tensors()[strip.tensor].shape.dtype);
+    const index_t each = plan_.element_bytes(strip);
     const auto copies = plan_.copies_of(strip);
     const bool direct = copies.size() == 1 && copies[0].holding->rank == 0 &&
-                        copies[0].holding->box.cols == strip.box.cols;
+                        copies[0].piece.from_ld == strip.box.cols;
     if (direct) {  // already lies in memory as it will in the file
-      file.write(strip, own_memory(copies[0], strip));
+      file.write(strip, own_memory(copies[0], each));
       continue;
     }
-    strip_.resize(static_cast<std::size_t>(plan_.bytes_of(strip)));
+    strip_.resize(static_cast<std::size_t>(strip.box.count() * each));
     for (const Copy& copy : copies) {
+      const RoutePiece& piece = copy.piece;
       const auto rank = static_cast<std::size_t>(copy.holding->rank);
       const bool own = rank == 0;
-      const index_t row_bytes = copy.box.cols * each;
-      const std::byte* from = own ? own_memory(copy, strip) : received_[rank].data() + taken[rank];
-      const index_t pitch = own ? copy.holding->box.cols * each : row_bytes;
-      if (!own) taken[rank] += copy.box.count() * each;
-      const index_t place =
-          (copy.box.row0 - strip.box.row0) * strip.box.cols + copy.box.col0 - strip.box.col0;
-      copy_rows(strip_.data() + place * each, strip.box.cols * each, from, pitch, copy.box.rows,
-                row_bytes);
+      const std::byte* from = own ? own_memory(copy, each) : received_[rank].data() + taken[rank];
+      if (!own) taken[rank] += piece.count() * each;
+      copy_rows(strip_.data() + piece.to_offset * each, piece.to_ld * each, from,
+                (own ? piece.from_ld : piece.cols) * each, piece.rows, piece.cols * each);
     }
     file.write(strip, strip_.data());
   }

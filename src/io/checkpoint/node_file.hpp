@@ -45,7 +45,12 @@ class RoundBuffers {
 
  private:
   void pack(const std::vector<Strip>& round);
-  [[nodiscard]] const std::byte* own_memory(const Copy& copy, const Strip& strip) const;
+  /// First byte, in this rank's own buffers, of the elements of `copy`.
+  [[nodiscard]] const std::byte* own_memory(const Copy& copy, index_t element_bytes) const {
+    return static_cast<const std::byte*>(
+               parts_[static_cast<std::size_t>(copy.holding->part)].data) +
+           copy.piece.from_offset * element_bytes;
+  }
 
   const SavePlan& plan_;
   const std::vector<TensorPart>& parts_;

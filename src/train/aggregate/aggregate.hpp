@@ -40,6 +40,10 @@ class Aggregation {
   [[nodiscard]] virtual std::string describe() const = 0;
 };
 
+/// Whether the aggregation of that plan keeps a noise estimate, and its name in checkpoints.
+[[nodiscard]] bool has_noise(const Plan& plan);
+inline constexpr const char* kNoiseState = "aggregate/noise";
+
 /// What an aggregation is made of.
 struct AggregateSetup {
   const Context& context;

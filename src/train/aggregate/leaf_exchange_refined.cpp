@@ -2,9 +2,9 @@
 // (tensor3d/refined_routes.hpp). Results go back the way the leaves came. Every rank sends and
 // receives (d-1)/d of its shard each way, as where cuts are equal, but to more peers and through
 // the world.
+#include "core/route.hpp"
 #include "tensor3d/packed_exchange.hpp"
 #include "tensor3d/refined_routes.hpp"
-#include "tensor3d/route.hpp"
 #include "train/aggregate/leaf_exchange.hpp"
 
 namespace t3d {

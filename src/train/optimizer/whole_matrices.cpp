@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "core/route.hpp"
 #include "hetero/update_traffic.hpp"
-#include "tensor3d/route.hpp"
 
 namespace t3d {
 

@@ -6,13 +6,11 @@
 
 #include "comm/cost.hpp"
 #include "core/error.hpp"
+#include "core/route.hpp"
 #include "tensor3d/packed_exchange.hpp"
-#include "tensor3d/route.hpp"
 
 namespace t3d {
 namespace {
-
-constexpr index_t kRoundBytes = index_t{64} << 20;
 
 /// The buckets of every rank that has a place, by world rank; nothing for idle ones.
 class ShardMap {
@@ -56,33 +54,6 @@ class ShardMap {
   std::vector<std::vector<int>> by_replica_;
 };
 
-/// Some rows of an entry: what travels in one round.
-struct EntryStrip {
-  std::size_t entry = 0;
-  Box box;
-};
-
-/// The entries of a bucket in rounds of at most `limit` elements, at least one row each.
-std::vector<std::vector<EntryStrip>> rounds_of(const std::vector<ParamEntry>& entries,
-                                               index_t limit) {
-  std::vector<std::vector<EntryStrip>> rounds;
-  index_t filled = limit;
-  for (std::size_t entry = 0; entry < entries.size(); ++entry) {
-    const index_t rows = entries[entry].rows, cols = entries[entry].cols;
-    for (index_t row = 0; row < rows && cols > 0;) {
-      if (filled + cols > limit) {
-        rounds.emplace_back();
-        filled = 0;
-      }
-      const index_t n = std::clamp<index_t>((limit - filled) / cols, 1, rows - row);
-      rounds.back().push_back({entry, {row, 0, n, cols}});
-      filled += n * cols;
-      row += n;
-    }
-  }
-  return rounds;
-}
-
 class Mover {
  public:
   Mover(Machine& machine, const Plan& before, const Plan& after)
@@ -100,11 +71,12 @@ class Mover {
     Tensor result;
     if (receives)
       result = Tensor(machine_.device(), dtype, 1, to_.bucket(rank_, bucket).shard_count(), kind);
-    const std::vector<ParamEntry>& entries = from_.any()[bucket].entries;
+    std::vector<MovedBox> entries;
+    for (const ParamEntry& entry : from_.any()[bucket].entries)
+      entries.push_back({{0, 0, entry.rows, entry.cols}, size_of(dtype)});
     const index_t most_ranks =
         std::max<index_t>(1, std::min(std::ssize(from_.ranks_of(0)), std::ssize(to_.ranks_of(0))));
-    const index_t limit = kRoundBytes / size_of(dtype) / 4 * most_ranks;
-    for (const auto& round : rounds_of(entries, limit))
+    for (const auto& round : rounds_of(entries, kRoundBytes / 4 * most_ranks))
       run(bucket, round, leaf_from, leaf_to, shard, result, dtype);
     return result;
   }
@@ -125,17 +97,17 @@ class Mover {
   }
 
   template <class Visit>
-  void for_each_piece(std::size_t bucket, const std::vector<EntryStrip>& round, int sender,
-                      int receiver, Visit&& visit) const {
+  void for_each_piece(std::size_t bucket, const std::vector<Strip>& round, int sender, int receiver,
+                      Visit&& visit) const {
     const BucketTable &from = from_.bucket(sender, bucket), &to = to_.bucket(receiver, bucket);
-    for (const EntryStrip& strip : round)
-      for (const RoutePiece& piece : route(from.shard_boxes(from.entries[strip.entry]),
-                                           to.shard_boxes(to.entries[strip.entry]), strip.box))
+    for (const Strip& strip : round)
+      for (const RoutePiece& piece : route(from.shard_boxes(from.entries[strip.which]),
+                                           to.shard_boxes(to.entries[strip.which]), strip.box))
         visit(piece);
   }
 
-  void run(std::size_t bucket, const std::vector<EntryStrip>& round, index_t leaf_from,
-           index_t leaf_to, const Tensor& shard, const Tensor& result, DType dtype) {
+  void run(std::size_t bucket, const std::vector<Strip>& round, index_t leaf_from, index_t leaf_to,
+           const Tensor& shard, const Tensor& result, DType dtype) {
     PackedExchange exchange(machine_.device(), machine_.ops(), machine_.queue(), *world_, dtype,
                             MemoryKind::workspace);
     const auto source = [&](int receiver) {
@@ -248,12 +220,9 @@ void move_noise(Machine& machine, const Plan& before, std::vector<double> noise,
                       broadcast_bytes(count, ranks, rank, root, DType::f64));
   if (formation.idle()) return;
   const TensorView target = formation.update().aggregation().noise();
-  if (target.data == nullptr || target.rows * target.cols != count) return;
-  // It describes gradients or changes, by group and per reference batch.
-  const Plan& after = formation.plan();
-  if (is_local(before) != is_local(after) || before.aggregate.per != after.aggregate.per) return;
-  const double units = before.aggregate.reference_batch / after.aggregate.reference_batch;
-  for (std::size_t at = 1; at < noise.size(); at += 2) noise[at] *= units;
+  T3D_CHECK(target.rows * target.cols == count, "{} numbers of noise for {} x {}", count,
+            target.rows, target.cols);
+  rescale_noise(noise, before, formation.plan());
   const Context& context = formation.context();
   context.device.copy(target.data, noise.data(), target.bytes(), context.queue);
   context.queue.synchronize();
@@ -271,10 +240,14 @@ std::string leaf_source(const std::string& name, index_t leaves) {
   return fmt::format("{}{}{}", kLeaf, leaf % leaves, std::string_view(rest, end));
 }
 
-std::vector<std::string> state_names(const Plan& plan) {
-  std::vector<std::string> names;
-  for (const NamedState& state : states_of(plan)) names.push_back(state.name);
-  return names;
+bool keeps_noise(const Plan& before, const Plan& after) {
+  return has_noise(before) && has_noise(after) && is_local(before) == is_local(after) &&
+         before.aggregate.per == after.aggregate.per;
+}
+
+void rescale_noise(std::span<double> noise, const Plan& before, const Plan& after) {
+  const double units = before.aggregate.reference_batch / after.aggregate.reference_batch;
+  for (std::size_t at = 1; at < noise.size(); at += 2) noise[at] *= units;
 }
 
 TrainedState take_state(Formation& formation) {
@@ -338,7 +311,10 @@ std::vector<std::string> move_state(Machine& machine, const Plan& before, Traine
     }
   }
   predicted.count(Verb::exchange, kReshapeAxis, mover.bytes_to_send());
-  move_noise(machine, before, std::move(state.noise), formation, predicted);
+  if (keeps_noise(before, after))
+    move_noise(machine, before, std::move(state.noise), formation, predicted);
+  else if (has_noise(after))
+    reset.push_back(kNoiseState);
   return reset;
 }
 

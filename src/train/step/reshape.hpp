@@ -3,6 +3,7 @@
 // in the new one. Who sends what to whom follows from the two plans; no file is touched.
 #pragma once
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,10 @@ struct TrainedState {
 /// leaves begin with a copy of an old one's.
 [[nodiscard]] std::string leaf_source(const std::string& name, index_t leaves);
 
-/// All kinds of state that a plan has, whoever holds them: "" and the names of the slots.
-[[nodiscard]] std::vector<std::string> state_names(const Plan& plan);
+/// Whether the plan's noise estimate goes on from that of the one before: both have one, of the
+/// same kind (gradients or changes of the weights), for the same groups of parameters.
+[[nodiscard]] bool keeps_noise(const Plan& before, const Plan& after);
+/// The estimate is per reference batch: from the unit of one plan to that of the other.
+void rescale_noise(std::span<double> noise, const Plan& before, const Plan& after);
 
 }  // namespace t3d

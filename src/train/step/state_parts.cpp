@@ -13,9 +13,8 @@ TensorPart part_of(const ParamBucket& bucket, const ParamEntry& entry, TensorVie
   for (const PlacedBox& piece : bucket.shard_boxes(entry)) {
     const Box& box = piece.box;
     // Buckets keep vectors as columns; files keep them as rows.
-    part.boxes.push_back(entry.vector
-                             ? TensorBox{0, box.row0, 1, box.rows, piece.offset}
-                             : TensorBox{box.row0, box.col0, box.rows, box.cols, piece.offset});
+    part.boxes.push_back(entry.vector ? PlacedBox{{0, box.row0, 1, box.rows}, piece.offset}
+                                      : piece);
   }
   return part;
 }
@@ -49,13 +48,13 @@ std::vector<TensorPart> state_parts(Formation& formation, HostImage& image) {
                  parts);
   const TensorView noise = formation.update().aggregation().noise();
   if (noise.data == nullptr) return parts;
-  parts.push_back({"aggregate/noise",
+  parts.push_back({kNoiseState,
                    noise.dtype,
                    noise.rows,
                    noise.cols,
                    false,
                    image.of({noise}).front().data,
-                   {{0, 0, noise.rows, noise.cols, 0}}});
+                   {{{0, 0, noise.rows, noise.cols}, 0}}});
   return parts;
 }
 

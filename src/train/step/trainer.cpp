@@ -286,7 +286,10 @@ ReshapeReport Trainer::reshape(Plan plan) {
   form(std::move(plan));
   report.predicted = Formation::predicted(this->plan(), machine_.world().rank());
   report.reset = move_state(machine_, before, std::move(state), *formation_, report.predicted);
-  if (!report.reset.empty()) progress_.updates = 0;  // bias corrections begin anew with the state
+  // Bias corrections begin anew with the optimizer's state.
+  if (std::any_of(report.reset.begin(), report.reset.end(),
+                  [](const std::string& name) { return name != kNoiseState; }))
+    progress_.updates = 0;
   machine_.device().recycle();  // for the first step, which gives back the rest
   report.seconds = PhaseClock::now() - start;
   return report;
@@ -305,7 +308,7 @@ std::vector<TensorPart> Trainer::parts_to_save() {
   std::vector<TensorPart> all = parts(), own;
   for (TensorPart& part : all) {
     const bool is_private = part.name.starts_with(kPrivateState);
-    const bool is_noise = is_private && part.name.ends_with("/noise");
+    const bool is_noise = part.name == kNoiseState;
     const bool writes = is_noise ? formation_->mesh().world().rank() == 0
                                  : is_private || formation_->coord().d == 0;
     if (writes) own.push_back(std::move(part));

@@ -34,7 +34,7 @@ struct TrainOptions {
 struct ReshapeReport {
   double seconds = 0;
   Ledger predicted;                // bytes that this rank sent, by formula
-  std::vector<std::string> reset;  // kinds of state that start at 0: the new plan has other leaves
+  std::vector<std::string> reset;  // names of the state that starts at 0
 };
 
 class Trainer {

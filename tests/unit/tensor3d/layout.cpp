@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <mutex>
 
+#include "core/route.hpp"
 #include "support/catch.hpp"
 #include "support/rank_context.hpp"
 #include "tensor3d/packed_exchange.hpp"
-#include "tensor3d/route.hpp"
 
 using namespace t3d;
 using namespace t3d::test;

@@ -101,7 +101,7 @@ TEST_CASE("boxes that overlap or leave holes are refused and nothing is left beh
         std::vector<float> numbers(12);
         const index_t row0 = world.rank() == 0 ? 0 : overlap ? 1 : 3;
         std::vector<TensorPart> parts{
-            {"w", DType::f32, 5, 3, false, numbers.data(), {{row0, 0, 2, 3, 0}}}};
+            {"w", DType::f32, 5, 3, false, numbers.data(), {{{row0, 0, 2, 3}, 0}}}};
         save_checkpoint(world, {folder.path(), 1, 2, 0, true}, {1, "r", {}}, parts, true);
       });
     };
@@ -122,11 +122,12 @@ TEST_CASE("tensors that the checkpoint lacks or has otherwise are a matter of in
       });
     });
   };
-  const TensorPart lacking{"optimizer/new", DType::f32, 1, 1, true, &number, {{0, 0, 1, 1, 0}}};
+  const TensorPart lacking{"optimizer/new", DType::f32, 1, 1, true, &number, {{{0, 0, 1, 1}, 0}}};
   CHECK(load(lacking, "") == ExitCode::config);
   CHECK(load(lacking, "optimizer/") == ExitCode::done);
   CHECK(number == 5);
-  CHECK(load({"one", DType::f32, 1, 1, true, &number, {{0, 0, 1, 1, 0}}}, "") == ExitCode::config);
+  CHECK(load({"one", DType::f32, 1, 1, true, &number, {{{0, 0, 1, 1}, 0}}}, "") ==
+        ExitCode::config);
   CHECK(load({"one", DType::f64, 1, 2, true, &number, {}}, "") == ExitCode::config);
 }
 
@@ -176,7 +177,7 @@ TEST_CASE("too little space is said before anything is written") {
     run_local_ranks(1, [&](Communicator& world) {
       const index_t huge = index_t{1} << 50;
       std::vector<TensorPart> parts{
-          {"w", DType::f32, 1, huge, true, nullptr, {{0, 0, 1, huge, 0}}}};
+          {"w", DType::f32, 1, huge, true, nullptr, {{{0, 0, 1, huge}, 0}}}};
       save_checkpoint(world, {folder.path(), 0, 2, 0, true}, {1, "r", {}}, parts, true);
     });
   };

@@ -60,7 +60,7 @@ class Pair {
     std::atomic<index_t> wrong{0}, step{0};
     run_local_ranks(2, [&](Communicator& world) {
       RankState state = make_state(tensors_, 8, 2, world.rank());
-      const auto info = load_newest(world, folder_.path(), state.parts,
+      const auto info = load_newest(world, folder_.path(), always(state.parts),
                                     [&](const std::string& text) { warnings += text; });
       if (!info) return;
       step = info->state.step;

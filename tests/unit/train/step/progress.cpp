@@ -237,9 +237,9 @@ TEST_CASE("steps that an overflow skips do not count as updates") {
       const auto weights = [&] {
         std::vector<float> all;
         for (const TensorPart& part : trainer.parts())
-          for (const TensorBox& box : part.boxes) {
+          for (const auto& [box, offset] : part.boxes) {
             if (part.name.starts_with("optimizer/")) continue;
-            const auto* first = static_cast<const float*>(part.data) + box.offset;
+            const auto* first = static_cast<const float*>(part.data) + offset;
             all.insert(all.end(), first, first + box.rows * box.cols);
           }
         return all;

@@ -22,11 +22,11 @@ class GlobalState {
       auto& elements = tensors_[part.name];
       elements.resize(static_cast<std::size_t>(part.rows * part.cols), kMissing);
       const auto size = static_cast<std::size_t>(size_of(part.dtype));
-      for (const TensorBox& box : part.boxes)
+      for (const auto& [box, offset] : part.boxes)
         for (index_t row = 0; row < box.rows; ++row)
           for (index_t col = 0; col < box.cols; ++col) {
             std::uint64_t bits = 0;
-            const auto at = static_cast<std::size_t>(box.offset + row * box.cols + col);
+            const auto at = static_cast<std::size_t>(offset + row * box.cols + col);
             std::memcpy(&bits, static_cast<const char*>(part.data) + at * size, size);
             auto& element =
                 elements[static_cast<std::size_t>((box.row0 + row) * part.cols + box.col0 + col)];
@@ -268,9 +268,25 @@ TEST_CASE("state of another kind starts at 0 and is named") {
   Outcome outcome;
   run(changes, outcome);
   CHECK(outcome.reset == std::vector<std::string>{"aggregate/leaf-0/m", "aggregate/leaf-1/m",
-                                                  "aggregate/leaf-0/v", "aggregate/leaf-1/v"});
+                                                  "aggregate/leaf-0/v", "aggregate/leaf-1/v",
+                                                  "aggregate/noise"});
   const auto& m = outcome.last.at("aggregate/leaf-1/m/wte.weight");
   CHECK(std::count(m.begin(), m.end(), std::uint64_t{0}) == std::ssize(m));
+}
+
+TEST_CASE("a noise estimate of other groups starts at 0 and is named; the optimizer goes on") {
+  Shapes shapes;
+  shapes.config.aggregate.method = AggregateMethod::adasum;
+  shapes.config.aggregate.placement = AggregatePlacement::pre;
+  const Plan tensors = shapes.grid({}, 2);
+  Plan model = tensors;
+  model.aggregate.per = tensors.aggregate.per == GroupBy::model ? GroupBy::tensor : GroupBy::model;
+  Outcome outcome;
+  run({shapes.config, tensors, {{2, model}}, 2}, outcome);
+  CHECK(outcome.reset == std::vector<std::string>{"aggregate/noise"});
+  CHECK(outcome.bytes == "");
+  const auto& noise = outcome.last.at("aggregate/noise");
+  CHECK(std::count(noise.begin(), noise.end(), std::uint64_t{0}) == std::ssize(noise));
 }
 
 namespace {

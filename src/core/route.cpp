@@ -1,4 +1,6 @@
-#include "tensor3d/route.hpp"
+#include "core/route.hpp"
+
+#include <algorithm>
 
 namespace t3d {
 namespace {
@@ -23,6 +25,26 @@ std::vector<RoutePiece> route(std::span<const PlacedBox> from, std::span<const P
     }
   }
   return pieces;
+}
+
+std::vector<std::vector<Strip>> rounds_of(const std::vector<MovedBox>& boxes, index_t limit) {
+  std::vector<std::vector<Strip>> rounds;
+  index_t filled = limit;
+  for (std::size_t which = 0; which < boxes.size(); ++which) {
+    const Box& box = boxes[which].box;
+    const index_t row_bytes = box.cols * boxes[which].element_bytes;
+    for (index_t row = box.row0; row < box.row1() && box.cols > 0;) {
+      if (filled + row_bytes > limit) {
+        rounds.emplace_back();
+        filled = 0;
+      }
+      const index_t rows = std::clamp<index_t>((limit - filled) / row_bytes, 1, box.row1() - row);
+      rounds.back().push_back({which, {row, box.col0, rows, box.cols}});
+      filled += rows * row_bytes;
+      row += rows;
+    }
+  }
+  return rounds;
 }
 
 }  // namespace t3d
