@@ -432,7 +432,7 @@ TEST_CASE("mixed: the limits of waits hold by NCCL too, ranks are those of the w
       return;
     }
     GpuRank rank(host, Kind::mixed, host.rank(), {}, {1, 2});
-    rank.world->set_watchdog(60);
+    rank.world->set_watchdog(10);
     rank.world->set_wait_limit("files", 0.3);
     const auto pair = rank.world->subgroup({1, 2}, "files");
     while (host.rank() == 1 && !over) std::this_thread::sleep_for(1ms);
@@ -446,7 +446,9 @@ TEST_CASE("mixed: the limits of waits hold by NCCL too, ranks are those of the w
     }
   });
   CHECK(error.code() == ExitCode::peer_lost);
-  CHECK_THAT(error.what(), test::contains("rank 2 has waited 0.3 s for all_reduce on axis files"));
+  CHECK_THAT(error.what(), test::contains("rank 2 has waited"));
+  CHECK_THAT(error.what(), test::contains("s for all_reduce on axis files"));
+  CHECK_THAT(error.what(), !test::contains("waited 10"));
 }
 
 TEST_CASE("nccl: an error between start and wait abandons the verb without waiting", "[comm]") {
