@@ -61,11 +61,12 @@ struct Words<TransportRule> {
   static constexpr std::array<std::string_view, 3> all{"auto", "nccl", "staged"};
 };
 
-/// The same, decided; host where every rank computes on a CPU.
-enum class TransportKind { host, nccl, staged };
+/// The same, decided; host where every rank computes on a CPU. nccl_and_staged: NCCL in groups
+/// whose ranks all have a GPU of their own, staged in all others.
+enum class TransportKind { host, nccl, staged, nccl_and_staged };
 template <>
 struct Words<TransportKind> {
-  static constexpr std::array<std::string_view, 3> all{"host", "nccl", "staged"};
+  static constexpr std::array<std::string_view, 4> all{"host", "nccl", "staged", "nccl+staged"};
 };
 
 /// What the backward pass computes again.

@@ -72,14 +72,27 @@ Survey survey(Communicator& world, const Candidate& own) {
   return all;
 }
 
-bool use_nccl(TransportRule transport, const Survey& all, std::size_t gpu_ranks) {
-  const bool possible = nccl_built() && all.own_each() && gpu_ranks == all.identities.size();
-  if (transport == TransportRule::nccl && !possible)
+/// World ranks with a GPU of their own, in their order.
+std::vector<int> owners(const Survey& all, DeviceRule device) {
+  std::vector<int> ranks;
+  for (const auto& [gpu, users] : all.users)
+    if (users.size() == 1 || device == DeviceRule::mixed) ranks.push_back(users.front());
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+/// `owners` of `ranks` have a GPU of their own.
+TransportKind choose_transport(TransportRule rule, std::size_t owners, std::size_t ranks) {
+  const bool some = nccl_built() && owners > 1;
+  const bool all = some && owners == ranks;
+  if (rule == TransportRule::nccl && ranks > 1 && !all)
     throw AgreedError(ExitCode::unavailable,
-                      fmt::format("mesh.transport = \"nccl\" is not possible: {}; use \"staged\"",
+                      fmt::format("mesh.transport = \"nccl\" is not possible: {}; use \"{}\"",
                                   nccl_built() ? "it needs a GPU of its own for every rank"
-                                               : "this program was built without NCCL"));
-  return possible && transport != TransportRule::staged;
+                                               : "this program was built without NCCL",
+                                  some ? "auto" : "staged"));
+  if (rule == TransportRule::staged || !some) return TransportKind::staged;
+  return all ? TransportKind::nccl : TransportKind::nccl_and_staged;
 }
 
 }  // namespace
@@ -126,9 +139,11 @@ DeviceChoice choose_device(Communicator& world, DeviceRule device, TransportRule
     if (!all.own_each())
       choice.note = fmt::format("{} ranks share {} GPUs", world.size(), all.users.size());
   }
-  const std::size_t gpu_ranks =
-      device == DeviceRule::mixed ? all.users.size() : all.identities.size();
-  choice.nccl = !choice.alone && use_nccl(transport, all, gpu_ranks);
+  const std::vector<int> owning = owners(all, device);
+  choice.transport = choose_transport(transport, owning.size(), all.identities.size());
+  if (choice.gpus == 0) choice.transport = TransportKind::host;
+  const bool owns = std::binary_search(owning.begin(), owning.end(), world.rank());
+  choice.owners = owns ? owning : std::vector<int>{world.rank()};
   return choice;
 }
 

@@ -13,9 +13,12 @@ struct DeviceChoice {
   int gpu = -1;        // this process's number of it; -1 = CPU
   int sharers = 1;     // ranks on this GPU
   int gpus = 0;        // in use by all ranks
-  bool nccl = false;   // else, with a GPU: staged through host memory
   bool alone = false;  // the only rank: nothing travels
   std::string note;    // for the log, the same on all ranks; empty = nothing to say
+  TransportKind transport = TransportKind::host;  // the same on all ranks
+  /// With transport nccl_and_staged: the world ranks that have a GPU of their own, or, for one that
+  /// has none, itself.
+  std::vector<int> owners;
 };
 
 /// Collective. Throws the same AgreedError (ExitCode::unavailable) on all ranks where the wish

@@ -36,13 +36,13 @@ Formation::Formation(Machine& machine, Plan plan, const OptimizerConfig& optimiz
             world.size());
   check_same_plan(world, plan_);
   active_ = active_group(world, plan_);
-  if (&machine.device_world() != &world)
-    device_active_ = active_group(machine.device_world(), plan_);
+  // Where some rank has a GPU all make a second group: making one is the work of all members.
+  if (machine.has_gpus()) device_active_ = active_group(machine.device_world(), plan_);
   if (!plan_.active_rank(world.rank())) return;
   Communicator& control = active_ ? *active_ : world;
-  Communicator& data = device_active_                      ? *device_active_
-                       : &machine.device_world() != &world ? machine.device_world()
-                                                           : control;
+  Communicator& data = device_active_ ? *device_active_
+                       : active_      ? *active_
+                                      : machine.device_world();
   mesh_ = std::make_unique<Mesh>(data, plan_.mesh());
   context_ = std::make_unique<Context>(Context{machine.device(), machine.ops(), machine.queue(),
                                                *mesh_, control, machine.clock(), plan_.activation(),

@@ -6,6 +6,7 @@
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
 #include "comm/registry.hpp"
+#include "comm/staged/mixed.hpp"
 #include "comm/staged/staged.hpp"
 #include "core/error.hpp"
 #include "core/plan.hpp"
@@ -74,16 +75,22 @@ Machine::Machine(Communicator& world, const MachineOptions& options)
   device_ = std::move(backend.device);
   ops_ = std::move(backend.ops);
   queue_ = device_->make_queue();
-  if (choice_.gpu >= 0)
-    device_world_ = choice_.nccl ? make_gpu_world(world, *device_, *queue_)
-                                 : make_staged_communicator(world, *device_, *queue_);
+  device_world_ = make_device_world();
   device_world().set_watchdog(options.watchdog_seconds);
   queue_->set_poll([this] { device_world().progress(); });
 }
 
-TransportKind Machine::transport() const {
-  if (choice_.gpus == 0) return TransportKind::host;
-  return choice_.nccl ? TransportKind::nccl : TransportKind::staged;
+std::unique_ptr<Communicator> Machine::make_device_world() {
+  if (choice_.transport == TransportKind::nccl) return make_gpu_world(world_, *device_, *queue_);
+  std::unique_ptr<Communicator> host_group;  // made by all ranks, also those without a GPU
+  if (choice_.transport == TransportKind::nccl_and_staged)
+    host_group = world_.subgroup(choice_.owners, "gpus");
+  if (choice_.gpu < 0) return nullptr;
+  auto staged = make_staged_communicator(world_, *device_, *queue_);
+  if (host_group == nullptr || host_group->size() == 1) return staged;
+  return make_mixed_communicator(std::move(staged),
+                                 make_gpu_world(world_, *device_, *queue_, std::move(host_group)),
+                                 choice_.owners);
 }
 
 std::string Machine::choices_file() const {

@@ -41,7 +41,6 @@ class Machine {
   [[nodiscard]] Queue& queue() const { return *queue_; }
   [[nodiscard]] PhaseClock& clock() { return clock_; }
   [[nodiscard]] const DeviceChoice& choice() const { return choice_; }
-  [[nodiscard]] TransportKind transport() const;
   /// Where this rank keeps which engines it found fastest; empty = nowhere.
   [[nodiscard]] std::string choices_file() const;
   /// A GPU runs behind the host: what a step reports is read one step later, so that nobody waits.
@@ -49,12 +48,14 @@ class Machine {
   [[nodiscard]] bool runs_ahead() const { return choice_.gpus > 0; }
   /// Micro-batches may be recorded as graphs: nothing in them passes through the host.
   [[nodiscard]] bool recordable() const {
-    return choice_.gpu >= 0 && (choice_.nccl || choice_.alone);
+    return choice_.gpu >= 0 && (choice_.transport == TransportKind::nccl || choice_.alone);
   }
   /// Some rank computes on a GPU, or would in a dry run. The same on all ranks.
   [[nodiscard]] bool has_gpus() const { return choice_.gpus > 0 || options_.dry_gpus; }
 
  private:
+  std::unique_ptr<Communicator> make_device_world();
+
   Communicator& world_;
   MachineOptions options_;
   DeviceChoice choice_;

@@ -1,14 +1,20 @@
-// Communicators of GPU memory: the cases of all communicators over staging and over NCCL, and what
-// only they promise. Ranks are threads; where NCCL is the real one, each needs a GPU of its own.
+// Communicators of GPU memory: the cases of all communicators over staging, over NCCL and over
+// both, and what only they promise. Ranks are threads; where NCCL is the real one, each needs a GPU
+// of its own.
+#include <nccl.h>
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <thread>
 
 #include "comm/nccl/nccl.hpp"
+#include "comm/staged/mixed.hpp"
 #include "comm/staged/staged.hpp"
 #include "cuda/host_face.hpp"
 #include "device/cuda/cuda_device.hpp"
@@ -20,14 +26,29 @@ namespace {
 
 using namespace std::chrono_literals;
 
-enum class Kind { host, staged, nccl };
+enum class Kind { host, staged, nccl, mixed };  // mixed: NCCL with the other ones of this kind
+using KindOf = std::function<Kind(int rank)>;
+
+/// The ranks of kind mixed.
+std::vector<int> owners_of(const KindOf& kind_of, int ranks) {
+  std::vector<int> owners;
+  for (int rank = 0; rank < ranks; ++rank)
+    if (kind_of(rank) == Kind::mixed) owners.push_back(rank);
+  return owners;
+}
 
 /// One rank's GPU and its communicator; `face` takes host memory, `world` memory of the device.
 struct GpuRank {
-  GpuRank(Communicator& host, Kind kind, int gpu, const NcclOptions& options = {})
+  GpuRank(Communicator& host, Kind kind, int gpu, const NcclOptions& options = {},
+          const std::vector<int>& owners = {})
       : device(make_cuda_device(gpu)), queue(device->make_queue()) {
-    world = kind == Kind::staged ? make_staged_communicator(host, *device, *queue)
-                                 : make_nccl_communicator(host, *device, *queue, options);
+    if (kind != Kind::nccl) world = make_staged_communicator(host, *device, *queue);
+    if (kind == Kind::nccl) world = make_nccl_communicator(host, *device, *queue, options);
+    if (kind == Kind::mixed)
+      world = make_mixed_communicator(
+          std::move(world),
+          make_nccl_communicator(host, *device, *queue, options, host.subgroup(owners, "gpus")),
+          owners);
     world->set_watchdog(20);  // a failed rank ends the test instead of hanging the others
     face = test::make_host_face(*world, *device, *queue);
   }
@@ -39,18 +60,19 @@ struct GpuRank {
 // Staging needs one GPU, NCCL as many as there are ranks (emulated ones cost nothing).
 bool enough_gpus(Kind kind, int ranks) {
   setenv("T3D_EMULATED_GPUS", "20", 0);
-  return kind != Kind::nccl || cuda_device_count() >= ranks;
+  return kind == Kind::host || kind == Kind::staged || cuda_device_count() >= ranks;
 }
 
 using Body = std::function<void(Communicator& face)>;
 
 /// Runs `body` on ranks of the kinds that `kind_of` says.
-void run_ranks(int ranks, const std::function<Kind(int rank)>& kind_of, const NcclOptions& options,
-               const Body& body) {
+void run_ranks(int ranks, const KindOf& kind_of, const NcclOptions& options, const Body& body) {
+  const std::vector<int> owners = owners_of(kind_of, ranks);
   run_local_ranks(ranks, [&](Communicator& host) {
     const Kind kind = kind_of(host.rank());
+    if (!owners.empty() && kind != Kind::mixed) (void)host.subgroup({host.rank()}, "gpus");
     if (kind == Kind::host) return body(host);
-    GpuRank rank(host, kind, kind == Kind::nccl ? host.rank() : 0, options);
+    GpuRank rank(host, kind, kind == Kind::staged ? 0 : host.rank(), options, owners);
     body(*rank.face);
   });
 }
@@ -60,7 +82,7 @@ void run_ranks(int ranks, Kind kind, const Body& body) {
 }
 
 // Of every rank.
-std::vector<test::Digest> digests_of(int ranks, const std::function<Kind(int rank)>& kind_of,
+std::vector<test::Digest> digests_of(int ranks, const KindOf& kind_of,
                                      const NcclOptions& options = {}) {
   std::vector<test::Digest> digests(static_cast<std::size_t>(ranks));
   run_ranks(ranks, kind_of, options, [&](Communicator& face) {
@@ -93,9 +115,68 @@ TEST_CASE("nccl: every verb, to the last bit what the host group does", "[comm]"
   }
 }
 
+/// Owners of GPUs, of which the first two are neighbours, one that shares a GPU, one without.
+Kind mixed_kind(int rank) {
+  return rank == 2 ? Kind::staged : rank == 3 ? Kind::host : Kind::mixed;
+}
+
+/// Every verb in the group of those of `groups`, one in another, that has this rank.
+struct GroupedVerbs {
+  std::vector<test::Digest> digests = std::vector<test::Digest>(5);
+  std::vector<Ledger> ledgers = std::vector<Ledger>(5);
+  std::map<int, int> nccl;  // operations by size of the group
+
+  GroupedVerbs(const KindOf& kind_of, const std::vector<std::vector<std::vector<int>>>& groups) {
+    const std::map<int, int> before = emulation::nccl_operations();
+    run_ranks(5, kind_of, {}, [&](Communicator& face) {
+      const auto rank = static_cast<std::size_t>(face.rank());
+      std::vector<std::unique_ptr<Communicator>> made;
+      for (const auto& lists : groups) {
+        Communicator& parent = made.empty() ? face : *made.back();
+        for (const std::vector<int>& members : lists)
+          if (std::ranges::max(members) < parent.size() &&
+              std::ranges::count(members, parent.rank()) > 0) {
+            made.push_back(parent.subgroup(members, "part"));
+            break;
+          }
+      }
+      face.ledger().clear();
+      digests[rank] = test::check_every_verb(*made.back());
+      made.back()->barrier();
+      ledgers[rank] = face.ledger();
+    });
+    for (const auto& [size, count] : emulation::nccl_operations())
+      if (!before.contains(size) || before.at(size) < count) nccl[size] = count;
+  }
+};
+
+TEST_CASE("mixed: groups of owners of GPUs alone go by NCCL, all others through the host",
+          "[comm]") {
+  if (!enough_gpus(Kind::mixed, 5)) return;
+  const auto check = [](const std::vector<std::vector<std::vector<int>>>& groups,
+                        const std::vector<int>& sizes_by_nccl) {
+    const GroupedVerbs expected([](int) { return Kind::host; }, groups);
+    const GroupedVerbs mixed(mixed_kind, groups);
+    CHECK(mixed.digests == expected.digests);
+    for (std::size_t rank = 0; rank < 5; ++rank)
+      CHECK(difference(mixed.ledgers[rank], expected.ledgers[rank]) == "");
+    std::vector<int> sizes;
+    for (const auto& [size, count] : mixed.nccl) sizes.push_back(size);
+    CHECK(sizes == sizes_by_nccl);
+    CHECK(expected.nccl.empty());
+  };
+  check({{{0, 1, 2, 3, 4}}}, {});
+  check({{{0, 1, 4}, {2, 3}}}, {3});
+  check({{{4, 0}, {3, 1, 2}}}, {2});
+  check({{{0, 3}, {2, 1}, {4}}}, {});
+  // Groups of groups: the owners of a staged group find each other again.
+  check({{{3, 1, 0, 2, 4}}, {{4, 1}, {0, 3, 2}}}, {2});
+  check({{{4, 3, 1, 0}, {2}}, {{0, 2, 3, 1}, {0}}, {{0, 1}, {2, 3}, {0}}}, {2});
+}
+
 TEST_CASE("small verbs of many GPU ranks, to the last bit what the host group does", "[comm]") {
   constexpr int kRanks = 19;  // more than exchange pairwise, and no power of two
-  const auto digests = [](const std::function<Kind(int rank)>& kind_of) {
+  const auto digests = [](const KindOf& kind_of) {
     std::vector<test::Digest> all(kRanks);
     run_ranks(kRanks, kind_of, {}, [&](Communicator& face) {
       all[static_cast<std::size_t>(face.rank())] = test::check_small_verbs(face);
@@ -117,7 +198,14 @@ TEST_CASE("many operations in flight and many groups of GPU ranks", "[comm]") {
           test::check_many_in_flight(face);
           test::check_subgroups(face);
         });
-    if (enough_gpus(Kind::nccl, ranks)) run_ranks(ranks, Kind::nccl, test::check_subgroups);
+    if (!enough_gpus(Kind::nccl, ranks)) continue;
+    run_ranks(ranks, Kind::nccl, test::check_subgroups);
+    run_ranks(
+        ranks, [](int rank) { return rank % 2 == 0 ? Kind::mixed : Kind::host; }, {},
+        [](Communicator& face) {
+          test::check_many_in_flight(face);
+          test::check_subgroups(face);
+        });
   }
 }
 
@@ -332,6 +420,35 @@ TEST_CASE("nccl: a rank that stays away ends the waits of the others", "[comm]")
   CHECK_THAT(error.what(), test::contains("5332 bytes to send"));
   CHECK_THAT(error.what(), test::contains("all_reduce on k, 5332 bytes sent, finished"));
   CHECK_THAT(error.what(), test::contains("all_reduce on k, 5332 bytes sent, IN FLIGHT"));
+}
+
+TEST_CASE("mixed: the limits of waits hold by NCCL too, ranks are those of the world", "[comm]") {
+  if (!enough_gpus(Kind::mixed, 3)) return;
+  std::atomic<bool> over = false;
+  const Error error = error_of(3, [&](Communicator& host) {
+    if (host.rank() == 0) {
+      (void)host.subgroup({0}, "gpus");
+      (void)host.subgroup({0}, "alone");
+      return;
+    }
+    GpuRank rank(host, Kind::mixed, host.rank(), {}, {1, 2});
+    rank.world->set_watchdog(10);
+    rank.world->set_wait_limit("files", 0.3);
+    const auto pair = rank.world->subgroup({1, 2}, "files");
+    while (host.rank() == 1 && !over) std::this_thread::sleep_for(1ms);
+    if (host.rank() == 1) return;
+    Row x(rank, std::vector<float>(1000, 1));
+    try {
+      pair->all_reduce(x.tensor, ReduceOp::sum).wait_host();
+    } catch (const Error&) {
+      over = true;
+      throw;
+    }
+  });
+  CHECK(error.code() == ExitCode::peer_lost);
+  CHECK_THAT(error.what(), test::contains("rank 2 has waited"));
+  CHECK_THAT(error.what(), test::contains("s for all_reduce on axis files"));
+  CHECK_THAT(error.what(), !test::contains("waited 10"));
 }
 
 TEST_CASE("nccl: an error between start and wait abandons the verb without waiting", "[comm]") {

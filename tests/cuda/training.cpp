@@ -27,8 +27,7 @@ Config small(bool llama) {
 Run train_on_gpus(Config config, const Grid& grid, index_t replicas, const Run& one) {
   config.mesh.device = DeviceRule::cuda;
   const Run run = train(config, grid, replicas, static_cast<index_t>(one.losses.size()));
-  INFO(replicas << " x " << grid.text() << (run.nccl ? " by NCCL" : " staged") << "; "
-                << run.bytes);
+  INFO(replicas << " x " << grid.text() << ' ' << word_of(run.transport) << "; " << run.bytes);
   CHECK(run.bytes_agree);
   for (std::size_t step = 0; step < one.losses.size(); ++step)
     CHECK(std::abs(run.losses[step] - one.losses[step]) <= 1e-4 * one.losses[step]);
@@ -46,7 +45,8 @@ TEST_CASE("trainings on GPUs of their own, through NCCL and graphs") {
          {Grid{2, 1, 1, {}, {}, {}}, Grid{1, 2, 1, {}, {}, {}}, Grid{1, 1, 2, {}, {}, {}},
           Grid{2, 2, 2, {}, {}, {}}, Grid{1, 3, 2, {}, {1, 2, 1}, {2, 1}}}) {
       const Run run = train_on_gpus(config, grid, 1, one);
-      if (visible_gpus().size() >= static_cast<std::size_t>(grid.ranks())) CHECK(run.nccl);
+      if (visible_gpus().size() >= static_cast<std::size_t>(grid.ranks()))
+        CHECK(run.transport == TransportKind::nccl);
     }
     train_on_gpus(config, {1, 2, 1, {}, {}, {}}, 2, one);
   }
@@ -62,7 +62,7 @@ TEST_CASE("the same training on a shared GPU, and without graphs, to the bit") {
   const Run launches = train(config, grid, 1, 4);
   show_gpus(1);
   const Run shared = train(config, grid, 1, 4);
-  CHECK_FALSE(shared.nccl);
+  CHECK(shared.transport == TransportKind::staged);
   CHECK(apart.losses == launches.losses);
   CHECK(apart.losses == shared.losses);
 }

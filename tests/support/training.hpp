@@ -25,7 +25,7 @@ struct Run {
   std::vector<StepReport> reports;
   bool bytes_agree = true;
   std::string bytes;  // where they do not
-  bool nccl = false;
+  TransportKind transport = TransportKind::host;
 };
 
 /// On the mesh of `config`.
@@ -35,7 +35,7 @@ inline Run train_on(Config config, index_t steps, double lr = 3e-3) {
   std::mutex mutex;
   run_local_ranks(ranks_of(config.mesh), [&](Communicator& world) {
     Machine machine(world, test_machine(config));
-    if (world.rank() == 0) result.nccl = machine.choice().nccl;
+    if (world.rank() == 0) result.transport = machine.choice().transport;
     Trainer trainer(machine, plan_of(config, machine), test_options(config, steps), corpus(config));
     for (index_t step = 0; step < steps; ++step) {
       world.ledger().clear();

@@ -75,9 +75,12 @@ void JobReport::open(Trainer& trainer) {
                      plan.ranks));
   if (const DeviceChoice& choice = machine_.choice(); choice.gpu >= 0)
     note(fmt::format("rank 0 on {}; GPU ranks talk {}", machine_.device().name(),
-                     choice.alone  ? "to nobody"
-                     : choice.nccl ? "by NCCL"
-                                   : "through host memory and MPI"));
+                     choice.alone                                ? "to nobody"
+                     : choice.transport == TransportKind::nccl   ? "by NCCL"
+                     : choice.transport == TransportKind::staged ? "through host memory and MPI"
+                                                                 : "by NCCL among themselves, "
+                                                                   "else through host memory "
+                                                                   "and MPI"));
   if (!machine_.choice().note.empty()) note(machine_.choice().note);
   if (gemm_rate_ > 0)
     note(fmt::format("matmul rate {:.1f} GFLOP/s over all ranks (mfu 100 %)", gemm_rate_ / 1e9));

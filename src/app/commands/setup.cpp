@@ -68,7 +68,7 @@ MachineOptions machine_options(const Config& config) {
 }
 
 PlanFacts plan_facts(const Machine& machine) {
-  return {machine.world().size(), machine.transport(), machine.has_gpus()};
+  return {machine.world().size(), machine.choice().transport, machine.has_gpus()};
 }
 
 TrainOptions train_options(const Config& config) {

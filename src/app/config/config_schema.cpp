@@ -173,8 +173,9 @@ void mesh_keys(std::vector<Key>& keys) {
       "ranks use CPUs.");
   rows.add(
       "transport", &MeshConfig::transport,
-      "How GPU ranks talk: NCCL, or staged through host memory and MPI. auto = nccl where every "
-      "rank has a GPU of its own.");
+      "How GPU ranks talk: NCCL, or staged through host memory and MPI. auto = nccl in groups "
+      "whose ranks all have a GPU of their own, staged in all others. nccl = in all groups, which "
+      "needs a GPU of its own for every rank.");
 }
 
 void data_keys(std::vector<Key>& keys) {

@@ -160,16 +160,16 @@ std::unique_ptr<Communicator> NcclCommunicator::subgroup(const std::vector<int>&
 }
 
 // Rank 0 makes the id that all ranks join with; where it cannot, all ranks throw.
-ncclUniqueId agree_on_id(Communicator& host_world) {
+ncclUniqueId agree_on_id(Communicator& host_group) {
   struct Invitation {
     std::int32_t result = ncclSuccess;
     ncclUniqueId id{};
   };
   static_assert(sizeof(Invitation) % sizeof(std::int32_t) == 0);
   Invitation invitation;
-  if (host_world.rank() == 0) invitation.result = ncclGetUniqueId(&invitation.id);
+  if (host_group.rank() == 0) invitation.result = ncclGetUniqueId(&invitation.id);
   constexpr auto kWords = static_cast<index_t>(sizeof(Invitation) / sizeof(std::int32_t));
-  host_world.broadcast({&invitation, DType::i32, 1, kWords}, 0).wait_host();
+  host_group.broadcast({&invitation, DType::i32, 1, kWords}, 0).wait_host();
   if (invitation.result != ncclSuccess)
     throw_error(ExitCode::unavailable, "NCCL does not start: {}: {}",
                 ncclGetErrorString(static_cast<ncclResult_t>(invitation.result)),
@@ -177,16 +177,16 @@ ncclUniqueId agree_on_id(Communicator& host_world) {
   return invitation.id;
 }
 
-ncclComm_t connect(Communicator& host_world, const NcclOptions& options) {
-  if (host_world.size() == 1) return nullptr;
+ncclComm_t connect(Communicator& host_group, const NcclOptions& options) {
+  if (host_group.size() == 1) return nullptr;
   static std::once_flag once;  // ranks of tests are threads
   std::call_once(once, [] { setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); });
-  const ncclUniqueId id = agree_on_id(host_world);
+  const ncclUniqueId id = agree_on_id(host_group);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   if (options.max_blocks > 0) config.maxCTAs = options.max_blocks;
   ncclComm_t comm = nullptr;
   const ncclResult_t result =
-      ncclCommInitRankConfig(&comm, host_world.size(), id, host_world.rank(), &config);
+      ncclCommInitRankConfig(&comm, host_group.size(), id, host_group.rank(), &config);
   if (result != ncclSuccess)
     throw_error(ExitCode::unavailable,
                 "NCCL does not connect the GPUs: {}: {}; mesh.transport = \"staged\" does without",
@@ -198,12 +198,15 @@ ncclComm_t connect(Communicator& host_world, const NcclOptions& options) {
 }  // namespace nccl
 
 std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host_world, Device& device,
-                                                     Queue& queue, const NcclOptions& options) {
+                                                     Queue& queue, const NcclOptions& options,
+                                                     std::unique_ptr<Communicator> host_group) {
   T3D_CHECK(options.reduction == "ordered" || options.reduction == "ring", "reduction \"{}\"",
             options.reduction);
   auto engine = std::make_shared<nccl::Engine>(host_world, device, queue, options);
-  const ncclComm_t comm = nccl::connect(host_world, options);
-  return std::make_unique<nccl::NcclCommunicator>(std::move(engine), host_world, nullptr, comm);
+  Communicator& group = host_group != nullptr ? *host_group : host_world;
+  const ncclComm_t comm = nccl::connect(group, options);
+  return std::make_unique<nccl::NcclCommunicator>(std::move(engine), group, std::move(host_group),
+                                                  comm);
 }
 
 }  // namespace t3d

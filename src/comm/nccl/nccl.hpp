@@ -33,13 +33,14 @@ struct NcclOptions {
   int max_blocks = 0;                          // thread blocks per NCCL kernel; 0 = NCCL's choice
 };
 
-/// Collective over `host_world`, which carries the bootstrap and the barriers; its ledger and its
-/// rank order are this one's too. Buffers of verbs are memory of `device` (a CUDA one, the current
-/// one of this thread), `queue` one of its queues; all three must outlive it and its groups.
-/// Numbers in host memory go over `host_world` directly. Throws ExitCode::unavailable with NCCL's
-/// words where NCCL does not start.
-[[nodiscard]] std::unique_ptr<Communicator> make_nccl_communicator(Communicator& host_world,
-                                                                   Device& device, Queue& queue,
-                                                                   const NcclOptions& options = {});
+/// The group of all ranks of `host_world` or of those of `host_group`, one of its groups.
+/// Collective over that group, which carries the bootstrap and the barriers; its rank order and
+/// `host_world`'s ledger are this one's too. Buffers of verbs are memory of `device` (a CUDA one,
+/// the current one of this thread), `queue` one of its queues; these and `host_world` must outlive
+/// it and its groups. Numbers in host memory go over `host_world` directly. Throws
+/// ExitCode::unavailable with NCCL's words where NCCL does not start.
+[[nodiscard]] std::unique_ptr<Communicator> make_nccl_communicator(
+    Communicator& host_world, Device& device, Queue& queue, const NcclOptions& options = {},
+    std::unique_ptr<Communicator> host_group = nullptr);
 
 }  // namespace t3d

@@ -151,7 +151,14 @@ OpenGroup& open_group() {
   return group;
 }
 
+std::mutex counts_mutex;
+std::map<int, int> operations_of_size;
+
 ncclResult_t submit(Launch launch) {
+  {
+    const std::lock_guard lock(counts_mutex);
+    ++operations_of_size[launch.side->clique->ranks];
+  }
   const cudaStream_t stream = launch.stream;
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   if (cudaStreamIsCapturing(stream, &status) != cudaSuccess) return ncclUnhandledCudaError;
@@ -270,6 +277,15 @@ ncclResult_t check_peer(ncclComm_t comm, int peer) {
 }
 
 }  // namespace
+
+namespace t3d::emulation {
+
+std::map<int, int> nccl_operations() {
+  const std::lock_guard lock(counts_mutex);
+  return operations_of_size;
+}
+
+}  // namespace t3d::emulation
 
 extern "C" {
 

@@ -5,6 +5,7 @@
 
 #include <climits>
 #include <cstddef>
+#include <map>
 
 struct ncclComm;
 using ncclComm_t = ncclComm*;
@@ -69,3 +70,8 @@ ncclResult_t ncclReduceScatter(const void* whole, void* part, std::size_t part_c
 ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
 }
+
+namespace t3d::emulation {
+/// Operations that the ranks of this process have submitted so far, by the size of their group.
+std::map<int, int> nccl_operations();
+}  // namespace t3d::emulation

@@ -34,6 +34,7 @@ std::vector<Plan> many_plans() {
   plans.push_back(plan_of_cuboids(config, {{2, 1, 1}, {1, 2, 3}, {1, 1, 1}}));
   Plan idle = plan_of_cuboids(config, {{2, 1, 1}, {1, 1, 1}, {1, 1, 1}}, 9);
   idle.place = {8, 0, 5, 3};
+  idle.transport = TransportKind::nccl_and_staged;
   idle.check();
   plans.push_back(idle);
   return plans;
@@ -113,7 +114,7 @@ std::vector<Changed> all_changes() {
       {"reduce_in_fp32", [](Plan& p) { p.reduce_in_fp32 = true; }},
       {"keep_weights", [](Plan& p) { p.keep_weights = !p.keep_weights; }},
       {"keep_inputs", [](Plan& p) { p.keep_inputs = !p.keep_inputs; }},
-      {"transport", [](Plan& p) { p.transport = TransportKind::staged; }},
+      {"transport", [](Plan& p) { p.transport = TransportKind::nccl_and_staged; }},
       {"gemm_engine", [](Plan& p) { p.gemm_engine = EngineRule::native; }},
       {"attention_engine", [](Plan& p) { p.attention_engine = EngineRule::native; }},
       {"tune", [](Plan& p) { p.tune = false; }},
