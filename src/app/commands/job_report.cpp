@@ -83,6 +83,9 @@ void JobReport::open(Trainer& trainer) {
     note(fmt::format("matmul rate {:.1f} GFLOP/s over all ranks (mfu 100 %)", gemm_rate_ / 1e9));
   note(fmt::format("steps {} to {}, {} sequences of {} tokens each", first_step_, trainer.steps(),
                    plan.sequences(), model.context));
+}
+
+void JobReport::begin_steps() {
   world_.ledger().clear();
   machine_.clock().clear();
   phases_before_.clear();

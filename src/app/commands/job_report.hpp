@@ -17,8 +17,10 @@ class JobReport {
  public:
   JobReport(Machine& machine, const Config& config, index_t start_step, bool quiet);
 
-  /// The opening lines. Collective.
+  /// Measures what a matmul can reach, and writes the opening lines. Collective.
   void open(Trainer& trainer);
+  /// From here on bytes and times are those of steps.
+  void begin_steps();
   void note(const std::string& text) { log_.note(text); }
   void warn(const std::string& text) { log_.warn(text); }
   void write_resolved(const std::string& text) { log_.write_resolved(text); }
