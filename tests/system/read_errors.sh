@@ -21,7 +21,7 @@ for _ in $(seq 1500); do echo "# a line that makes this input longer than one bu
 printf '[log]\nevery_steps = 7\n' >> long.toml
 run 1 long.toml -n 1
 expect_status 0
-for after in 1 65535 65536 70000; do broken long.toml $after 1 long.toml -d r; done
+for after in 65536 70000; do broken long.toml $after 1 long.toml -d r; done
 broken long.toml 70000 2 long.toml -d r --set "mesh.cuboid=[1,2,1]"
 [[ ! -e r ]] || fail "a run folder of an input that could not be read"
 
@@ -42,7 +42,7 @@ for _ in $(seq 30); do cat text.txt; done > large.txt
 run 1 tokenize large.txt -o tokens --kind bpe --vocab 300
 expect_status 0
 bytes=$(stat -c %s tokens-train.h5)
-for part in 1 3 5 7; do
+for part in 1 5; do
   broken tokens-train.h5 $((bytes * part / 8)) 1 input.toml -d r --set data.train=tokens-train.h5 --set data.format=auto --set model.vocab=512
   broken tokens-train.h5 $((bytes * part / 8)) 1 inspect tokens-train.h5 --verify
 done
