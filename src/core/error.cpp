@@ -18,7 +18,8 @@ constexpr std::array<ExitMeaning, 10> kMeanings{{
      "a device, a library or memory is not there, or another job holds the run folder"},
     {ExitCode::internal, "internal error: a bug, please report it"},
     {ExitCode::io, "reading or writing failed, or there is no valid checkpoint"},
-    {ExitCode::retry, "stopped with a valid checkpoint; wants to continue"},
+    {ExitCode::retry,
+     "stopped by a signal, before the first step or with a valid checkpoint; wants to continue"},
     {ExitCode::peer_lost,
      "a rank does not answer (debug.watchdog_seconds; in a checkpoint "
      "debug.io_seconds)"},

@@ -249,6 +249,15 @@ TEST_CASE("choices live on in a file") {
   CHECK(calls_with("", 0).first > 1);
 }
 
+TEST_CASE("a file that cannot be read is told") {
+  const ScratchFolder folder("engines");  // opens like a file; reading it fails
+  Scene scene(Deed::right);
+  scene.options.cache_file = folder.path();
+  const Engines engines = scene.make();
+  REQUIRE(engines.notes().size() == 1);
+  CHECK_THAT(engines.notes().front(), contains("cannot be read"));
+}
+
 TEST_CASE("a file that cannot be written is told") {
   Scene scene(Deed::right);
   const Engines engines = scene.make();

@@ -9,6 +9,8 @@
 //                     kill_before, kill_half, kill_after    the process dies there
 //   IO_FAULT_COUNT    file that receives the number of operations at the end
 //   IO_FAULT_READ     end of a path: reading from such files fails (EIO)
+//   IO_FAULT_READ_AFTER     ... from this byte on; what lies before it is read (0)
+//   IO_FAULT_READ_SECONDS   ... does not fail: the process's first such reading takes so much longer
 //   IO_FAULT_LIST     a folder that cannot be listed (EIO)
 //
 // Operations: write, pwrite, ftruncate, fsync, fdatasync, rename, close.
@@ -46,11 +48,26 @@ static int fd_counts(int fd) {
   return path_of(fd, path, sizeof path) && path_counts(path);
 }
 
-static int fd_unreadable(int fd) {
+static int fd_reads_badly(int fd) {
   const char* end = getenv("IO_FAULT_READ");
   char path[4096];
   if (end == NULL || !path_of(fd, path, sizeof path) || strlen(path) < strlen(end)) return 0;
   return strcmp(path + strlen(path) - strlen(end), end) == 0;
+}
+
+/// How many of `size` bytes at `offset` can be read; -1 where the first of them cannot.
+static ssize_t readable(int fd, size_t size, off_t offset) {
+  static int slept = 0;
+  if (!fd_reads_badly(fd)) return (ssize_t)size;
+  const char* seconds = getenv("IO_FAULT_READ_SECONDS");
+  if (seconds != NULL) {
+    if (__atomic_exchange_n(&slept, 1, __ATOMIC_SEQ_CST) == 0) sleep((unsigned)atoi(seconds));
+    return (ssize_t)size;
+  }
+  const char* after = getenv("IO_FAULT_READ_AFTER");
+  const off_t left = (after == NULL ? 0 : atol(after)) - offset;
+  if (left <= 0) return -1;
+  return left < (off_t)size ? left : (ssize_t)size;
 }
 
 enum fate { NORMAL, FAIL, FULL, SHORT, KILL_HALF, KILL_AFTER };
@@ -114,12 +131,23 @@ ssize_t pwrite64(int fd, const void* data, size_t size, off64_t offset) {
   GUARD_WRITE(fd, size, PWRITE64);
 }
 
+#define GUARD_READ(fd, size, offset, call_with) \
+  const ssize_t most = readable(fd, size, offset); \
+  return most < 0 ? refuse(EIO) : call_with((size_t)most)
+
+ssize_t read(int fd, void* data, size_t size) {
+#define READ(n) REAL(read)(fd, data, n)
+  GUARD_READ(fd, size, lseek(fd, 0, SEEK_CUR), READ);
+}
+
 ssize_t pread(int fd, void* data, size_t size, off_t offset) {
-  return fd_unreadable(fd) ? refuse(EIO) : REAL(pread)(fd, data, size, offset);
+#define PREAD(n) REAL(pread)(fd, data, n, offset)
+  GUARD_READ(fd, size, offset, PREAD);
 }
 
 ssize_t pread64(int fd, void* data, size_t size, off64_t offset) {
-  return fd_unreadable(fd) ? refuse(EIO) : REAL(pread64)(fd, data, size, offset);
+#define PREAD64(n) REAL(pread64)(fd, data, n, offset)
+  GUARD_READ(fd, size, offset, PREAD64);
 }
 
 DIR* opendir(const char* path) {

@@ -18,6 +18,20 @@ run 1 input.toml -d launches --set mesh.device=cuda --set debug.graphs=false
 expect_status 0
 same_losses one launches 0
 
+# MFU beside the data sheet's peak, where the GPUs are known: each counts once, however many ranks share it.
+for ranks in 1 2; do
+  T3D_EMULATED_NAME="NVIDIA H200" run $ranks input.toml -d sheet --set mesh.device=cuda --set "mesh.cuboid=[$ranks,1,1]" \
+    --set run.steps=4 --set precision.compute=bf16 -r never
+  expect_status 0
+  expect_text "GFLOP/s over all ranks (mfu 100 %), 989500.0 GFLOP/s by the data sheets (peak 100 %)"
+  expect_text "% of the data sheets' peak"
+  expect_text "  peak 0% *imb"
+  grep -q '"mfu_of_peak":' sheet/log.jsonl || fail "no mfu_of_peak in log.jsonl"
+done
+T3D_EMULATED_NAME="NVIDIA H200" run 2 input.toml -d part --set mesh.device=mixed --set "mesh.cuboid=[1,2,1]" --set run.steps=1
+expect_status 0
+! grep -q "data sheets" out.log || fail "a data sheet of CPUs"
+
 # bf16 on tensor cores: 0.01 absolute.
 wide=(--set model.hidden=128 --set model.heads=2 --set run.steps=8 --set batch.sequences=4
   --set batch.micro=2)

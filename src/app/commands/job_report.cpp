@@ -7,6 +7,7 @@
 #include <set>
 
 #include "app/commands/setup.hpp"
+#include "app/commands/vendor_peak.hpp"
 #include "comm/agree.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "t3d_version.hpp"
@@ -59,6 +60,7 @@ JobReport::JobReport(Machine& machine, const Config& config, index_t start_step,
 void JobReport::open(Trainer& trainer) {
   const Plan& plan = trainer.plan();
   gemm_rate_ = measure_gemm_rate(machine_, plan.activation());
+  vendor_rate_ = vendor_rate(plan);
   const ModelConfig& model = plan.model;
   note(fmt::format("transformer3d {} ({}), {} ranks, mesh {}, {} in {}, plan {}", kVersion, kGit,
                    world_.size(), plan.mesh().describe(), machine_.ops().name(),
@@ -83,9 +85,15 @@ void JobReport::open(Trainer& trainer) {
                                                                    "and MPI"));
   if (!machine_.choice().note.empty()) note(machine_.choice().note);
   if (gemm_rate_ > 0)
-    note(fmt::format("matmul rate {:.1f} GFLOP/s over all ranks (mfu 100 %)", gemm_rate_ / 1e9));
+    note(fmt::format("matmul rate {:.1f} GFLOP/s over all ranks (mfu 100 %)", gemm_rate_ / 1e9) +
+         (vendor_rate_ > 0
+              ? fmt::format(", {:.1f} GFLOP/s by the data sheets (peak 100 %)", vendor_rate_ / 1e9)
+              : ""));
   note(fmt::format("steps {} to {}, {} sequences of {} tokens each", first_step_, trainer.steps(),
                    plan.sequences(), model.context));
+}
+
+void JobReport::begin_steps() {
   world_.ledger().clear();
   machine_.clock().clear();
   phases_before_.clear();
@@ -128,8 +136,9 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   record.seconds = step.seconds;
   record.tokens = static_cast<double>(step.tokens);
   record.tokens_per_second = record.tokens / step.seconds;
-  if (gemm_rate_ > 0)
-    record.mfu = flops_per_token(config_.model, false) * record.tokens_per_second / gemm_rate_;
+  const double flops = flops_per_token(config_.model, false) * record.tokens_per_second;
+  if (gemm_rate_ > 0) record.mfu = flops / gemm_rate_;
+  if (vendor_rate_ > 0) record.mfu_of_peak = flops / vendor_rate_;
   if (step.mean_own_seconds() > 0)
     record.imbalance = step.max_own_seconds() / step.mean_own_seconds() - 1;
   record.comm_fraction = 1 - step.own_seconds / step.seconds;
@@ -237,6 +246,7 @@ void JobReport::finish(const std::string& reason) {
   table.steps = steps_done_;
   table.seconds = PhaseClock::now() - start_seconds_;
   table.tokens_per_second = step_seconds_ > 0 ? step_tokens_ / step_seconds_ : 0;
+  if (gemm_rate_ > 0 && step_seconds_ > 0) table.remarks.push_back(mfu_remark());
   if (noise_sequences_ > 0) table.remarks.push_back(batch_remark());
   table.phases = phase_rows();
   table.axes = axis_rows();
@@ -256,6 +266,27 @@ void JobReport::report_difference() {
     }
     ++rank;
   }
+}
+
+// The data sheets' rate of all GPUs; 0 where a rank has none, or one that is not in the table.
+double JobReport::vendor_rate(const Plan& plan) const {
+  const DeviceChoice& choice = machine_.choice();
+  const double own =
+      choice.gpu < 0
+          ? 0
+          : vendor_peak(machine_.device().name(), plan.compute, plan.matmul) / choice.sharers;
+  std::array<double, 2> sums{own, own > 0 ? 0.0 : 1.0};
+  world_.all_reduce({sums.data(), DType::f64, 1, 2}, ReduceOp::sum).wait_host();
+  return sums[1] > 0 ? 0 : sums[0];
+}
+
+std::string JobReport::mfu_remark() const {
+  const double flops = flops_per_token(config_.model, false) * step_tokens_ / step_seconds_;
+  std::string text = fmt::format("mfu {:.1f} % of the matmul rate measured at the start",
+                                 100 * flops / gemm_rate_);
+  if (vendor_rate_ > 0)
+    text += fmt::format(", {:.1f} % of the data sheets' peak", 100 * flops / vendor_rate_);
+  return text;
 }
 
 // McCandlish et al. 2018: at this batch a step takes twice as many samples and half as many steps

@@ -17,8 +17,10 @@ class JobReport {
  public:
   JobReport(Machine& machine, const Config& config, index_t start_step, bool quiet);
 
-  /// The opening lines. Collective.
+  /// Measures what a matmul can reach, and writes the opening lines. Collective.
   void open(Trainer& trainer);
+  /// From here on bytes and times are those of steps.
+  void begin_steps();
   void note(const std::string& text) { log_.note(text); }
   void warn(const std::string& text) { log_.warn(text); }
   void write_resolved(const std::string& text) { log_.write_resolved(text); }
@@ -44,6 +46,8 @@ class JobReport {
   [[nodiscard]] std::vector<AxisRow> axis_rows();
   [[nodiscard]] std::string memory_line();
   void report_difference();
+  [[nodiscard]] double vendor_rate(const Plan& plan) const;
+  [[nodiscard]] std::string mfu_remark() const;
   [[nodiscard]] std::string batch_remark() const;
 
   Machine& machine_;
@@ -51,7 +55,8 @@ class JobReport {
   Config config_;
   index_t first_step_, steps_done_ = 0;
   RunLog log_;
-  double gemm_rate_ = 0;  // flops per second of all ranks
+  // Matmul flops per second of all ranks: measured, and by their data sheets; 0 = not known.
+  double gemm_rate_ = 0, vendor_rate_ = 0;
   double start_seconds_ = 0, step_seconds_ = 0, step_tokens_ = 0;
   double noise_sequences_ = 0;  // the last that was measured; 0 = none
   std::map<std::string, double> phases_before_;

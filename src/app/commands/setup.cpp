@@ -149,11 +149,13 @@ Products measure_products(Machine& machine, DType type, index_t size) {
 
 double measure_gemm_rate(Machine& machine, DType type) {
   if (machine.ops().name() == "reference") return 0;
-  // Large enough that a product takes milliseconds, whatever computes.
-  constexpr double kLongEnough = 2e-3;
-  constexpr index_t kLargest = 8192;
+  // Large enough that a product takes milliseconds, whatever computes. On a busy machine a small
+  // one takes that long too, as its threads wait for cores.
+  constexpr double kLongEnough = 2e-3, kLong = 5e-2;
+  constexpr index_t kSmall = 384, kLargest = 8192;
   double rate = 0, seconds = 0;
-  for (index_t size = 96; size <= kLargest && seconds < kLongEnough; size *= 2) {
+  const auto larger = [&](index_t size) { return seconds < (size > kSmall ? kLongEnough : kLong); };
+  for (index_t size = 96; size <= kLargest && larger(size); size *= 2) {
     const auto [best, longest] = measure_products(machine, type, size);
     rate = std::max(rate, best);
     seconds = longest;

@@ -34,7 +34,7 @@ std::unique_ptr<RunLock> lock_folders(const std::vector<std::string>& folders,
   double last_word = PhaseClock::now();
   return std::make_unique<RunLock>(folders, run, [&](const std::string& text) {
     if (stop_signal() != 0)
-      throw_error(ExitCode::unavailable, "asked to stop while waiting: {}", text);
+      throw_error(ExitCode::retry, "asked to stop by a signal while waiting: {}", text);
     if (PhaseClock::now() - last_word < 5) return;
     last_word = PhaseClock::now();
     fmt::print(stderr, "transformer3d: waiting: {}\n", text);
@@ -49,7 +49,10 @@ class TrainJob {
     prepare();
     start();
     if (trainer_->ended()) return nothing_left();
+    stop_if_asked();
     report_->open(*trainer_);
+    stop_if_asked();
+    report_->begin_steps();
     loop();
     return finish();
   }
@@ -57,7 +60,8 @@ class TrainJob {
   /// Writes exit.json, once the run folder is this job's.
   void record_end(ExitCode code, const std::string& reason) const {
     if (!has_folder_ || lost_lock()) return;  // then it is another job's
-    ExitRecord record{code, reason, trainer_ ? trainer_->progress().steps : 0, {}};
+    const index_t done = trainer_ ? trainer_->progress().steps : 0;
+    ExitRecord record{code, reason, std::max(done, last_saved_), {}};
     if (last_saved_ >= 0) record.checkpoint = last_saved_;
     try {
       write_exit_record(config_.run.dir, record, world_.rank());
@@ -83,6 +87,17 @@ class TrainJob {
       if (world_.rank() == 0) prepare_folder();
     });
     has_folder_ = true;
+  }
+
+  // Before the first step nothing was learned that a checkpoint would have to keep, and the one
+  // that the run would have continued from stays. Collective: a signal may have reached some ranks
+  // only.
+  void stop_if_asked() {
+    std::int32_t asked = stop_signal() != 0 ? 1 : 0;
+    world_.all_reduce({&asked, DType::i32, 1, 1}, ReduceOp::max).wait_host();
+    if (asked == 0) return;
+    if (last_saved_ < 0 && from_->info()) last_saved_ = from_->info()->state.step;
+    throw AgreedError(ExitCode::retry, "asked to stop by a signal before the first step");
   }
 
   // A GPU's memory has no swap: refused with the arithmetic now rather than in the middle of a
@@ -177,6 +192,7 @@ class TrainJob {
     replans_.clear();
     config_ = asked;
     from_ = std::make_unique<Continuation>(world_, config_, origins_, info);
+    stop_if_asked();
     all_or_none(world_, [&] { from_->adopt(config_); });
     machine_ = std::make_unique<Machine>(world_, machine_options(config_));
     Plan plan;
@@ -187,6 +203,7 @@ class TrainJob {
         check_memory(replans_.emplace_back(parse_replan(wish, plan)).plan);
     });
     trainer_ = std::make_unique<Trainer>(*machine_, plan, train_options(config_), source_);
+    stop_if_asked();
   }
 
   void keep_plan() const {

@@ -250,7 +250,9 @@ void H5File::read_range(const H5Id& dataset, hid_t type, index_t first, index_t 
 
 bool H5File::has(const std::string& name) const {
   const H5Guard guard;
-  return H5Lexists(file_.get(), name.c_str(), H5P_DEFAULT) > 0;
+  const htri_t there = H5Lexists(file_.get(), name.c_str(), H5P_DEFAULT);
+  h5_check(there, "read " + path_);
+  return there > 0;
 }
 
 void H5File::close() { file_.close(); }

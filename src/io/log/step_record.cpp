@@ -64,13 +64,14 @@ std::string clock_time(double seconds) {
 
 std::string step_line(const StepRecord& r, double seconds_left) {
   const std::string steps = fmt::format("{}", r.steps);
+  const bool has_peak = std::isfinite(r.mfu_of_peak);
   std::string line = fmt::format(
-      "step {:<{}}  loss {:<6}  norm {:<4}  lr {:<8}  {:<6}  {} tok/s  mfu {:<3}  imb {:<3}  comm "
-      "{:<3}"
-      "  left {}",
+      "step {:<{}}  loss {:<6}  norm {:<4}  lr {:<8}  {:<6}  {} tok/s  mfu {:<3}{}  imb {:<3}  "
+      "comm {:<3}  left {}",
       fmt::format("{}/{}", r.step, r.steps), 2 * steps.size() + 1, number("{:.4f}", r.loss),
       number("{:.2f}", r.grad_norm), number("{:.2e}", r.lr), short_time(r.seconds),
-      short_count(r.tokens_per_second), percent(r.mfu), percent(r.imbalance),
+      short_count(r.tokens_per_second), percent(r.mfu),
+      has_peak ? fmt::format("  peak {:<3}", percent(r.mfu_of_peak)) : "", percent(r.imbalance),
       percent(r.comm_fraction), clock_time(seconds_left));
   if (std::isfinite(r.gain)) line += fmt::format("  gain {:.2f}", r.gain);
   if (r.valid_loss) line += fmt::format("  valid {}", number("{:.4f}", *r.valid_loss));
@@ -89,6 +90,7 @@ std::string step_json(const StepRecord& r) {
   json["tokens"] = r.tokens;
   json["tokens_per_second"] = r.tokens_per_second;
   json["mfu"] = r.mfu;
+  if (std::isfinite(r.mfu_of_peak)) json["mfu_of_peak"] = r.mfu_of_peak;
   json["imbalance"] = r.imbalance;
   json["comm_fraction"] = r.comm_fraction;
   if (std::isfinite(r.gain)) {

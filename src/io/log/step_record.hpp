@@ -15,7 +15,9 @@ struct StepRecord {
   index_t step = 0, steps = 0;
   double loss = 0, grad_norm = 0, lr = 0;
   double seconds = 0, tokens = 0, tokens_per_second = 0;
+  /// Of the matmul rate measured at the start, and of the data sheets' peak.
   double mfu = std::numeric_limits<double>::quiet_NaN();
+  double mfu_of_peak = std::numeric_limits<double>::quiet_NaN();
   double imbalance = 0, comm_fraction = 0;
   std::map<std::string, double> phase_seconds;
   std::map<std::string, index_t> bytes_by_axis;
@@ -30,7 +32,8 @@ struct StepRecord {
 };
 
 /// "step 120/18865  loss 6.1342  norm 1.02  lr 1.03e-04  412 ms  1.27k tok/s  mfu 38%  imb 4%
-///  comm 21%  left 05:41", the columns padded on the right so that they stand still.
+///  comm 21%  left 05:41", the columns padded on the right so that they stand still; where the peak
+/// is known "mfu 38%  peak 31%".
 [[nodiscard]] std::string step_line(const StepRecord& record, double seconds_left);
 
 /// One line of log.jsonl, without the newline.

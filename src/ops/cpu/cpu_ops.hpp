@@ -24,6 +24,8 @@ class CpuOps final : public Ops {
 
   void gemm(Queue&, const GemmArgs&) override;
   void trim() override { gemm_.trim(); }
+  /// What trim() forgets.
+  [[nodiscard]] std::size_t kept() { return gemm_.kept(); }
 
   void attention_forward(Queue&, const AttentionArgs&, TensorView out, TensorView lse) override;
   void attention_backward(Queue&, const AttentionArgs&, ConstTensorView out, ConstTensorView lse,

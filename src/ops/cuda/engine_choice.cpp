@@ -46,7 +46,7 @@ void EngineChoices::put(const std::string& key, std::string engine,
 bool EngineChoices::load(const std::string& path) {
   std::ifstream file(path);
   std::string line;
-  if (!std::getline(file, line) || line != std::string(kTitle) + header_) return true;
+  if (!std::getline(file, line) || line != std::string(kTitle) + header_) return !file.bad();
   while (std::getline(file, line)) {
     // key, engine, then pairs of engine and microseconds
     const std::vector<std::string> fields = split_at_tabs(line);
@@ -59,7 +59,7 @@ bool EngineChoices::load(const std::string& path) {
     }
     put(fields[0], fields[1], std::move(timings));
   }
-  return true;
+  return !file.bad();
 }
 
 void EngineChoices::save(const std::string& path) const {

@@ -24,8 +24,8 @@ class EngineChoices {
   /// Without timings (there was no choice) it is in the table, but not in the file.
   void put(const std::string& key, std::string engine, std::vector<EngineTiming> timings);
 
-  /// Adds the file's choices. Missing file, other header: nothing. False where there was a file
-  /// with the right header that cannot be read to its end.
+  /// Adds the file's choices. Missing file, other header: nothing. False where there is a file
+  /// that cannot be read, or whose header is right and the rest is not.
   bool load(const std::string& path);
   /// Replaces the file at once (written beside it, then renamed). Throws Error(io).
   void save(const std::string& path) const;

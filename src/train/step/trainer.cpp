@@ -282,6 +282,7 @@ ReshapeReport Trainer::reshape(Plan plan) {
   TrainedState state = take_state(*formation_);
   image_.reset();
   formation_.reset();
+  machine_.ops().trim();
   machine_.device().recycle();
   form(std::move(plan));
   report.predicted = Formation::predicted(this->plan(), machine_.world().rank());

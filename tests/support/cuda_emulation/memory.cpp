@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -164,7 +165,9 @@ cudaError_t cudaGetDevice(int* device) {
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   *properties = {};
-  std::strcpy(properties->name, "emulated GPU");  // NOLINT
+  const char* name = std::getenv("T3D_EMULATED_NAME");
+  std::snprintf(properties->name, sizeof properties->name, "%s",
+                name == nullptr ? "emulated GPU" : name);
   properties->uuid.bytes[15] = static_cast<char>(device);
   properties->totalGlobalMem = MemoryTable::instance().limit();
   properties->major = 8;

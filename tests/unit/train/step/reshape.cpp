@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/cpu/cpu_ops.hpp"
 #include "support/catch.hpp"
 #include "support/plan_rig.hpp"
 
@@ -353,4 +354,26 @@ TEST_CASE("40 random changes of plan lose no memory") {
   Outcome unchanged;
   run({shapes.config, shapes.grid({}), {}, kChanges}, unchanged);
   CHECK(largest_difference(losses, unchanged.losses) < 1e-4);
+}
+
+TEST_CASE("another plan forgets the matmul primitives of the one before") {
+  Shapes shapes;
+  shapes.config.precision.compute = ComputeType::bf16;
+  std::size_t before = 0, after = 0, later = 0;
+  const Plan start = shapes.grid({2, 1, 1, {1, 2}, {}, {}});
+  with_trainer(start, shapes.config, [&](Communicator& world, Machine& machine, Trainer& trainer) {
+    auto& ops = dynamic_cast<CpuOps&>(machine.ops());
+    const auto note = [&](std::size_t& count) {
+      if (world.rank() == 0) count = ops.kept();
+    };
+    (void)trainer.step(kNoFlag);
+    note(before);
+    (void)trainer.reshape(shapes.grid({1, 2, 1, {}, {}, {}}));
+    note(after);
+    (void)trainer.step(kNoFlag);
+    note(later);
+  });
+  if (before == 0) WARN("this processor has no bf16 products: nothing is kept");
+  CHECK(after == 0);
+  CHECK((later > 0) == (before > 0));
 }
