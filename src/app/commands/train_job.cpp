@@ -304,6 +304,7 @@ class TrainJob {
       const Decision now = decide(step.flags);
       decision_.stop = decision_.stop || now.stop;
       decision_.checkpoint = decision_.checkpoint || now.checkpoint;
+      decision_.reshape = decision_.reshape || now.reshape;
     }
   }
 
