@@ -16,6 +16,7 @@ namespace t3d {
 namespace {
 
 constexpr index_t kWarmUpSteps = 2;  // not in the averages
+constexpr std::ptrdiff_t kStepsAfterPause = 5;
 
 // Largest resident set of this process so far, in bytes; 0 where the system does not say.
 double resident_peak() {
@@ -162,25 +163,26 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
                      step.loss_scale));
 }
 
-// The first step under a new plan chooses engines and fills caches: what it takes beyond the second
-// is part of the price.
+// The first step under a new plan chooses engines and fills caches: what it takes beyond those that
+// follow is part of the price.
 void JobReport::report_pause(double step_seconds) {
   if (!pause_) return;
-  if (pause_->first_step_seconds == 0) {
-    pause_->first_step_seconds = step_seconds;
-    return;
-  }
-  const double extra = std::max(0.0, pause_->first_step_seconds - step_seconds);
-  const double all = pause_->state_seconds + extra;
+  std::vector<double>& steps = pause_->steps;
+  steps.push_back(step_seconds);
+  if (std::ssize(steps) < 1 + kStepsAfterPause) return;
+  const double first = steps.front();
+  const auto middle = steps.end() - (kStepsAfterPause + 1) / 2;
+  std::nth_element(steps.begin() + 1, middle, steps.end());
+  const double extra = std::max(0.0, first - *middle), all = pause_->state_seconds + extra;
   note(
       fmt::format("the change of plan cost {:.3f} s, {:.2f} of a step: {:.3f} s for the state, "
-                  "{:.3f} s more in the first step than in the second",
-                  all, all / step_seconds, pause_->state_seconds, extra));
+                  "{:.3f} s more in the first step than in the next {}",
+                  all, all / *middle, pause_->state_seconds, extra, kStepsAfterPause));
   pause_.reset();
 }
 
 void JobReport::reshaped(double seconds, const std::string& mesh_before, const Plan& plan) {
-  pause_ = Pause{seconds};
+  pause_ = Pause{seconds, {}};
   note(fmt::format("plan {}: mesh {} -> {}, state moved in {:.3f} s", plan.hash(), mesh_before,
                    plan.mesh().describe(), seconds));
 }

@@ -38,7 +38,8 @@ class JobReport {
 
  private:
   struct Pause {
-    double state_seconds = 0, first_step_seconds = 0;
+    double state_seconds = 0;
+    std::vector<double> steps;  // seconds of those that followed
   };
   void close_books();
   void report_pause(double step_seconds);
@@ -62,7 +63,7 @@ class JobReport {
   std::map<std::string, double> phases_before_;
   Ledger counted_, predicted_, predicted_now_;  // of the whole run; since the last step
   std::map<std::string, index_t> step_bytes_;
-  std::optional<Pause> pause_;  // of a change of plan whose second step is not done
+  std::optional<Pause> pause_;  // of a change of plan whose price is not known yet
   std::string difference_;      // the first of counted and predicted bytes
 };
 
