@@ -117,8 +117,9 @@ void check_aggregation(const Plan& plan) {
   if (adasum && leaves != a.leaves)
     refuse("its replicas have {} leaves, and aggregate.leaves is {}", leaves, a.leaves);
   if (adasum && leaves * std::ssize(plan.replicas) > kMostLeaves)
-    refuse("{} replicas of {} leaves; adasum combines at most {} leaves", plan.replicas.size(),
-           leaves, kMostLeaves);
+    refuse(
+        "mesh.replicas = {} with aggregate.leaves = {}; adasum combines at most {} leaves in all",
+        plan.replicas.size(), leaves, kMostLeaves);
   const bool flat = adasum && a.algorithm == AggregateAlgorithm::flat;
   if (flat && (!plan.alike() || leaves > 1))
     refuse("flat aggregation needs replicas that are cut alike, with one leaf each");

@@ -29,6 +29,21 @@ run 2 "${common[@]}" -d other --set run.steps=15 --set aggregate.method=mean
 expect_status 0
 grep -q 'method = "mean"' other/plan.toml || fail "an explicit key did not beat the plan"
 
+# What a run keeps of its plan stands in resolved.toml; on other ranks it aggregates as before.
+run 2 input.toml -d kept --set run.steps=2 --set mesh.replicas=2 --set batch.recompute=block \
+  --set aggregate.method=adasum --set aggregate.algorithm=flat
+expect_status 0
+run 2 input.toml -d kept --set run.steps=4
+expect_status 0
+for line in 'replicas = 2 ' 'recompute = "block" ' 'method = "adasum" ' 'algorithm = "flat" '; do
+  grep -q "^$line" kept/resolved.toml || fail "resolved.toml has no $line"
+done
+run 4 input.toml -d kept --set run.steps=6 --set mesh.replicas=2
+expect_status 0
+for line in 'ranks = 4' 'recompute = "none"' 'aggregate.method = "adasum"' 'aggregate.algorithm = "flat"'; do
+  grep -q "^$line" kept/plan.toml || fail "plan.toml has no $line"
+done
+
 for shares in "[0,1]" "[1,0]"; do
   run 2 "${common[@]}" -d shares --set run.steps=2 --set "batch.shares=$shares" \
     --set 'data.valid=["text.txt"]' --set eval.every_steps=1 --set eval.batches=2

@@ -11,7 +11,7 @@
 namespace t3d {
 Continuation::Continuation(Communicator& world, const Config& config, const Origins& origins,
                            std::optional<CheckpointInfo> info)
-    : config_(config), origins_(origins), info_(std::move(info)) {
+    : config_(config), origins_(origins), ranks_(world.size()), info_(std::move(info)) {
   if (info_) all_or_none(world, [&] { check_same_model(); });
 }
 
@@ -36,27 +36,25 @@ void Continuation::check_same_model() const {
 // The machine and the optimizer are made from the input, and must be what the plan says.
 void Continuation::adopt(Config& config) const {
   if (!info_) return;
-  const auto text = info_->state.texts.find("plan");
-  if (text == info_->state.texts.end()) return;
-  const Plan plan = parse_plan(text->second, info_->path + " (plan)");
-  const auto keep = [&](const char* key, auto& value, auto kept) {
-    if (!origins_.contains(key)) value = kept;
-  };
-  keep("optimizer.kind", config.optimizer.kind, plan.optimizer);
-  keep("precision.compute", config.precision.compute, plan.compute);
-  keep("precision.matmul", config.precision.matmul, plan.matmul);
-  keep("precision.gemm_engine", config.precision.gemm_engine, plan.gemm_engine);
-  keep("precision.attention_engine", config.precision.attention_engine, plan.attention_engine);
-  keep("precision.tune", config.precision.tune, plan.tune);
+  const auto& texts = info_->state.texts;
+  const auto text = texts.find("plan");
+  if (text == texts.end() || !texts.contains("input")) return;
+  keep_values(config, origins_, ranks_, parse_plan(text->second, info_->path + " (plan)"),
+              parse_config(input_before(), info_->path + " (input of the plan)"));
+}
+
+// The input from which the checkpoint's plan was made.
+const std::string& Continuation::input_before() const {
+  const auto& texts = info_->state.texts;
+  const auto made_from = texts.find(kPlanInputText);
+  return (made_from != texts.end() ? made_from : texts.find("input"))->second;
 }
 
 Plan Continuation::make_plan(const PlanFacts& facts, std::vector<std::string>& differences) {
   if (info_) before_ = before(facts);
   if (!before_) return t3d::make_plan(config_, facts);
   check_optimizer();
-  const auto& texts = info_->state.texts;
-  const auto made_from = texts.find(kPlanInputText);
-  const std::string& input = (made_from != texts.end() ? made_from : texts.find("input"))->second;
+  const std::string& input = input_before();
   Plan plan = continued_plan(config_, origins_, facts, before_->plan,
                              parse_config(input, info_->path + " (input of the plan)"));
   differences = plan_differences(before_->plan, plan);
@@ -66,8 +64,7 @@ Plan Continuation::make_plan(const PlanFacts& facts, std::vector<std::string>& d
     plan_input_ = input;
   } else {  // with what it took over
     Config made = config_;
-    made.aggregate.leaves = plan.aggregate.leaves;
-    made.aggregate.reference_batch = plan.aggregate.reference_batch;
+    made.aggregate = plan.aggregate;
     plan_input_ = resolved_text(made, origins_);
   }
   return plan;

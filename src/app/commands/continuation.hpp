@@ -50,10 +50,12 @@ class Continuation {
   };
   void check_same_model() const;
   void check_optimizer() const;
+  [[nodiscard]] const std::string& input_before() const;
   [[nodiscard]] std::optional<Before> before(const PlanFacts& facts) const;
 
   const Config& config_;
   const Origins& origins_;
+  int ranks_;
   std::optional<CheckpointInfo> info_;
   std::optional<Before> before_;
   std::string plan_input_;

@@ -154,6 +154,7 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   record.left_out = step.left_out;
   if (config_.precision.compute == ComputeType::fp16) record.loss_scale = step.loss_scale;
   if (std::isfinite(step.noise_sequences)) noise_sequences_ = step.noise_sequences;
+  sequences_ = trainer.plan().sequences();
   log_.step(record);
   report_pause(step.seconds);
   for (const int leaf : step.left_out)
@@ -298,8 +299,7 @@ std::string JobReport::batch_remark() const {
       "noise scale {} sequences ({} tokens): batches far below it waste steps, far above it "
       "samples; this run's is {}",
       short_count(noise_sequences_),
-      short_count(noise_sequences_ * static_cast<double>(config_.model.context)),
-      config_.batch.sequences);
+      short_count(noise_sequences_ * static_cast<double>(config_.model.context)), sequences_);
 }
 
 // The largest rank's, part by part.

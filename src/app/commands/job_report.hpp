@@ -60,6 +60,7 @@ class JobReport {
   double gemm_rate_ = 0, vendor_rate_ = 0;
   double start_seconds_ = 0, step_seconds_ = 0, step_tokens_ = 0;
   double noise_sequences_ = 0;  // the last that was measured; 0 = none
+  index_t sequences_ = 0;       // of the last step, over all replicas
   std::map<std::string, double> phases_before_;
   Ledger counted_, predicted_, predicted_now_;  // of the whole run; since the last step
   std::map<std::string, index_t> step_bytes_;

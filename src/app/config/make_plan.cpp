@@ -117,6 +117,29 @@ bool shapes_plan(std::string_view key) {
          key.starts_with("precision.") || key == "optimizer.kind";
 }
 
+/// Keys among them of which the plan holds nothing.
+bool outside_plan(std::string_view key) {
+  return key == "mesh.device" || key == "mesh.transport" || key == "precision.backend" ||
+         key == "precision.loss_scale";
+}
+
+/// Other ranks need another shape; the rest belongs to the mathematics.
+bool of_shape(std::string_view key) {
+  return key.starts_with("mesh.") || key.starts_with("batch.");
+}
+
+/// The input from which the plan was made, with what the plan itself says of it.
+Config input_of(const Plan& plan, Config config) {
+  config.optimizer.kind = plan.optimizer;
+  config.aggregate = plan.aggregate;
+  config.precision.compute = plan.compute;
+  config.precision.matmul = plan.matmul;
+  config.precision.gemm_engine = plan.gemm_engine;
+  config.precision.attention_engine = plan.attention_engine;
+  config.precision.tune = plan.tune;
+  return config;
+}
+
 }  // namespace
 
 Plan make_plan(const Config& config, const PlanFacts& facts) {
@@ -147,20 +170,28 @@ Plan make_plan(const Config& config, const PlanFacts& facts) {
   return plan;
 }
 
-Plan continued_plan(const Config& config, const Origins& origins, const PlanFacts& facts,
-                    const Plan& before, const Config& before_config) {
-  bool changed = facts.ranks != before.ranks;
+bool keep_values(Config& config, const Origins& origins, int ranks, const Plan& before,
+                 const Config& before_config) {
+  bool changed = ranks != before.ranks;
   for (const Key& key : config_keys())
     changed = changed || (shapes_plan(key.full_name()) && origins.contains(key.full_name()) &&
                           value_text(key, config) != value_text(key, before_config));
-  Plan plan = before;
-  if (changed) {
-    Config pinned = config;
-    if (!origins.contains("aggregate.reference_batch"))
-      pinned.aggregate.reference_batch = before.aggregate.reference_batch;
-    if (!origins.contains("aggregate.leaves")) pinned.aggregate.leaves = before.aggregate.leaves;
-    plan = make_plan(pinned, facts);
+  const Config values = input_of(before, before_config);
+  for (const Key& key : config_keys()) {
+    const std::string name = key.full_name();
+    if (!shapes_plan(name) || outside_plan(name) || origins.contains(name)) continue;
+    if (changed && of_shape(name)) continue;
+    (void)set_value(key, parse_override(name + "=" + value_text(key, values)), config);
   }
+  if (!changed) check_against_ranks(config, ranks, origins);
+  return !changed;
+}
+
+Plan continued_plan(const Config& config, const Origins& origins, const PlanFacts& facts,
+                    const Plan& before, const Config& before_config) {
+  Config now = config;
+  Plan plan = keep_values(now, origins, facts.ranks, before, before_config) ? before
+                                                                            : make_plan(now, facts);
   plan.transport = facts.transport;
   return plan;
 }

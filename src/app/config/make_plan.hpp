@@ -15,9 +15,13 @@ struct PlanFacts {
 /// `config` has passed check_against_ranks() for these ranks.
 [[nodiscard]] Plan make_plan(const Config& config, const PlanFacts& facts);
 
-/// The plan of a continued run. The plan before stays, where neither the number of ranks nor a key
-/// that `origins` says was given has changed against `before_config`; else there is a new one. The
-/// reference batch and the number of leaves stay in any case, unless their keys are given.
+/// Gives the keys of `config` that `origins` does not name the values of the plan before, which was
+/// made from `before_config`: all of them, and true, where the plan stays because neither the
+/// number of ranks nor a given key has changed; else those of aggregation, optimizer and precision.
+bool keep_values(Config& config, const Origins& origins, int ranks, const Plan& before,
+                 const Config& before_config);
+
+/// The plan of a continued run: the plan before, or a new one, with the values so kept.
 [[nodiscard]] Plan continued_plan(const Config& config, const Origins& origins,
                                   const PlanFacts& facts, const Plan& before,
                                   const Config& before_config);

@@ -284,6 +284,47 @@ TEST_CASE("flat aggregation needs equal shards, and what k cuts in attention bel
   plan.check();
 }
 
+TEST_CASE("the leaves of a plan are those of its aggregation, and not too many") {
+  Config config = gpt_input();
+  config.batch.sequences = 64;
+  config.aggregate.method = AggregateMethod::adasum;
+  config.aggregate.leaves = 2;
+  const Plan plan = plan_of(config, Grid{1, 1, 1, {}, {}, {}}, 32);
+  plan.check();  // as many as there may be
+  Plan other = plan;
+  other.aggregate.method = AggregateMethod::mean;
+  CHECK_THROWS_WITH(other.check(), test::contains("2 leaves per replica are for adasum only"));
+  other = plan;
+  other.aggregate.leaves = 1;
+  CHECK_THROWS_WITH(other.check(), test::contains("have 2 leaves, and aggregate.leaves is 1"));
+  other = plan;
+  other.replicas.push_back(other.replicas.back());
+  ++other.ranks;
+  CHECK_THROWS_WITH(other.check(), test::contains("mesh.replicas = 33 with aggregate.leaves = 2"));
+  for (const std::string& text : {other.text(), with_line(plan, "copies", "copies = 33\n")})
+    CHECK_FALSE(refusal(text).empty());
+}
+
+TEST_CASE("copies of a replica are bounded, however long it is") {
+  const Plan plan = small();
+  const std::string ranks = with_line(plan, "ranks", "ranks = 2147483647\n");
+  const auto with_copies = [&](const std::string& count) {
+    std::string text = ranks;
+    const std::string line = "copies = 2\n";
+    REQUIRE(text.find(line) != std::string::npos);
+    text.replace(text.find(line), line.size(), "copies = " + count + "\n");
+    return text;
+  };
+  CHECK(refusal(with_copies("2")).empty());
+  CHECK_THAT(refusal(with_copies("131073")), test::contains("131073 copies of a replica"));
+  // Within the number, and with a gigabyte of letters in all.
+  std::string wide = with_copies("131072"), micros = "[[3";
+  for (int at = 0; at < 5000; ++at) micros += ", 3";
+  const auto first = wide.find("\nleaves = ") + 1;
+  wide.replace(first, wide.find('\n', first) - first, "leaves = " + micros + "]]");
+  CHECK_THAT(refusal(wide), test::contains("131072 copies of a replica"));
+}
+
 TEST_CASE("micro-batches of sizes that the plan does not list are cut in the same proportions") {
   const ReplicaPlan even = plan_of(gpt_input(), Grid{2, 1, 1, {}, {}, {}}).replicas[0];
   CHECK(even.tokens_of(5).sizes() == std::vector<index_t>{3, 2});  // the plan's own
@@ -363,4 +404,67 @@ TEST_CASE("the reference batch and the leaves stay unless they are given") {
   given.aggregate.reference_batch = 5;
   CHECK(continued_plan(given, origins, {4}, before.plan, before.config).aggregate.reference_batch ==
         5);
+}
+
+TEST_CASE("other ranks aggregate as before, unless keys say otherwise") {
+  Before before;
+  AggregateConfig& then = before.config.aggregate;
+  then.method = AggregateMethod::adasum;
+  then.placement = AggregatePlacement::pre;
+  then.algorithm = AggregateAlgorithm::flat;
+  then.per = GroupBy::block;
+  then.leaf = LeafRule::linear;
+  then.gain_exponent = 1;
+  before.config.optimizer.kind = OptimizerKind::sgd;
+  before.plan = make_plan(before.config, {4});
+  Config now = gpt_input();  // which says nothing of all that
+  now.batch.sequences = 6;
+  set_grid(now, {1, 2, 1, {}, {}, {}}, 1);
+  const Plan other = before.continued(now, {}, 2);
+  CHECK(other.mesh().describe() == "1 x 2 x 1");
+  CHECK(other.optimizer == OptimizerKind::sgd);
+  CHECK(other.aggregate.method == AggregateMethod::adasum);
+  CHECK(other.aggregate.placement == AggregatePlacement::pre);
+  CHECK(other.aggregate.algorithm == AggregateAlgorithm::flat);
+  CHECK(other.aggregate.per == GroupBy::block);
+  CHECK(other.aggregate.leaf == LeafRule::linear);
+  CHECK(other.aggregate.gain_exponent == 1);
+  now.aggregate.algorithm = AggregateAlgorithm::gram;
+  const Plan given = before.continued(now, {"aggregate.algorithm"}, 2);
+  CHECK(given.aggregate.algorithm == AggregateAlgorithm::gram);
+  CHECK(given.aggregate.method == AggregateMethod::adasum);
+}
+
+TEST_CASE("an input that says nothing of a plan that stays gets its values") {
+  const Before before;
+  Config now = gpt_input();
+  now.batch.sequences = 6;
+  now.precision.loss_scale = 64;  // no plan has it
+  fill_computed_defaults(now, "input.toml");
+  CHECK(keep_values(now, {}, 4, before.plan, before.config));
+  CHECK(now.mesh.replicas == 2);
+  CHECK(now.mesh.cuboid == before.config.mesh.cuboid);
+  CHECK(now.aggregate.reference_batch == 3);
+  CHECK(now.precision.loss_scale == 64);
+  now.batch.micro = 1;
+  CHECK_FALSE(keep_values(now, {{"batch.micro", {}}}, 4, before.plan, before.config));
+  CHECK(now.batch.micro == 1);
+}
+
+TEST_CASE("more leaves than adasum combines are a fault of the input, also on other ranks") {
+  Before before;
+  before.config.aggregate.method = AggregateMethod::adasum;
+  before.config.aggregate.leaves = 8;
+  before.config.batch.sequences = 128;
+  set_grid(before.config, {1, 1, 1, {}, {}, {}}, 8);
+  before.plan = make_plan(before.config, {8});
+  Config now = before.config;
+  set_grid(now, {1, 1, 1, {}, {}, {}}, 16);
+  try {
+    (void)before.continued(now, {"mesh.replicas"}, 16);
+    FAIL("128 leaves");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::config);
+    CHECK_THAT(error.what(), test::contains("mesh.replicas = 16 with aggregate.leaves = 8"));
+  }
 }
