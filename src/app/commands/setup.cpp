@@ -209,11 +209,16 @@ LoadedModel load_model(Communicator& world, const std::string& path,
     check_against_ranks(loaded.config, world.size());
   });
   loaded.machine = std::make_unique<Machine>(world, machine_options(loaded.config));
+  Plan plan;
   all_or_none(world, [&] {
-    loaded.formation = std::make_unique<Formation>(
-        *loaded.machine, make_plan(loaded.config, plan_facts(*loaded.machine)),
-        loaded.config.optimizer);
+    plan = make_plan(loaded.config, plan_facts(*loaded.machine));
+    if (const index_t idle = plan.ranks - plan.mesh().ranks(); idle > 0)
+      throw_error(ExitCode::config,
+                  "mesh.replicas = {} leaves {} of {} ranks idle, which only a training may; start "
+                  "{} ranks, or leave mesh.replicas out",
+                  loaded.config.mesh.replicas, idle, plan.ranks, plan.mesh().ranks());
   });
+  loaded.formation = std::make_unique<Formation>(*loaded.machine, plan, loaded.config.optimizer);
   Transformer& model = loaded.formation->model();
   model.allocate();
   HostImage image(loaded.formation->context());
