@@ -21,11 +21,27 @@ sigset_t stop_signals() {
   return set;
 }
 
+// One that the parent had ignored (nohup) is meant to be. While it is blocked it comes
+// nevertheless.
+bool ignored(int number) {
+  struct sigaction action {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/// The next one that is not ignored.
+int next_signal() {
+  const sigset_t set = stop_signals();
+  int number = 0;
+  while (sigwait(&set, &number) != 0 || ignored(number)) {
+  }
+  return number;
+}
+
 void wait_for_signals() {
   using Clock = std::chrono::steady_clock;
-  const sigset_t set = stop_signals();
   Clock::time_point last_interrupt{};
-  for (int number = 0; sigwait(&set, &number) == 0;) {
+  while (true) {
+    const int number = next_signal();
     if (number == SIGINT) {
       const Clock::time_point now = Clock::now();
       if (g_signal != 0 && now - last_interrupt < std::chrono::seconds(2)) _exit(128 + SIGINT);
@@ -33,11 +49,6 @@ void wait_for_signals() {
     }
     g_signal = number;
   }
-}
-
-bool ignored(int number) {
-  struct sigaction action {};
-  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 }  // namespace
@@ -57,10 +68,7 @@ void unblock_stop_signals() {
 void die_of_stop_signals(void (*clean_up)()) {
   block_stop_signals();
   std::thread([clean_up] {
-    const sigset_t set = stop_signals();
-    int number = 0;
-    while (sigwait(&set, &number) != 0 || ignored(number)) {
-    }
+    const int number = next_signal();
     clean_up();
     std::signal(number, SIG_DFL);
     unblock_stop_signals();

@@ -1,7 +1,8 @@
 // Signals that ask the run to stop at the next step (INT, TERM, USR1, USR2, HUP). They are blocked
 // everywhere and taken by a thread that waits for them, so that no handler ever interrupts
 // generated code in the middle of a matmul. A second INT within two seconds ends the program at
-// once. PIPE is ignored: a training goes on, with its log files, when nobody reads its screen.
+// once. PIPE is ignored: a training goes on, with its log files, when nobody reads its screen. A
+// signal that the parent had ignored (nohup) stays ignored.
 #pragma once
 
 namespace t3d {
@@ -11,8 +12,7 @@ void block_stop_signals();
 /// The commands that do not checkpoint die of these signals as usual, and of PIPE like any filter.
 void unblock_stop_signals();
 /// For a command with something to clear away: a thread waits for the first of these signals, calls
-/// `clean_up`, and lets the process die of that signal. One that the parent had ignored (nohup)
-/// stays ignored.
+/// `clean_up`, and lets the process die of that signal.
 void die_of_stop_signals(void (*clean_up)());
 /// Starts the waiting thread.
 void catch_stop_signals();

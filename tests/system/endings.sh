@@ -41,6 +41,22 @@ for signal in USR1 USR2 TERM HUP; do
   [[ -e $signal/ckpt/$(printf 'step-%08d' "$step")/MANIFEST.json ]] || fail "no checkpoint of step $step"
 done
 
+# Under nohup the end of the session, HUP, is no end of the training; other signals are.
+start nohup nohup "$T3D_BIN" "${long[@]}" -d nohup
+kill -HUP $job
+lines=$(wc -l < nohup/log.jsonl)
+for _ in $(seq 1000); do
+  kill -0 $job 2> /dev/null || fail "HUP stopped a training under nohup"
+  (($(wc -l < nohup/log.jsonl) >= lines + 3)) && break
+  sleep 0.02
+done
+kill -TERM $job
+wait $job
+status=$?
+expect_status 75
+ended nohup 75 "asked to stop"
+((step >= lines + 3)) || fail "no step after HUP"
+
 # TERM to mpirun: the checkpoint is written, and exit.json has the code that mpirun does not.
 start mpi mpirun -n 2 --oversubscribe "$T3D_BIN" "${long[@]}" -d mpi --set "mesh.cuboid=[2,1,1]"
 kill -TERM $job
