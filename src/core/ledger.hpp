@@ -1,5 +1,6 @@
 // Ledger: what this rank SENT per (verb, axis): payload bytes, messages, and in how many calls. The
-// layers predict the bytes by formula (comm/cost.hpp); the two must be equal.
+// layers predict the bytes by formula (comm/cost.hpp); the two must be equal. The messages of whole
+// steps have no formula: tests/unit/comm/cost.cpp bounds those of a step's control traffic.
 #pragma once
 #include <cstddef>
 #include <map>
