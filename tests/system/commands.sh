@@ -28,7 +28,7 @@ cp screen.log greedy.txt
 run 4 generate b --prompt "the old king" --tokens 20 --greedy --set "mesh.cuboid=[2,1,2]"
 cmp -s screen.log greedy.txt || fail "the text depends on the mesh"
 # Ranks without a place may watch a training, not these.
-for command in "eval b bpe-valid.h5" "generate b --tokens 1"; do
+for command in "eval b bpe-valid.h5 --set batch.micro=0" "generate b --tokens 1 --set batch.sequences=3"; do
   run 4 $command --set mesh.replicas=3
   expect_status 78
   expect_text "mesh.replicas = 3 leaves 1 of 4 ranks idle"
