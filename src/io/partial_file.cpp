@@ -2,14 +2,12 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <set>
 #include <utility>
 
-#include "core/error.hpp"
+#include "io/lock/lock_owner.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
@@ -25,18 +23,13 @@ Registry& registry() {
   return all;
 }
 
-void remove_file(const std::string& name) {
-  if (::unlink(name.c_str()) != 0 && errno != ENOENT)
-    throw_error(ExitCode::io, "cannot remove {}: {}", name, std::strerror(errno));
-}
-
 }  // namespace
 
-PartialFile::PartialFile(std::string path) : path_(std::move(path)), name_(path_ + ".partial") {
+PartialFile::PartialFile(std::string path)
+    : path_(std::move(path)), name_(path_ + ".partial-" + random_token()) {
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   if (!folder.empty()) make_folder(folder);
   const std::lock_guard guard(registry().lock);
-  remove_file(name_);
   registry().names.insert(name_);
 }
 

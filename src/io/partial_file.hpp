@@ -7,8 +7,7 @@ namespace t3d {
 
 class PartialFile {
  public:
-  /// Makes the folder of `path` and removes what an earlier, killed program left at name().
-  /// Creating the file is the caller's. Error(io).
+  /// Makes the folder of `path`. Creating the file is the caller's. Error(io).
   explicit PartialFile(std::string path);
   /// Removes the file unless it was published.
   ~PartialFile();
@@ -16,7 +15,8 @@ class PartialFile {
   PartialFile& operator=(const PartialFile&) = delete;
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// The name for now: path + ".partial".
+  /// The name for now: path + ".partial-TOKEN". Nobody else has it, so that of two programs that
+  /// write one path, each publishes a whole file. A killed program leaves it behind.
   [[nodiscard]] const std::string& name() const { return name_; }
   /// fsync and rename to path().
   void publish();

@@ -12,12 +12,16 @@
 //   IO_FAULT_READ_AFTER     ... from this byte on; what lies before it is read (0)
 //   IO_FAULT_READ_SECONDS   ... does not fail: the process's first such reading takes so much longer
 //   IO_FAULT_LIST     a folder that cannot be listed (EIO)
+//   IO_FAULT_STALE    end of a path: opening such files for reading fails (ESTALE) ...
+//   IO_FAULT_STALE_WHILE    ... as long as this file exists
 //
 // Operations: write, pwrite, ftruncate, fsync, fdatasync, rename, close.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +153,25 @@ ssize_t pread64(int fd, void* data, size_t size, off64_t offset) {
 #define PREAD64(n) REAL(pread64)(fd, data, n, offset)
   GUARD_READ(fd, size, offset, PREAD64);
 }
+
+static int is_stale(const char* path, int flags) {
+  const char *end = getenv("IO_FAULT_STALE"), *flag = getenv("IO_FAULT_STALE_WHILE");
+  if (end == NULL || flag == NULL || (flags & O_ACCMODE) != O_RDONLY) return 0;
+  if (strlen(path) < strlen(end) || strcmp(path + strlen(path) - strlen(end), end) != 0) return 0;
+  return access(flag, F_OK) == 0;
+}
+
+#define OPEN(name)                                          \
+  int name(const char* path, int flags, ...) {              \
+    va_list more;                                           \
+    va_start(more, flags);                                  \
+    const mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0; \
+    va_end(more);                                           \
+    if (is_stale(path, flags)) return (int)refuse(ESTALE);  \
+    return REAL(name)(path, flags, mode);                   \
+  }
+OPEN(open)
+OPEN(open64)
 
 DIR* opendir(const char* path) {
   const char* folder = getenv("IO_FAULT_LIST");

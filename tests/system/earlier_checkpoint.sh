@@ -25,3 +25,33 @@ grep -q 'plan' same/plan.toml || fail "the run has no plan"
 # One replica of two leaves; every matrix cut in another way.
 continues other 4 1e-12 --set "mesh.cuboid=[1,2,1]"
 continues alone 1 1e-12 --set mesh.replicas=1 --set aggregate.leaves=2
+
+# Leaves of the checkpoint's method, although the input does not name the method again: with the plan
+# taken out of the checkpoint, the run goes on as with it.
+run 2 input.toml -d planned --set run.steps=4 --set aggregate.leaves=2
+expect_status 0
+cp -r planned bare
+python3 - bare/ckpt/step-00000004/MANIFEST.json <<'PY' || fail "the plan is not taken out"
+import json, re, sys
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc
+text = open(sys.argv[1]).read()
+line = re.search(r'^"texts": (\{.*\}),$', text, re.M)
+kept = {key: value for key, value in json.loads(line[1]).items() if not key.startswith("plan")}
+body = text[:line.start(1)] + json.dumps(kept) + text[line.end(1):]
+body = body[:body.rindex('"crc32c": ')]
+open(sys.argv[1], "w").write(body + '"crc32c": "%08x"}\n' % crc32c(body.encode()))
+PY
+sed -i '/^method/d' input.toml
+for dir in planned bare; do
+  run 2 input.toml -d $dir --set run.steps=8
+  expect_status 0
+  expect_text "resumed from $dir/ckpt/step-00000004 at step 4"
+done
+cmp planned/plan.toml bare/plan.toml || fail "another plan than the checkpoint's run had"
+same_losses planned bare 0

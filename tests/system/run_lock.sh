@@ -1,5 +1,7 @@
 # One job per run folder; and which checkpoints a start goes on from after -r never and -r OLDER.
 . "$T3D_SOURCE/tests/support/job.sh"
+shim=$(dirname "$T3D_BIN")/tests/libt3d_io_fault.so
+[[ -e $shim ]] || fail "no $shim"
 make_text 20000
 make_input
 small=(--set model.hidden=16 --set model.layers=1)
@@ -50,6 +52,38 @@ status=$?
 cp first.log out.log
 expect_status 69
 expect_text "lost/run.lock is not ours any more"
+
+# A lock that cannot be opened for some seconds (NFS: stale file handle) is not lost.
+touch stale
+LD_PRELOAD=$shim IO_FAULT_STALE=run.lock IO_FAULT_STALE_WHILE=$PWD/stale \
+  "$T3D_BIN" input.toml -d stale_lock "${small[@]}" --set run.steps=1000000 > first.log 2>&1 &
+first=$!
+for _ in $(seq 500); do grep -q '"step":3,' stale_lock/log.jsonl 2> /dev/null && break; sleep 0.02; done
+sleep 5
+kill -0 $first || fail "a stale file handle stopped the run: $(tail -n 3 first.log)"
+rm stale
+kill -TERM $first
+wait $first
+status=$?
+cp first.log out.log
+expect_status 75
+grep -q '"code": *75' stale_lock/exit.json || fail "no exit.json"
+
+# Started anew and killed before its first checkpoint: the run before goes on, with its log.
+run 1 input.toml -d anew "${small[@]}" --set run.steps=10
+expect_status 0
+cp anew/log.jsonl whole.jsonl
+"$T3D_BIN" input.toml -d anew "${small[@]}" --set run.steps=1000000 -r never > first.log 2>&1 &
+first=$!
+for _ in $(seq 500); do grep -q '"step":3,' anew/log.jsonl && ! grep -q '"step":10,"steps":10' anew/log.jsonl && break; sleep 0.02; done
+kill -KILL $first
+wait $first 2> /dev/null
+cmp whole.jsonl anew/log.lineage-0.jsonl || fail "the log of the lineage before is not there"
+run 1 input.toml -d anew "${small[@]}" --set run.steps=12
+expect_status 0
+expect_text "resumed from anew/ckpt/step-00000010 at step 10"
+cmp whole.jsonl <(head -n 10 anew/log.jsonl) || fail "the records are lost"
+[[ ! -e anew/log.lineage-0.jsonl && $(wc -l < anew/log.jsonl) == 12 ]] || fail "two logs of one lineage"
 
 # Lineages: a run started anew in a folder with higher steps is the one that auto continues.
 run 1 input.toml -d l "${small[@]}" --set run.steps=12 --set checkpoint.every_steps=4 --set checkpoint.keep=3

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "app/commands/replan.hpp"
 #include "app/commands/setup.hpp"
 #include "app/config/defaults.hpp"
 #include "comm/agree.hpp"
@@ -96,10 +95,11 @@ std::optional<Continuation::Before> Continuation::before(const PlanFacts& facts)
     pinned.aggregate.reference_batch = result.config.aggregate.reference_batch;
   if (!origins_.contains("aggregate.leaves"))
     pinned.aggregate.leaves = result.config.aggregate.leaves;
+  // What decides about leaves and state is the checkpoint's, also where the input asks for another.
+  pinned.aggregate.method = result.config.aggregate.method;
+  pinned.aggregate.placement = result.config.aggregate.placement;
+  pinned.optimizer.kind = result.config.optimizer.kind;
   result.plan = t3d::make_plan(pinned, facts);
-  result.plan.aggregate.method = result.config.aggregate.method;
-  result.plan.aggregate.placement = result.config.aggregate.placement;
-  result.plan.optimizer = result.config.optimizer.kind;
   result.leaves = result.config.mesh.replicas * result.config.aggregate.leaves;
   return result;
 }

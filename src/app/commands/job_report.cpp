@@ -26,11 +26,13 @@ double resident_peak() {
   return 0;
 }
 
-RunLog open_log(Communicator& world, const Config& config, index_t start_step, bool quiet) {
+RunLog open_log(Communicator& world, const Config& config, index_t start_step,
+                const LogLineage& lineage, bool quiet) {
   if (world.rank() != 0) return {};
   RunLogOptions options;
   options.dir = config.run.dir;
   options.start_step = start_step;
+  options.lineage = lineage;
   options.every_steps = config.log.every_steps;
   options.json = config.log.json;
   options.progress = config.log.progress;
@@ -51,12 +53,13 @@ std::string union_of_lines(Communicator& world, const std::string& lines) {
 
 }  // namespace
 
-JobReport::JobReport(Machine& machine, const Config& config, index_t start_step, bool quiet)
+JobReport::JobReport(Machine& machine, const Config& config, index_t start_step,
+                     const LogLineage& lineage, bool quiet)
     : machine_(machine),
       world_(machine.world()),
       config_(config),
       first_step_(start_step),
-      log_(open_log(world_, config, start_step, quiet)) {}
+      log_(open_log(world_, config, start_step, lineage, quiet)) {}
 
 void JobReport::open(Trainer& trainer) {
   const Plan& plan = trainer.plan();

@@ -15,7 +15,8 @@ namespace t3d {
 
 class JobReport {
  public:
-  JobReport(Machine& machine, const Config& config, index_t start_step, bool quiet);
+  JobReport(Machine& machine, const Config& config, index_t start_step, const LogLineage& lineage,
+            bool quiet);
 
   /// Measures what a matmul can reach, and writes the opening lines. Collective.
   void open(Trainer& trainer);

@@ -30,12 +30,4 @@ Replan parse_replan(const std::string& wish, const Plan& now) {
   return replan;
 }
 
-bool keeps_same_state(const Plan& a, const Plan& b) {
-  const auto local = [](const Plan& plan) {
-    return plan.aggregate.method == AggregateMethod::adasum &&
-           plan.aggregate.placement == AggregatePlacement::post;
-  };
-  return a.optimizer == b.optimizer && local(a) == local(b);
-}
-
 }  // namespace t3d

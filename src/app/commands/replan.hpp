@@ -14,7 +14,4 @@ struct Replan {
 /// Error(no_input).
 [[nodiscard]] Replan parse_replan(const std::string& wish, const Plan& now);
 
-/// Whether the optimizers keep the same kinds of state under both plans.
-[[nodiscard]] bool keeps_same_state(const Plan& a, const Plan& b);
-
 }  // namespace t3d

@@ -59,7 +59,7 @@ class TrainJob {
 
   /// Writes exit.json, once the run folder is this job's.
   void record_end(ExitCode code, const std::string& reason) const {
-    if (!has_folder_ || lost_lock()) return;  // then it is another job's
+    if (!has_folder_ || (lost_lock() && lock_is_gone())) return;  // then it is another job's
     const index_t done = trainer_ ? trainer_->progress().steps : 0;
     ExitRecord record{code, reason, std::max(done, last_saved_), {}};
     if (last_saved_ >= 0) record.checkpoint = last_saved_;
@@ -149,8 +149,10 @@ class TrainJob {
     lineage_ = next_lineage(world_, config_.checkpoint.dir, info, warn);
     if (lock_) lock_->set_run(run_id_);
     last_saved_ = info ? info->state.step : -1;
+    const bool begins = !info || !(info->state.lineage == lineage_);
+    const LogLineage of_log{lineage_.number, begins, lineage_.parent_lineage};
     all_or_none(world_, [&] {
-      report_ = std::make_unique<JobReport>(*machine_, config_, trainer_->progress().steps,
+      report_ = std::make_unique<JobReport>(*machine_, config_, trainer_->progress().steps, of_log,
                                             command_.verbosity < 0);
       report_->write_resolved(resolved_text(config_, origins_));
       keep_plan();
@@ -327,6 +329,16 @@ class TrainJob {
   // On rank 0. The save that follows the stop ends the run with an error.
   [[nodiscard]] bool lost_lock() const { return lock_ != nullptr && lock_->lost(); }
 
+  // On rank 0. Looks again; a lock that cannot be read is not gone.
+  [[nodiscard]] bool lock_is_gone() const {
+    try {
+      if (lock_) lock_->check();
+      return false;
+    } catch (const Error& error) {
+      return error.code() == ExitCode::unavailable;
+    }
+  }
+
   // A checkpoint that cannot be written costs a warning, not the run; at the end it costs the exit
   // code. A lock that is lost ends the run: the folder is another job's.
   void save() {
@@ -352,7 +364,10 @@ class TrainJob {
       report_->note(fmt::format("checkpoint {} in {:.2f} s", path, PhaseClock::now() - start));
       last_saved_ = state.step;
     } catch (const AgreedError& error) {
-      if (error.code() == ExitCode::unavailable) throw;
+      // Memory may be short for a moment and is as unavailable as a lock that is somebody else's.
+      all_or_none(*checkpoint_group(world_), [&] {
+        if (error.code() == ExitCode::unavailable && lock_is_gone()) throw error;
+      });
       report_->warn(fmt::format("no checkpoint of step {}: {}", state.step, error.what()));
     }
   }
@@ -371,7 +386,9 @@ class TrainJob {
     all_or_none(world_, [&] {
       if (lost_lock()) lock_->check();
     });
-    const std::string reason = stopped_ ? "asked to stop by a signal" : "all steps done";
+    std::string reason = stopped_ ? "asked to stop by a signal" : "all steps done";
+    if (stopped_ && lost_lock())
+      reason = "stopped because the lock of the run folder was lost for some time; it is back";
     report_->finish(reason);
     if (last_saved_ != trainer_->progress().steps)
       throw AgreedError(ExitCode::io,

@@ -95,9 +95,7 @@ class Saver {
     try {
       write_files();
       publish();
-    } catch (const Error& error) {
-      // All ranks are here together, unless a peer is gone: then the folder is somebody else's.
-      if (error.code() == ExitCode::peer_lost) throw;
+    } catch (const AgreedError&) {  // all ranks are here; any other error ends the job
       if (leads()) remove_checkpoint(partial_, owner_);
       // Nobody leaves before: a rank that ends by this error would break the group for the leader.
       all_->barrier();
@@ -153,12 +151,14 @@ class Saver {
     const std::string name = node_file_name(file_number_, state_, mark_);
     const bool writes = group_->rank() == 0 && !plan_->rounds().empty();
     std::optional<NodeFile> file;
+    RoundBuffers buffers(*plan_, parts_, group_->rank());
     attempt(fault_, [&] {
       if (writes) file.emplace(partial_, name, *plan_, state_);
+      buffers.reserve(group_->size());
     });
-    RoundBuffers buffers(*plan_, parts_, group_->rank());
+    agree_now();  // from here on everybody can send and receive
     for (const auto& round : plan_->rounds()) {
-      buffers.gather(*group_, round);  // communicates whether or not the file is in order
+      buffers.gather(*group_, round);  // communicates whether or not the file is still in order
       attempt(fault_, [&] {
         if (writes) buffers.write(round, *file);
       });

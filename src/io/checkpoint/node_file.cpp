@@ -83,6 +83,26 @@ Manifest NodeFile::finish(bool verify) {
   return std::move(fragment_);
 }
 
+std::vector<index_t> RoundBuffers::bytes_of(const std::vector<Strip>& round, int ranks) const {
+  std::vector<index_t> bytes(static_cast<std::size_t>(ranks));
+  for (const Strip& strip : round)
+    for (const Copy& copy : plan_.copies_of(strip))
+      bytes[static_cast<std::size_t>(copy.holding->rank)] +=
+          copy.piece.count() * plan_.element_bytes(strip);
+  return bytes;
+}
+
+void RoundBuffers::reserve(int ranks) {
+  if (rank_ == 0) received_.resize(static_cast<std::size_t>(ranks));
+  for (const auto& round : plan_.rounds()) {
+    const std::vector<index_t> bytes = bytes_of(round, ranks);
+    if (rank_ != 0)
+      packed_.reserve(static_cast<std::size_t>(bytes[static_cast<std::size_t>(rank_)]));
+    for (std::size_t rank = 1; rank < received_.size(); ++rank)
+      received_[rank].reserve(static_cast<std::size_t>(bytes[rank]));
+  }
+}
+
 void RoundBuffers::gather(Communicator& group, const std::vector<Strip>& round) {
   std::vector<Exchange> messages;
   const auto view = [](std::vector<std::byte>& bytes) {
@@ -92,13 +112,7 @@ void RoundBuffers::gather(Communicator& group, const std::vector<Strip>& round) 
     pack(round);
     if (!packed_.empty()) messages.push_back({0, view(packed_), {}});
   } else {
-    std::vector<index_t> bytes(static_cast<std::size_t>(group.size()));
-    for (const Strip& strip : round) {
-      const index_t each = plan_.element_bytes(strip);
-      for (const Copy& copy : plan_.copies_of(strip))
-        bytes[static_cast<std::size_t>(copy.holding->rank)] += copy.piece.count() * each;
-    }
-    received_.resize(bytes.size());
+    const std::vector<index_t> bytes = bytes_of(round, group.size());
     for (int rank = 1; rank < group.size(); ++rank) {
       auto& buffer = received_[static_cast<std::size_t>(rank)];
       buffer.resize(static_cast<std::size_t>(bytes[static_cast<std::size_t>(rank)]));

@@ -38,12 +38,16 @@ class RoundBuffers {
  public:
   RoundBuffers(const SavePlan& plan, const std::vector<TensorPart>& parts, int rank)
       : plan_(plan), parts_(parts), rank_(rank) {}
+  /// Takes the memory for the largest round of a group of `ranks`, so that gather() finds it there.
+  void reserve(int ranks);
   /// Collective over the group: rank 0 receives what the others hold of the strips.
   void gather(Communicator& group, const std::vector<Strip>& round);
   /// On rank 0: puts every strip together and writes it.
   void write(const std::vector<Strip>& round, NodeFile& file);
 
  private:
+  /// Bytes of the strips by rank of the group.
+  [[nodiscard]] std::vector<index_t> bytes_of(const std::vector<Strip>& round, int ranks) const;
   void pack(const std::vector<Strip>& round);
   /// First byte, in this rank's own buffers, of the elements of `copy`.
   [[nodiscard]] const std::byte* own_memory(const Copy& copy, index_t element_bytes) const {

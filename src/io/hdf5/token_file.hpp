@@ -28,7 +28,7 @@ struct TokenFileInfo {
 
 class TokenFileWriter {
  public:
-  /// Writes to `path`.partial; finish() gives it its name. Throws Error(io).
+  /// Writes to `path`.partial-TOKEN; finish() gives it its name. Throws Error(io).
   TokenFileWriter(std::string path, TokenFileInfo info);
   ~TokenFileWriter();
   TokenFileWriter(const TokenFileWriter&) = delete;

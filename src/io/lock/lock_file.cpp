@@ -42,8 +42,14 @@ double seconds_between(std::int64_t from, std::int64_t to) {
 
 /// Nothing when there is no file.
 std::optional<LockFile::Holder> read_lock(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0 && (errno == ENOENT || errno == ESTALE)) return std::nullopt;
+  // NFS answers ESTALE while a file is replaced: that says nothing of the lock.
+  constexpr int kTries = 10;
+  int fd = -1;
+  for (int tries = 0; tries < kTries; ++tries) {
+    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 || errno != ESTALE) break;
+  }
+  if (fd < 0 && errno == ENOENT) return std::nullopt;
   if (fd < 0) fail("open", path);
   std::array<char, 8192> text{};
   const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
@@ -176,8 +182,8 @@ void LockFile::renew() const noexcept { ::futimens(fd_, nullptr); }
 LockFile::Standing LockFile::standing() const noexcept {
   try {
     const std::optional<Holder> now = holder();
-    if (!now) return Standing::lost;
-    return now->owner && now->owner->token == owner_.token ? Standing::ours : Standing::lost;
+    if (!now || !now->owner) return Standing::gone;
+    return now->owner->token == owner_.token ? Standing::ours : Standing::taken;
   } catch (const std::exception&) {
     return Standing::unknown;
   }

@@ -23,7 +23,8 @@ class LockFile {
     std::int64_t renewed = 0;        // ns; time of the last renewal
     double age_seconds = 0;          // since then
   };
-  enum class Standing { ours, lost, unknown };  // unknown: it cannot be read just now
+  /// taken: by somebody else; gone: no file or no record; unknown: it cannot be read just now.
+  enum class Standing { ours, taken, gone, unknown };
 
   /// Takes nothing yet. Error(io) when nothing can be written in `folder`.
   LockFile(const std::string& folder, const LockOwner& owner);

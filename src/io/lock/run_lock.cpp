@@ -79,11 +79,17 @@ RunLock::~RunLock() {
 
 void RunLock::renew_for_ever() noexcept {
   std::unique_lock<std::mutex> guard(mutex_);
+  bool gone_before = false;  // a file system may lose sight of a file for a moment
   while (!wake_.wait_for(guard, kRenewal, [this] { return ending_; })) {
+    bool gone = false;
     for (const auto& file : files_) {
       file->renew();
-      if (file->standing() == LockFile::Standing::lost) lost_ = true;
+      const LockFile::Standing standing = file->standing();
+      if (standing == LockFile::Standing::taken) lost_ = true;
+      gone = gone || standing == LockFile::Standing::gone;
     }
+    if (gone && gone_before) lost_ = true;
+    gone_before = gone;
   }
 }
 

@@ -29,7 +29,8 @@ class RunLock {
 
   /// The run's id, once it is known, for those who meet the lock.
   void set_run(const std::string& id);
-  /// Another process has taken the lock, or the file has gone; noticed within some seconds.
+  /// Another process has taken the lock, or the file was gone at two looks in a row; noticed within
+  /// some seconds. What cannot be read is not lost.
   [[nodiscard]] bool lost() const { return lost_; }
   /// Looks now. Error(unavailable) when the lock is not ours any more: nothing may be published or
   /// removed. Error(io) when that cannot be found out.

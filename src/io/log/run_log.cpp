@@ -8,12 +8,11 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/error.hpp"
 #include "io/log/progress_bar.hpp"
+#include "io/posix_file.hpp"
 
 namespace t3d {
 namespace {
@@ -57,37 +56,6 @@ class LineFile {
   bool failed_ = false;
 };
 
-/// Writes beside the file, then renames: whoever reads sees the old or the new one.
-void replace_file(const std::string& path, const std::string& text) {
-  const std::string partial = path + ".partial";
-  {
-    std::ofstream file(partial, std::ios::binary | std::ios::trunc);
-    if (!(file << text) || !file.flush()) cannot("write", partial, std::strerror(errno));
-  }
-  std::error_code error;
-  fs::rename(partial, path, error);
-  if (error) cannot("replace", path, error.message());
-}
-
-/// Keeps the records up to `last_step`; a line cut short by a kill goes too.
-void drop_records_after(const std::string& path, index_t last_step) {
-  if (!fs::is_regular_file(path)) return;
-  std::ifstream file(path);
-  std::string line, kept;
-  bool dropped = false;
-  while (std::getline(file, line)) {
-    const auto record = nlohmann::json::parse(line, nullptr, false);
-    const bool whole =
-        record.is_object() && record.contains("step") && record["step"].is_number_integer();
-    if (whole && record["step"].get<index_t>() <= last_step)
-      kept += line + "\n";
-    else
-      dropped = true;
-  }
-  if (file.bad()) cannot("read", path, std::strerror(errno));
-  if (dropped) replace_file(path, kept);
-}
-
 std::string started_text(index_t start_step) {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
@@ -116,7 +84,7 @@ class RunLog::Impl {
     if (!reason.empty()) cannot("write", human_->path(), reason);
     if (!options.json) return;
     const std::string path = options.dir + "/log.jsonl";
-    drop_records_after(path, options.start_step);
+    prepare_step_log(options.dir, options.lineage, options.start_step);
     machine_ = std::make_unique<LineFile>(path);
   }
 
@@ -228,7 +196,7 @@ void RunLog::finish(const EndTable& table) {
   if (impl_) impl_->finish(table);
 }
 void RunLog::write_resolved(const std::string& text) {
-  if (impl_) replace_file(impl_->dir() + "/resolved.toml", text);
+  if (impl_) write_text_durably(impl_->dir() + "/resolved.toml", text);
 }
 
 }  // namespace t3d

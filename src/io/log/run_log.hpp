@@ -1,7 +1,9 @@
 // The files and the screen of a run, written by rank 0 only:
 //
 //   run.log        what people read; grows over restarts
-//   log.jsonl      one object per step; after a restart the steps behind the checkpoint are dropped
+//   log.jsonl      one object per step; after a restart the steps behind the checkpoint are
+//   dropped,
+//                  and the log of an earlier lineage is put aside (step_log.hpp)
 //   resolved.toml  every key of the input
 //
 // A file that cannot be opened is an Error(io). One that fails later is reported once, and the
@@ -13,13 +15,15 @@
 #include <string>
 
 #include "io/log/end_table.hpp"
+#include "io/log/step_log.hpp"
 #include "io/log/step_record.hpp"
 
 namespace t3d {
 
 struct RunLogOptions {
-  std::string dir;          // created
-  index_t start_step = 0;   // steps done by the checkpoint this run goes on from
+  std::string dir;         // created
+  index_t start_step = 0;  // steps done by the checkpoint this run goes on from
+  LogLineage lineage;
   index_t every_steps = 1;  // of lines; log.jsonl has every step
   bool json = true;
   bool progress = true;        // a bar, when `screen` is a terminal

@@ -152,11 +152,6 @@ std::vector<KindOfState> kinds_of(OptimizerKind optimizer) {
   return {{"m"}, {"v", true, optimizer != OptimizerKind::muon}};
 }
 
-bool is_local(const Plan& plan) {
-  return plan.aggregate.method == AggregateMethod::adasum &&
-         plan.aggregate.placement == AggregatePlacement::post;
-}
-
 /// As Muon sees it: nothing in the bucket needs a v. Models without biases have an empty bucket.
 bool has_only_matrices(const BucketTable& bucket) {
   return bucket.entries.empty() || bucket.name.starts_with("blocks.");
@@ -171,7 +166,7 @@ struct NamedState {
 std::vector<NamedState> states_of(const Plan& plan) {
   std::vector<NamedState> all{{"", -1, {""}}};
   for (const KindOfState& kind : kinds_of(plan.optimizer)) {
-    if (!is_local(plan)) {
+    if (!plan.updates_locally()) {
       all.push_back({"optimizer/" + kind.name, -1, kind});
       continue;
     }
@@ -240,8 +235,13 @@ std::string leaf_source(const std::string& name, index_t leaves) {
   return fmt::format("{}{}{}", kLeaf, leaf % leaves, std::string_view(rest, end));
 }
 
+bool keeps_same_state(const Plan& before, const Plan& after) {
+  return before.optimizer == after.optimizer && before.updates_locally() == after.updates_locally();
+}
+
 bool keeps_noise(const Plan& before, const Plan& after) {
-  return has_noise(before) && has_noise(after) && is_local(before) == is_local(after) &&
+  return has_noise(before) && has_noise(after) &&
+         before.updates_locally() == after.updates_locally() &&
          before.aggregate.per == after.aggregate.per;
 }
 

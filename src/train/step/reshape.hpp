@@ -42,6 +42,8 @@ struct TrainedState {
 /// leaves begin with a copy of an old one's.
 [[nodiscard]] std::string leaf_source(const std::string& name, index_t leaves);
 
+/// Whether the optimizers keep the same kinds of state under both plans.
+[[nodiscard]] bool keeps_same_state(const Plan& before, const Plan& after);
 /// Whether the plan's noise estimate goes on from that of the one before: both have one, of the
 /// same kind (gradients or changes of the weights), for the same groups of parameters.
 [[nodiscard]] bool keeps_noise(const Plan& before, const Plan& after);

@@ -234,7 +234,7 @@ TEST_CASE("whoever has lost the lock is told, and leaves the other's alone") {
         CHECK(std::string(error.what()).find(removed ? "removed" : "elsewhere") !=
               std::string::npos);
       }
-      for (int tries = 0; tries < 400 && !lock.lost(); ++tries)
+      for (int tries = 0; tries < 700 && !lock.lost(); ++tries)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       CHECK(lock.lost());
     }

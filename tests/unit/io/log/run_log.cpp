@@ -159,7 +159,7 @@ TEST_CASE("lines go to screen and run.log, every step to log.jsonl") {
   CHECK(table.find("other                  5.000") != std::string::npos);
   CHECK(count_of(table, "differ") == 1);
   CHECK(scene.read("run/resolved.toml") == "version = 1\n");
-  CHECK_FALSE(fs::exists(scene.path("run/resolved.toml.partial")));
+  CHECK_FALSE(fs::exists(scene.path("run/resolved.toml.tmp")));
 
   const std::vector<std::string> lines = lines_of(scene.read("run/log.jsonl"));
   REQUIRE(lines.size() == 12);
@@ -176,6 +176,36 @@ TEST_CASE("numbers that are not finite are null in JSON") {
   record.loss = std::nan("");
   record.valid_loss = 2;
   CHECK(step_json(record).find(R"("loss":null,"valid_loss":2.0,)") != std::string::npos);
+}
+
+TEST_CASE("the log of a lineage stays beside that of the next, and comes back with it") {
+  Scene scene;
+  const auto run = [&](const LogLineage& lineage, index_t from, index_t to) {
+    RunLogOptions options = scene.options();
+    options.lineage = lineage;
+    options.start_step = from;
+    RunLog log(options);
+    for (index_t step = from + 1; step <= to; ++step) log.step(example(step, 20));
+  };
+  const auto steps = [&](const char* name) { return count_of(scene.read(name), "\"step\":"); };
+  run({0, true, -1}, 0, 9);
+  // Anew, and killed before its first checkpoint, twice; then the first lineage goes on.
+  run({1, true, -1}, 0, 3);
+  CHECK(steps("run/log.jsonl") == 3);
+  CHECK(steps("run/log.lineage-0.jsonl") == 9);
+  run({1, true, -1}, 0, 2);
+  CHECK(steps("run/log.lineage-0.jsonl") == 9);
+  run({0, false, -1}, 8, 10);
+  CHECK(steps("run/log.jsonl") == 10);
+  CHECK_FALSE(fs::exists(scene.path("run/log.lineage-0.jsonl")));
+  // Anew with checkpoints; then from the first lineage again.
+  run({1, true, -1}, 0, 4);
+  run({1, false, -1}, 4, 5);
+  CHECK(steps("run/log.jsonl") == 5);
+  run({2, true, 0}, 6, 7);
+  CHECK(steps("run/log.jsonl") == 7);
+  CHECK(steps("run/log.lineage-0.jsonl") == 10);
+  CHECK(steps("run/log.lineage-1.jsonl") == 5);
 }
 
 TEST_CASE("a restart drops what lies behind the checkpoint") {
