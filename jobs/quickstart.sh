@@ -89,12 +89,20 @@ last=$(printf '%s/ckpt/step-%08d' "$run" "$steps")
 if [[ -d $last ]]; then
   echo "already trained ($steps steps); --fresh trains anew"
 else
-  [[ -d $run/ckpt ]] && echo "going on from the last checkpoint"
-  echo "$ranks ranks as cuboid $cuboid on $(nproc) cores"
+  compgen -G "$run/ckpt/step-????????" > /dev/null && echo "going on from the last checkpoint"
+  echo "$ranks ranks as cuboid $cuboid on $(getconf _NPROCESSORS_ONLN) cores"
   SECONDS=0
   status=0
-  mpirun -n "$ranks" --oversubscribe "$bin" inputs/quickstart.toml \
-    --set "mesh.cuboid=$cuboid" --set "run.dir=$run" || status=$?
+  # In a session of its own, so that Ctrl-C reaches this script only: Open MPI kills ranks a second after
+  # an INT, and a checkpoint may take longer. USR1 it passes on, and waits.
+  setsid mpirun -n "$ranks" --oversubscribe "$bin" inputs/quickstart.toml \
+    --set "mesh.cuboid=$cuboid" --set "run.dir=$run" < /dev/null &
+  training=$!
+  trap 'echo; echo "quickstart: stopping after this step, with a checkpoint"; kill -USR1 "$training" || true' INT TERM
+  while kill -0 "$training" 2> /dev/null; do
+    status=0
+    wait "$training" || status=$?
+  done
   if ((status != 0)); then
     echo "quickstart: training ended with status $status after $SECONDS s; call again to go on" >&2
     exit "$status"

@@ -128,6 +128,12 @@ void Device::trim() {
     while (!blocks.free.empty()) give_back(size, blocks);
 }
 
+void Device::restart_peaks() {
+  memory_.live_peak = memory_.live;
+  memory_.reserved_peak = memory_.reserved;
+  memory_.at_peak = memory_.by_kind;
+}
+
 void Device::recycle() {
   T3D_CHECK(holds_ == 0, "a recording may still use blocks that are free");
   for (auto& [size, blocks] : cache_)

@@ -79,6 +79,8 @@ class Device {
   void release(void* data, index_t bytes, MemoryKind kind) noexcept;
   /// Gives cached blocks and the pool back to the system.
   void trim();
+  /// The peaks of the account begin anew, with what is there now.
+  void restart_peaks();
   /// Before other sizes are asked for: cached blocks become a pool that serves requests of any
   /// size, where the system's memory can be cut (host memory); others go back to the system. Not
   /// while a Hold lives.

@@ -161,6 +161,7 @@ double measure_gemm_rate(Machine& machine, DType type) {
     seconds = longest;
   }
   machine.device().trim();  // what was measured with is not the model's memory
+  machine.device().restart_peaks();
   return rate;
 }
 

@@ -35,6 +35,10 @@ TEST_CASE("the account follows what is allocated, by kind and at the peak", "[de
   CHECK(memory.reserved == memory.reserved_peak);  // kept for the next step
   device->trim();
   CHECK(memory.reserved == 0);
+  device->restart_peaks();
+  CHECK(memory.live_peak == 0);
+  CHECK(memory.reserved_peak == 0);
+  CHECK(memory.at_peak[kind(MemoryKind::weights)] == 0);
 }
 
 TEST_CASE("a freed block serves the next request of its size", "[device]") {
