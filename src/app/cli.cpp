@@ -10,6 +10,7 @@
 #include "app/config/explain.hpp"
 #include "core/error.hpp"
 #include "core/levenshtein.hpp"
+#include "core/plan.hpp"
 #include "t3d_version.hpp"
 
 namespace t3d {
@@ -23,8 +24,6 @@ const std::vector<std::string>& command_names() {
   static const std::vector<std::string> names{"tokenize", "eval", "generate", "inspect"};
   return names;
 }
-
-constexpr index_t kMostRanks = index_t{1} << 24;  // of a dry run
 
 bool is_count(const std::string& word) {
   return !word.empty() &&

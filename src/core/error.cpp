@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<ExitMeaning, 10> kMeanings{{
     {ExitCode::done, "done"},
     {ExitCode::usage, "the command line is wrong"},
-    {ExitCode::diverged, "training diverged: the loss or the gradient is not finite"},
+    {ExitCode::diverged, "training diverged: the loss, the gradient or the weights are not finite"},
     {ExitCode::no_input, "a file or folder that should be read is not there"},
     {ExitCode::unavailable,
      "a device, a library or memory is not there, or another job holds the run folder"},

@@ -46,6 +46,9 @@ struct ReplicaPlan {
   friend bool operator==(const ReplicaPlan&, const ReplicaPlan&) = default;
 };
 
+/// Of a plan, and so of a job.
+inline constexpr index_t kMostRanks = index_t{1} << 24;
+
 struct Plan {
   int ranks = 1;           // of the job; those without a place are idle
   std::vector<int> place;  // world rank of each slot (MeshShape); empty = 0, 1, 2, ...

@@ -38,6 +38,7 @@ void check_model(const ModelConfig& m) {
 
 /// The cuboids fit into the ranks, so that nothing is counted in vain.
 void check_extents(const Plan& plan) {
+  if (plan.ranks > kMostRanks) refuse("it is for {} ranks, at most {}", plan.ranks, kMostRanks);
   index_t left = plan.ranks;
   for (const ReplicaPlan& replica : plan.replicas) {
     index_t size = 1;
@@ -111,6 +112,8 @@ void check_aggregation(const Plan& plan) {
     refuse("the reference batch is {}", a.reference_batch);
   if (a.placement == AggregatePlacement::automatic || a.algorithm == AggregateAlgorithm::automatic)
     refuse("aggregation is not decided");
+  if (!(a.gain_exponent >= -1 && a.gain_exponent <= 1))
+    refuse("aggregate.gain_exponent is {}", a.gain_exponent);
   const bool adasum = a.method == AggregateMethod::adasum;
   const index_t leaves = plan.leaves_per_replica();
   if (!adasum && leaves > 1) refuse("{} leaves per replica are for adasum only", leaves);

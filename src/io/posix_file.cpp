@@ -100,6 +100,19 @@ std::string read_text(const FileReader& file) {
   return text;
 }
 
+std::unique_ptr<std::FILE, CloseFile> open_to_append(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+  if (fd < 0) fail("write", path);
+  struct stat status {};
+  if (::fstat(fd, &status) != 0 || S_ISFIFO(status.st_mode)) {
+    ::close(fd);
+    throw_error(ExitCode::io, "{} is not a regular file", path);
+  }
+  std::unique_ptr<std::FILE, CloseFile> file(::fdopen(fd, "a"));
+  if (!file) fail("write", path);
+  return file;
+}
+
 void write_text_durably(const std::string& path, std::string_view text) {
   const std::string temporary = path + ".tmp";
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

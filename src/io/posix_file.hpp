@@ -2,6 +2,8 @@
 // system's reason.
 #pragma once
 #include <cstdint>
+#include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +37,12 @@ class FileReader {
 /// All of it, to its end rather than to the size it had.
 [[nodiscard]] std::string read_text(const FileReader& file);
 [[nodiscard]] std::string read_text_file(const std::string& path);
+/// A stream that appends. A pipe in the place of the file is refused, not waited for. Throws
+/// Error(io) naming the path.
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+[[nodiscard]] std::unique_ptr<std::FILE, CloseFile> open_to_append(const std::string& path);
 /// Writes `path`.tmp, fsync, rename to `path`, fsync of the folder: after a crash there is the old
 /// text or the new one.
 void write_text_durably(const std::string& path, std::string_view text);

@@ -78,7 +78,11 @@ class Generator {
     batch.targets = batch.ids;
     PassInfo pass;
     pass.length = length_;
-    return choose(model.next_logits(batch, pass, n - 1), wish_, number);
+    const std::vector<float> logits = model.next_logits(batch, pass, n - 1);
+    if (std::any_of(logits.begin(), logits.end(), [](float x) { return std::isnan(x); }))
+      throw AgreedError(ExitCode::diverged,
+                        fmt::format("the logits of {} are no numbers", loaded_.checkpoint.path));
+    return choose(logits, wish_, number);
   }
 
  private:

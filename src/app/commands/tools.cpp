@@ -79,6 +79,10 @@ int run_evaluation(Communicator& world, const CommandLine& command) {
   const index_t available = source->ledger().samples();
   const index_t total = wish.sequences > 0 ? std::min(wish.sequences, available) : available;
   const double loss = evaluate_model(*loaded.machine, *loaded.formation, *source, total);
+  if (!std::isfinite(loss))
+    throw AgreedError(
+        ExitCode::diverged,
+        fmt::format("the loss of {} on {} is {}", loaded.checkpoint.path, wish.token_file, loss));
   std::string text = fmt::format(
       "checkpoint {} (step {})\n{} sequences of {} tokens\nloss {:.6f}  perplexity {:.4f}",
       loaded.checkpoint.path, loaded.checkpoint.state.step, total, config.model.context, loss,

@@ -23,6 +23,7 @@
 #include "io/log/run_log.hpp"
 #include "io/posix_file.hpp"
 #include "train/step/reshape.hpp"
+#include "train/step/state_parts.hpp"
 #include "train/step/trainer.hpp"
 
 namespace t3d {
@@ -201,8 +202,13 @@ class TrainJob {
     all_or_none(world_, [&] {
       plan = from_->make_plan(plan_facts(*machine_), plan_notes_);
       check_memory(plan);
-      for (const std::string& wish : config_.debug.replan)
-        check_memory(replans_.emplace_back(parse_replan(wish, plan)).plan);
+      for (const std::string& wish : config_.debug.replan) {
+        Replan replan = parse_replan(wish, plan);
+        check_memory(replan.plan);
+        if (replan_after(replan.step) != nullptr)
+          throw_error(ExitCode::config, "debug.replan: two changes after step {}", replan.step);
+        replans_.push_back(std::move(replan));
+      }
     });
     trainer_ = std::make_unique<Trainer>(*machine_, plan, train_options(config_), source_);
     stop_if_asked();
@@ -358,9 +364,10 @@ class TrainJob {
         from_->plan_input().empty() ? state.texts["input"] : from_->plan_input();
     if (tokenizer_.hash != 0) state.texts[kTokenizerText] = tokenizer_text(tokenizer_.hash);
     const double start = PhaseClock::now();
+    const std::vector<TensorPart> parts = trainer_->parts_to_save();
+    refuse_ruined(parts);
     try {
-      const std::string path =
-          save_checkpoint(world_, options, state, trainer_->parts_to_save(), true);
+      const std::string path = save_checkpoint(world_, options, state, parts, true);
       report_->note(fmt::format("checkpoint {} in {:.2f} s", path, PhaseClock::now() - start));
       last_saved_ = state.step;
     } catch (const AgreedError& error) {
@@ -370,6 +377,19 @@ class TrainJob {
       });
       report_->warn(fmt::format("no checkpoint of step {}: {}", state.step, error.what()));
     }
+  }
+
+  // The loss and the gradient of a step are looked at before its update: an update that overflows
+  // would be saved, and sound checkpoints removed for it.
+  void refuse_ruined(const std::vector<TensorPart>& parts) const {
+    all_or_none(*checkpoint_group(world_), [&] {
+      const std::string name = first_not_finite(parts);
+      if (name.empty()) return;
+      throw_error(ExitCode::diverged,
+                  "{} is not finite after the update of step {}, of which no checkpoint is "
+                  "written. Try a smaller optimizer.lr or a longer schedule.warmup_steps",
+                  name, trainer_->progress().steps);
+    });
   }
 
   /// The input asks for no more than the checkpoint has.

@@ -31,10 +31,7 @@ constexpr index_t kUntimedSteps = 2;      // the first ones allocate and plan
 /// A file that grows by whole lines; every line is handed to the system at once.
 class LineFile {
  public:
-  explicit LineFile(std::string path)
-      : path_(std::move(path)), file_(std::fopen(path_.c_str(), "a")) {
-    if (!file_) cannot("write", path_, std::strerror(errno));
-  }
+  explicit LineFile(std::string path) : path_(std::move(path)), file_(open_to_append(path_)) {}
   [[nodiscard]] const std::string& path() const { return path_; }
 
   /// "" or the reason of the failure.
@@ -48,11 +45,8 @@ class LineFile {
   }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
   std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<std::FILE, CloseFile> file_;
   bool failed_ = false;
 };
 

@@ -1,7 +1,19 @@
 #include "train/step/state_parts.hpp"
 
+#include <cmath>
+#include <limits>
+
 namespace t3d {
 namespace {
+
+/// Without a branch per number, so that it costs less than writing them.
+template <class Number>
+bool all_finite(const Number* numbers, index_t count) {
+  index_t ruined = 0;
+  for (index_t n = 0; n < count; ++n)
+    ruined += !(std::abs(numbers[n]) <= std::numeric_limits<Number>::max());
+  return ruined == 0;
+}
 
 TensorPart part_of(const ParamBucket& bucket, const ParamEntry& entry, TensorView shard) {
   TensorPart part;
@@ -39,6 +51,19 @@ std::vector<TensorPart> weight_parts(Transformer& model, HostImage& image) {
   std::vector<TensorPart> parts;
   append_parts(model.buckets(), image.of(shards), "", parts);
   return parts;
+}
+
+std::string first_not_finite(const std::vector<TensorPart>& parts) {
+  for (const TensorPart& part : parts)
+    for (const PlacedBox& placed : part.boxes) {
+      const bool finite = part.dtype == DType::f64
+                              ? all_finite(static_cast<const double*>(part.data) + placed.offset,
+                                           placed.box.count())
+                              : all_finite(static_cast<const float*>(part.data) + placed.offset,
+                                           placed.box.count());
+      if (!finite) return part.name;
+    }
+  return {};
 }
 
 std::vector<TensorPart> state_parts(Formation& formation, HostImage& image) {

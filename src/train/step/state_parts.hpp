@@ -1,5 +1,6 @@
 // State as a checkpoint sees it: this rank's pieces of every global tensor.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "io/checkpoint/checkpoint.hpp"
@@ -13,5 +14,8 @@ namespace t3d {
 
 /// Weights, optimizer state, and what aggregation keeps, of a formation that is not idle.
 [[nodiscard]] std::vector<TensorPart> state_parts(Formation& formation, HostImage& image);
+
+/// Name of the first part that has an element which is not finite; "" where there is none.
+[[nodiscard]] std::string first_not_finite(const std::vector<TensorPart>& parts);
 
 }  // namespace t3d
