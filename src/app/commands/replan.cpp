@@ -6,6 +6,17 @@
 #include "io/posix_file.hpp"
 
 namespace t3d {
+namespace {
+
+Plan plan_of(const std::string& file) {
+  try {
+    return parse_plan(read_text_file(file), file);
+  } catch (const Error& error) {
+    throw_error(error.code(), "debug.replan: {}", error.what());
+  }
+}
+
+}  // namespace
 
 Replan parse_replan(const std::string& wish, const Plan& now) {
   const auto colon = wish.find(':');
@@ -15,9 +26,9 @@ Replan parse_replan(const std::string& wish, const Plan& now) {
   if (colon == std::string::npos || error != std::errc() || stop != end || replan.step < 1)
     throw_error(ExitCode::config, "debug.replan: \"{}\" is not STEP:FILE or STEP:same", wish);
   const std::string file = wish.substr(colon + 1);
-  replan.plan = file == "same" ? now : parse_plan(read_text_file(file), file);
+  replan.plan = file == "same" ? now : plan_of(file);
   if (replan.plan.ranks != now.ranks)
-    throw_error(ExitCode::config, "debug.replan: {} is a plan for {} ranks, and there are {}", file,
+    throw_error(ExitCode::config, "debug.replan: {} is a plan for {} ranks, the job has {}", file,
                 replan.plan.ranks, now.ranks);
   for (const std::string& difference : plan_differences(now, replan.plan))
     if (difference.starts_with("model.") && !difference.starts_with("model.preset"))

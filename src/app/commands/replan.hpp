@@ -10,8 +10,8 @@ struct Replan {
   index_t step = 0;  // after this step
   Plan plan;
 };
-/// "STEP:FILE", or "STEP:same" for the run's own plan `now`. Throws Error(config) or
-/// Error(no_input).
+/// "STEP:FILE", or "STEP:same" for the run's own plan `now`. Errors name
+/// debug.replan: config; no_input or io where the file cannot be read or is not a plan.
 [[nodiscard]] Replan parse_replan(const std::string& wish, const Plan& now);
 
 }  // namespace t3d
