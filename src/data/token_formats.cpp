@@ -68,7 +68,8 @@ class FlatSource final : public TokenSource {
     }
   }
   std::string describe() const override {
-    return fmt::format("{}: {} tokens of {} bytes", file_.path(), size_, width_);
+    return fmt::format("{}: {} tokens of {} byte{}", file_.path(), size_, width_,
+                       width_ == 1 ? "" : "s");
   }
   std::uint64_t tokenizer_hash() const override {
     return width_ == 1 ? t3d::tokenizer_hash("bytes", {}) : 0;

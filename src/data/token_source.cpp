@@ -38,8 +38,10 @@ class JoinedSource final : public TokenSource {
     for (const auto& source : sources_) {
       ends_.push_back(size() + source->size());
       if (vocab > 0 && source->vocab() > vocab)
-        throw_error(ExitCode::config, "{}: the model's vocabulary is {}", source->describe(),
-                    vocab);
+        throw_error(ExitCode::config,
+                    "{}: the model's vocabulary is {}, and these need model.vocab >= {} (where it "
+                    "is left out, the files say it)",
+                    source->describe(), vocab, source->vocab());
       vocab_ = std::max(vocab_, source->vocab());
       if (source->tokenizer_hash() != sources_.front()->tokenizer_hash())
         throw_error(ExitCode::config, "{}: another tokenizer than {}", source->describe(),

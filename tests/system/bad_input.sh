@@ -48,6 +48,8 @@ bad 78 "aggregate.leaves" 3 "${three[@]}" --set aggregate.leaves=4
 bad 78 "aggregate.leaves" 1 "${adasum[@]}" --set aggregate.leaves=0
 bad 78 "aggregate.wire" 1 "${adasum[@]}" --set aggregate.algorithm=flat --set aggregate.wire=bf16
 bad 66 "absent" 2 input.toml --set "data.train='absent*.h5'"
+bad 66 "debug.replan: absent.toml" 1 input.toml --set "debug.replan='5:absent.toml'"
+bad 78 "need model.vocab >= 256" 1 input.toml --set model.vocab=50
 head -c 20 text.txt > short.txt
 bad 78 "the corpus has 20 tokens" 1 input.toml --set "data.train='short.txt'"
 
@@ -79,7 +81,10 @@ size=$(stat -c %s "$file")
 printf '\125\252' | dd of="$file" bs=1 seek=$((size / 2)) conv=notrunc status=none
 bad 0 "step-00000020" 2 input.toml -d r --set "mesh.cuboid=[2,1,1]"
 expect_text "resumed from r/ckpt/step-00000010"
-bad 78 "model" 1 input.toml -d r --set model.hidden=64
+bad 78 "is of another model" 1 input.toml -d r --set model.hidden=64
+bad 78 "is of another run.seed" 1 input.toml -d r --set run.seed=9
+bad 66 "r is not a checkpoint" 1 inspect r
+expect_text "r/ckpt/step-"
 bad 74 "step-00000099" 1 input.toml -d r -r r/ckpt/step-00000099
 bad 78 "" 1 generate r --set mesh.cuboid=[9,9,9]
 

@@ -20,16 +20,19 @@ void Continuation::check_same_model() const {
   if (input == info_->state.texts.end()) return;
   const Config before = parse_config(input->second, info_->path + " (input)");
   std::string changed;
+  bool same_model = true;
   for (const std::string& difference : config_differences(before, config_)) {
     const bool fixed = difference.starts_with("model.") || difference.starts_with("run.seed");
     const bool harmless = difference.starts_with("model.preset");
-    if (fixed && !harmless) changed += "\n  " + difference;
+    if (!fixed || harmless) continue;
+    changed += "\n  " + difference;
+    same_model = same_model && !difference.starts_with("model.");
   }
   if (!changed.empty())
     throw_error(ExitCode::config,
-                "{} is of another model; continue it with its own input, or start anew with "
+                "{} is of another {}; continue it with its own input, or start anew with "
                 "-r never or another -d{}",
-                info_->path, changed);
+                info_->path, same_model ? "run.seed" : "model", changed);
 }
 
 // The machine and the optimizer are made from the input, and must be what the plan says.

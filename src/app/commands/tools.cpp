@@ -1,6 +1,7 @@
 // The subcommands beside training: tokenize, inspect, eval.
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/setup.hpp"
@@ -41,6 +42,22 @@ std::string describe_tokens(const std::string& path, bool verify) {
                      verify ? "\nall blocks verified" : "");
 }
 
+// A run folder, or one of checkpoints: which of them is meant?
+void check_is_checkpoint(const std::string& path) {
+  const auto is_one = [](const std::filesystem::path& folder) {
+    return std::filesystem::exists(folder / "MANIFEST.json");
+  };
+  if (is_one(path)) return;
+  std::set<std::string> names;
+  for (const std::string& folder : {path, path + "/ckpt"})
+    if (std::filesystem::is_directory(folder))
+      for (const auto& entry : std::filesystem::directory_iterator(folder))
+        if (entry.is_directory() && is_one(entry.path())) names.insert(entry.path().string());
+  std::string list = names.empty() ? "" : "; name one of those in it:";
+  for (const std::string& name : names) list += "\n  " + name;
+  throw_error(ExitCode::no_input, "{} is not a checkpoint: it has no MANIFEST.json{}", path, list);
+}
+
 }  // namespace
 
 int run_inspect(Communicator& world, const CommandLine& command) {
@@ -52,9 +69,10 @@ int run_inspect(Communicator& world, const CommandLine& command) {
     if (status.type() == std::filesystem::file_type::not_found)
       throw_error(ExitCode::no_input, "there is no {}", path);
     if (fault) throw_error(ExitCode::io, "cannot read {}: {}", path, fault.message());
-    const std::string text = std::filesystem::is_directory(status)
-                                 ? describe_checkpoint(path, command.inspect.verify)
-                                 : describe_tokens(path, command.inspect.verify);
+    const bool folder = std::filesystem::is_directory(status);
+    if (folder) check_is_checkpoint(path);
+    const std::string text = folder ? describe_checkpoint(path, command.inspect.verify)
+                                    : describe_tokens(path, command.inspect.verify);
     write_output(text);
     if (!text.ends_with('\n')) write_output("\n");
     flush_output();

@@ -59,11 +59,25 @@ std::string needed_text(index_t needed) {
   return needed > kLimit ? "far too many" : std::to_string(needed);
 }
 
+/// "1 rank", "2 ranks".
+std::string count_text(index_t count, const char* thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+std::string there_text(index_t ranks) {
+  return fmt::format("there {} {}", ranks == 1 ? "is" : "are", ranks);
+}
+
+/// "start 8 ranks, or ", where the number is one.
+std::string start_text(index_t needed) {
+  return needed > kLimit ? "" : fmt::format("start {}, or ", count_text(needed, "rank"));
+}
+
 /// A shape of the same kind that does fit, for the hint: keep the replicas if they divide.
 std::string nearby_text(const Config& config, index_t ranks) {
   const index_t replicas = ranks % config.mesh.replicas == 0 ? config.mesh.replicas : 1;
-  return fmt::format("replicas = {} with cuboid = {} fits {} ranks", replicas,
-                     text_of(choose_cuboid(config, ranks / replicas)), ranks);
+  return fmt::format("replicas = {} with cuboid = {} fits {}", replicas,
+                     text_of(choose_cuboid(config, ranks / replicas)), count_text(ranks, "rank"));
 }
 
 std::optional<Fault> shape_fault(const Config& config, index_t ranks, const Origins& origins) {
@@ -73,23 +87,25 @@ std::optional<Fault> shape_fault(const Config& config, index_t ranks, const Orig
     if (needed == ranks) return std::nullopt;
     return Fault{
         place_of(origins, "mesh.cuboids"),
-        fmt::format("mesh.cuboids need {} ranks, and there are {}", needed_text(needed), ranks),
-        nearby_text(config, ranks) + ", all replicas alike"};
+        fmt::format("mesh.cuboids need {} ranks, and {}", needed_text(needed), there_text(ranks)),
+        start_text(needed) + nearby_text(config, ranks) + ", all replicas alike"};
   }
   if (mesh.cuboid_auto) {
     if (ranks >= mesh.replicas) return std::nullopt;  // those that are left over are idle
     return Fault{place_of(origins, "mesh.replicas"),
-                 fmt::format("mesh.replicas = {} needs as many ranks, and there are {}",
-                             mesh.replicas, ranks),
-                 fmt::format("1 to {}, or start {} ranks", ranks, mesh.replicas)};
+                 fmt::format("mesh.replicas = {} needs as many ranks, and {}", mesh.replicas,
+                             there_text(ranks)),
+                 fmt::format("{}write at most {}", start_text(mesh.replicas), ranks)};
   }
   const index_t needed = ranks_needed(mesh);
   if (needed == ranks) return std::nullopt;
-  return Fault{place_of(origins, "mesh.cuboid"),
-               fmt::format("mesh: {} replicas of {} x {} x {} need {} ranks, and there are {}",
-                           mesh.replicas, mesh.cuboid[0], mesh.cuboid[1], mesh.cuboid[2],
-                           needed_text(needed), ranks),
-               nearby_text(config, ranks) + ", or leave mesh.cuboid = \"auto\""};
+  return Fault{
+      place_of(origins, "mesh.cuboid"),
+      fmt::format("mesh: {} of {} x {} x {} need{} {} ranks, and {}",
+                  count_text(mesh.replicas, "replica"), mesh.cuboid[0], mesh.cuboid[1],
+                  mesh.cuboid[2], mesh.replicas == 1 ? "s" : "", needed_text(needed),
+                  there_text(ranks)),
+      start_text(needed) + nearby_text(config, ranks) + ", or leave mesh.cuboid = \"auto\""};
 }
 
 /// Of ranks that are left over, mesh.place says by leaving them out which ones are idle.

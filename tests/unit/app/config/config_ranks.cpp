@@ -110,7 +110,7 @@ TEST_CASE("a mesh that does not fit says what would") {
   Config config = small();
   config.mesh.replicas = 3;
   CHECK(contains(fault_of(config, 2), "mesh.replicas = 3 needs as many ranks, and there are 2"));
-  CHECK(contains(fault_of(config, 2), "1 to 2, or start 3 ranks"));
+  CHECK(contains(fault_of(config, 2), "start 3 ranks, or write at most 2"));
   CHECK(fault_of(config, 3).empty());
 
   config.mesh.replicas = 2;
@@ -118,10 +118,14 @@ TEST_CASE("a mesh that does not fit says what would") {
   config.mesh.cuboid = {2, 2, 1};
   CHECK(fault_of(config, 8).empty());
   CHECK(contains(fault_of(config, 6), "2 replicas of 2 x 2 x 1 need 8 ranks, and there are 6"));
-  CHECK(contains(fault_of(config, 6), "replicas = 2 with cuboid = ["));
+  CHECK(contains(fault_of(config, 6), "start 8 ranks, or replicas = 2 with cuboid = ["));
   CHECK(contains(fault_of(config, 7), "replicas = 1 with cuboid = ["));
+  config.mesh.replicas = 1;
+  CHECK(contains(fault_of(config, 1), "1 replica of 2 x 2 x 1 needs 4 ranks, and there is 1"));
+  CHECK(contains(fault_of(config, 1), "fits 1 rank,"));
   config.mesh.cuboid = {99999999, 99999999, 99999999};
   CHECK(contains(fault_of(config, 6), "far too many"));
+  CHECK_FALSE(contains(fault_of(config, 6), "start"));
 }
 
 TEST_CASE("cuboids of several kinds must add up to the ranks") {
