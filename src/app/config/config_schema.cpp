@@ -151,9 +151,12 @@ void mesh_keys(std::vector<Key>& keys) {
       "World rank of each slot (r fastest, then q, p, replica). Empty = in order. Where ranks are "
       "idle: those that are left out.",
       {.range = at_least(0)});
-  rows.add("tokens", &MeshConfig::tokens,
-           "Relative widths of the p parts of the tokens. Empty = even. 0 = an empty part.",
-           {.range = at_least(0)});
+  rows.add(
+      "tokens", &MeshConfig::tokens,
+      "Relative widths of the p parts of the tokens; needs a cuboid that is written out (so do "
+      "outputs and contractions). The cut is between whole sequences, so a rank may get "
+      "nothing. Empty = even. 0 = an empty part.",
+      {.range = at_least(0)});
   rows.add("outputs", &MeshConfig::outputs,
            "Relative widths of the q parts of heads, feed-forward and vocabulary. Empty = even.",
            {.range = at_least(0)});
@@ -363,7 +366,9 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
   debug.add(
       "replan", &DebugConfig::replan,
       "Changes of plan during the run, to try them: \"STEP:FILE\" takes the plan of that file "
-      "after that step, \"STEP:same\" builds the run's own plan anew.");
+      "after that step, \"STEP:same\" builds the run's own plan anew. FILE is the plan.toml of the "
+      "folder of a run in that shape, or one edited by hand; ranks, model, optimizer and precision "
+      "must be this run's.");
   debug.add("graphs", &DebugConfig::graphs,
             "GPU: submit each micro-batch as one graph where nothing in it needs the host.");
 }
