@@ -20,6 +20,18 @@ run 1 "${common[@]}" --set run.steps=5
 expect_status 0
 expect_text "resumed from run/ckpt/step-00000003"
 
+# An update that leaves huge numbers is saved; the checkpoint before it stays until a step has gone on from the
+# new one.
+cp -r run once
+run 1 input.toml -d once --set schedule.kind=constant --set checkpoint.every_steps=1 --set checkpoint.keep=1 \
+  --set run.steps=9 --set optimizer.lr=1e37 --set optimizer.weight_decay=0
+expect_status 65
+[[ -d once/ckpt/step-00000005 && -d once/ckpt/step-00000006 ]] || fail "only $(ls once/ckpt) stayed"
+run 1 input.toml --set schedule.kind=constant --set checkpoint.every_steps=1 --set checkpoint.keep=1 \
+  -r once/ckpt/step-00000005 -d again --set run.steps=8
+expect_status 0
+[[ $(ls again/ckpt | grep -c "^step-") == 1 ]] || fail "more than one stays at the end: $(ls again/ckpt)"
+
 # Weights that are huge, but numbers, are saved; what computes with them says what came out.
 run 1 input.toml -d huge --set schedule.kind=constant --set run.steps=1 --set optimizer.lr=1e37 \
   --set optimizer.weight_decay=0

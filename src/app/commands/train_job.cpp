@@ -309,6 +309,7 @@ class TrainJob {
         valid = evaluate(trainer_->ended() && step.step == trainer_->progress().steps);
       report_->step(*trainer_, step, valid);
       if (valid) report_valid(*valid);
+      if (!step.skipped) remove_superseded(step.step);
       const Decision now = decide(step.flags);
       decision_.stop = decision_.stop || now.stop;
       decision_.checkpoint = decision_.checkpoint || now.checkpoint;
@@ -350,10 +351,9 @@ class TrainJob {
   void save() {
     if (last_saved_ == trainer_->progress().steps) return;
     const PhaseClock::Scope scope(machine_->clock(), "checkpoint");
-    CheckpointOptions options{config_.checkpoint.dir, config_.checkpoint.ranks_per_file,
-                              config_.checkpoint.keep, config_.checkpoint.major_every,
-                              config_.checkpoint.verify};
-    options.lock = lock_.get();
+    CheckpointOptions options = checkpoint_options();
+    // Whether these weights are of use the next step's loss tells: until then one more stays.
+    if (!trainer_->ended()) ++options.keep;
     CheckpointState state;
     state.lineage = lineage_;
     state.step = trainer_->progress().steps;
@@ -370,6 +370,7 @@ class TrainJob {
       const std::string path = save_checkpoint(world_, options, state, parts, true);
       report_->note(fmt::format("checkpoint {} in {:.2f} s", path, PhaseClock::now() - start));
       last_saved_ = state.step;
+      newest_ = {path, state.step};
     } catch (const AgreedError& error) {
       // Memory may be short for a moment and is as unavailable as a lock that is somebody else's.
       all_or_none(*checkpoint_group(world_), [&] {
@@ -377,6 +378,26 @@ class TrainJob {
       });
       report_->warn(fmt::format("no checkpoint of step {}: {}", state.step, error.what()));
     }
+  }
+
+  // A step has gone on from the newest checkpoint: the one more that stayed may go. Collective.
+  void remove_superseded(index_t step) {
+    if (newest_.path.empty() || step <= newest_.step) return;
+    const auto group = checkpoint_group(world_);
+    CheckpointOptions options = checkpoint_options();
+    CheckpointState state;
+    state.lineage = lineage_;
+    if (lock_) apply_retention(options, state, newest_.path, lock_->token());
+    newest_ = {};
+    group->barrier();
+  }
+
+  [[nodiscard]] CheckpointOptions checkpoint_options() const {
+    CheckpointOptions options{config_.checkpoint.dir, config_.checkpoint.ranks_per_file,
+                              config_.checkpoint.keep, config_.checkpoint.major_every,
+                              config_.checkpoint.verify};
+    options.lock = lock_.get();
+    return options;
   }
 
   // The loss and the gradient of a step are looked at before its update: an update that overflows
@@ -424,6 +445,11 @@ class TrainJob {
   Origins origins_;
   Config config_;
   index_t last_saved_ = -1;
+  struct Saved {
+    std::string path;
+    index_t step = -1;
+  };
+  Saved newest_;             // checkpoint of this run, until a step has gone on from it
   Decision decision_;        // of the steps whose reports have been read
   bool stopped_ = false;     // it came to a stop before the end
   bool has_folder_ = false;  // the run folder is there, and this job's

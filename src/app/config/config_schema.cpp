@@ -326,7 +326,9 @@ void checkpoint_keys(std::vector<Key>& keys) {
   rows.add("every_minutes", &CheckpointConfig::every_minutes,
            "Write one after so many minutes; 0 = off. Whichever comes first.",
            {.range = at_least(0), .unit = "minutes"});
-  rows.add("keep", &CheckpointConfig::keep, "How many of the newest of this lineage stay.",
+  rows.add("keep", &CheckpointConfig::keep,
+           "How many of the newest of this lineage stay. During a run one more, until a step has "
+           "gone on from the newest.",
            {.range = at_least(1, kMany)});
   rows.add("major_every", &CheckpointConfig::major_every,
            "Checkpoints at multiples of it are never deleted; 0 = none.",

@@ -65,6 +65,12 @@ struct CheckpointOptions {
   const RunLock* lock = nullptr;
 };
 
+/// Of the lineage of `state`, removes what was read, found whole, and is neither among the `keep`
+/// newest, nor a major one, nor `published`. With the lock, partial folders go too. Never throws:
+/// what is left over goes next time.
+void apply_retention(const CheckpointOptions& options, const CheckpointState& state,
+                     const std::string& published, const std::string& owner) noexcept;
+
 struct CheckpointInfo {
   std::string path;  // DIR/step-...
   CheckpointState state;

@@ -35,12 +35,6 @@ void remove_checkpoint(const std::string& path, const std::string& owner) noexce
 /// All that stand in `dir`, whoever began them: only for the owner of the lock.
 void remove_partial_folders(const std::string& dir, const std::string& owner);
 
-/// Of the lineage of `state`, removes what was read, found whole, and is neither among the `keep`
-/// newest, nor a major one, nor `published`. With the lock, partial folders go too. Never throws:
-/// what is left over goes next time.
-void apply_retention(const CheckpointOptions& options, const CheckpointState& state,
-                     const std::string& published, const std::string& owner) noexcept;
-
 /// Reads and checks DIR/step-.../MANIFEST.json and the presence and size of every node file.
 [[nodiscard]] std::string read_manifest_text(const std::string& path);
 void check_files(const Manifest& manifest, const std::string& path);

@@ -3,6 +3,7 @@
 #include "core/plan.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "app/commands/replan.hpp"
 #include "support/catch.hpp"
@@ -307,7 +308,12 @@ TEST_CASE("the leaves of a plan are those of its aggregation, and not too many")
 
 TEST_CASE("copies of a replica are bounded, however long it is") {
   const Plan plan = small();
-  const std::string ranks = with_line(plan, "ranks", "ranks = 2147483647\n");
+  const std::string ranks = with_line(plan, "ranks", "ranks = 16777216\n");
+  CHECK_THAT(refusal(with_line(plan, "ranks", "ranks = 16777217\n")),
+             test::contains("at most 16777216"));
+  Plan other = plan;
+  other.aggregate.gain_exponent = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THROWS_WITH(other.check(), test::contains("aggregate.gain_exponent is nan"));
   const auto with_copies = [&](const std::string& count) {
     std::string text = ranks;
     const std::string line = "copies = 2\n";
