@@ -163,6 +163,10 @@ class TrainJob {
     if (info)
       report_->note(fmt::format("resumed from {} at step {}", info->path, info->state.step));
     for (const std::string& text : plan_notes_) report_->note("plan: " + text);
+    for (const Replan& replan : replans_)
+      if (replan.step <= trainer_->progress().steps || replan.step >= trainer_->steps())
+        report_->warn(fmt::format("debug.replan: this run has no steps on both sides of step {}",
+                                  replan.step));
     if (const std::string text = placement_warning(world_); !text.empty()) report_->warn(text);
   }
 
