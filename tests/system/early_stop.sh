@@ -25,11 +25,11 @@ slow() {
   job=$!
 }
 until_true() { # COMMAND...
-  for _ in $(seq 500); do
+  for _ in $(seq 1000); do
     "$@" && return
     sleep 0.01
   done
-  fail "not within 5 s: $*"
+  fail "not within 10 s: $*"
 }
 ends_early() { # STATUS DIR STEP CHECKPOINT
   wait $job
@@ -57,7 +57,13 @@ until_true rank_ready
 kill -TERM "$(rank_of $job)"
 ends_early 75 two 0 None
 slow text.txt "${pair[@]}" -d two
-until_true rank_ready
+both_ready() {
+  local rank ranks
+  ranks=$(cat /proc/$job/task/*/children 2> /dev/null)
+  (($(wc -w <<< "$ranks") == 2)) || return 1
+  for rank in $ranks; do blocks_term "$rank" || return 1; done
+}
+until_true both_ready
 kill -USR2 $job
 ends_early 75 two 0 None
 [[ -z $(ls two/ckpt) && ! -s two/log.jsonl ]] || fail "a step was done"
