@@ -51,12 +51,12 @@ class Victim {
   }
   [[nodiscard]] std::string path() const { return folder_.path() + "/step-00000001/MANIFEST.json"; }
   [[nodiscard]] const Json& json() const { return json_; }
-  /// With `placeholder` in the text replaced.
-  void write(Json json, const std::string& placeholder = {}, const std::string& by = {}) const {
+  /// With `mark` in the text replaced.
+  void write(Json json, const std::string& mark = {}, const std::string& by = {}) const {
     json.erase("crc32c");
     std::string body = json.dump();
     body.back() = ',';
-    if (!placeholder.empty()) body.replace(body.find(placeholder), placeholder.size(), by);
+    if (!mark.empty()) body.replace(body.find(mark), mark.size(), by);
     std::ofstream(path(), std::ios::trunc) << sealed(body + "\n");
   }
   /// 0, or the exit code with which loading ends.
