@@ -1,4 +1,4 @@
-// How many exact predictions of one rank's bytes (hetero/traffic.hpp) a core makes per second:
+// How many exact predictions of one rank's bytes (hetero/cost/traffic.hpp) a core makes per second:
 // what a search over plans can spend.
 //
 //   build/cpu/bench/t3d_bench_plan_costs
@@ -8,8 +8,8 @@
 
 #include "app/config/make_plan.hpp"
 #include "app/config/presets.hpp"
-#include "hetero/keep_cost.hpp"
-#include "hetero/traffic.hpp"
+#include "hetero/cost/keep_cost.hpp"
+#include "hetero/cost/traffic.hpp"
 
 using namespace t3d;
 

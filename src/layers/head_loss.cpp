@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "hetero/layer_memory.hpp"
+#include "hetero/cost/layer_memory.hpp"
 
 namespace t3d {
 HeadLoss::HeadLoss(const Context& context, const ModelShape& shape, ParamBucket& table, int entry)

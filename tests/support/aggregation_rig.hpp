@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "hetero/update_traffic.hpp"
+#include "hetero/cost/update_traffic.hpp"
 #include "support/catch.hpp"
 #include "support/model_rig.hpp"
 #include "train/aggregate/aggregate.hpp"

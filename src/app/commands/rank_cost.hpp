@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "app/commands/rank_plan.hpp"
-#include "hetero/flops.hpp"
-#include "hetero/memory.hpp"
-#include "hetero/traffic.hpp"
+#include "hetero/cost/flops.hpp"
+#include "hetero/cost/memory.hpp"
+#include "hetero/cost/traffic.hpp"
 
 namespace t3d {
 

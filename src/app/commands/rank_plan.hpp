@@ -7,7 +7,7 @@
 
 #include "core/ledger.hpp"
 #include "core/plan.hpp"
-#include "hetero/memory.hpp"
+#include "hetero/cost/memory.hpp"
 
 namespace t3d {
 

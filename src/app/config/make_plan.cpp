@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "app/config/config_schema.hpp"
-#include "hetero/keep_cost.hpp"
+#include "hetero/cost/keep_cost.hpp"
 
 namespace t3d {
 namespace {

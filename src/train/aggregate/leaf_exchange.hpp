@@ -10,7 +10,7 @@
 #pragma once
 #include <memory>
 
-#include "hetero/update_traffic.hpp"
+#include "hetero/cost/update_traffic.hpp"
 #include "train/aggregate/aggregate.hpp"
 
 namespace t3d {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/route.hpp"
-#include "hetero/update_traffic.hpp"
+#include "hetero/cost/update_traffic.hpp"
 
 namespace t3d {
 

@@ -1,6 +1,6 @@
 // Matrices that must be seen whole (Muon). A matrix lies in shards on all ranks of a cuboid; one of
-// them, its owner (hetero/matrix_owners.hpp), puts it together, transforms it, and sends the result
-// back:
+// them, its owner (hetero/cost/matrix_owners.hpp), puts it together, transforms it, and sends the
+// result back:
 //
 //   round x    every rank sends its part of the x-th matrix of each owner: one message per owner
 //              each owner transforms its x-th matrix and sends every rank its part
@@ -12,7 +12,7 @@
 #include <functional>
 #include <vector>
 
-#include "hetero/matrix_owners.hpp"
+#include "hetero/cost/matrix_owners.hpp"
 #include "tensor3d/packed_exchange.hpp"
 #include "tensor3d/param_bucket.hpp"
 
@@ -25,7 +25,7 @@ struct EntryPlace {
 
 class WholeMatrices {
  public:
-  /// `matrices`: in the order of hidden_matrices() (hetero/update_traffic.hpp).
+  /// `matrices`: in the order of hidden_matrices() (hetero/cost/update_traffic.hpp).
   WholeMatrices(const Context& context, const Plan& plan, const std::vector<ParamBucket*>& buckets,
                 std::vector<EntryPlace> matrices);
 

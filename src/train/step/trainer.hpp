@@ -10,7 +10,7 @@
 
 #include "core/run_event.hpp"
 #include "data/batch_source.hpp"
-#include "hetero/traffic.hpp"
+#include "hetero/cost/traffic.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "train/formation.hpp"
 #include "train/step/evaluate.hpp"

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "app/commands/rank_plan.hpp"
-#include "hetero/memory.hpp"
-#include "hetero/traffic.hpp"
+#include "hetero/cost/memory.hpp"
+#include "hetero/cost/traffic.hpp"
 #include "support/catch.hpp"
 #include "support/plan.hpp"
 

@@ -1,6 +1,6 @@
-// The formulas of what a rank sends (hetero/traffic.hpp) against the ledger of real steps: every
-// verb and axis, on all shapes, whatever the plan says.
-#include "hetero/traffic.hpp"
+// The formulas of what a rank sends (hetero/cost/traffic.hpp) against the ledger of real steps:
+// every verb and axis, on all shapes, whatever the plan says.
+#include "hetero/cost/traffic.hpp"
 
 #include <ctime>
 

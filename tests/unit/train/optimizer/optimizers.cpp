@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "app/commands/rank_plan.hpp"
-#include "hetero/update_traffic.hpp"
+#include "hetero/cost/update_traffic.hpp"
 #include "support/catch.hpp"
 #include "support/dense_optimizers.hpp"
 #include "support/training.hpp"

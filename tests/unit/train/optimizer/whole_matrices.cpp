@@ -1,7 +1,7 @@
 // Who computes which whole matrix, and what Newton-Schulz makes of it.
 #include <numeric>
 
-#include "hetero/matrix_owners.hpp"
+#include "hetero/cost/matrix_owners.hpp"
 #include "support/catch.hpp"
 #include "support/dense_optimizers.hpp"
 #include "support/rank_context.hpp"

@@ -1,9 +1,9 @@
-#include "hetero/memory.hpp"
+#include "hetero/cost/memory.hpp"
 
 #include <algorithm>
 
 #include "comm/cost.hpp"
-#include "hetero/update_memory.hpp"
+#include "hetero/cost/update_memory.hpp"
 
 namespace t3d {
 namespace {

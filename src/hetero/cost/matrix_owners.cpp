@@ -1,4 +1,4 @@
-#include "hetero/matrix_owners.hpp"
+#include "hetero/cost/matrix_owners.hpp"
 
 #include <algorithm>
 #include <functional>

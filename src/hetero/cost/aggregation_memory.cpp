@@ -1,5 +1,5 @@
-#include "hetero/update_memory.hpp"
-#include "hetero/update_traffic.hpp"
+#include "hetero/cost/update_memory.hpp"
+#include "hetero/cost/update_traffic.hpp"
 #include "ops/adasum_tree.hpp"
 #include "tensor3d/refined_routes.hpp"
 

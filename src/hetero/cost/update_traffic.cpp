@@ -1,4 +1,4 @@
-#include "hetero/update_traffic.hpp"
+#include "hetero/cost/update_traffic.hpp"
 
 #include "comm/cost.hpp"
 #include "ops/adasum_tree.hpp"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "hetero/layer_memory.hpp"
+#include "hetero/cost/layer_memory.hpp"
 
 namespace t3d {
 namespace {

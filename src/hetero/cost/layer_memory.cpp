@@ -1,4 +1,4 @@
-#include "hetero/layer_memory.hpp"
+#include "hetero/cost/layer_memory.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "hetero/flops.hpp"
+#include "hetero/cost/flops.hpp"
 
 #include <map>
 
-#include "hetero/update_traffic.hpp"
+#include "hetero/cost/update_traffic.hpp"
 
 namespace t3d {
 namespace {

@@ -1,8 +1,8 @@
-#include "hetero/keep_cost.hpp"
+#include "hetero/cost/keep_cost.hpp"
 
 #include <algorithm>
 
-#include "hetero/layer_traffic.hpp"
+#include "hetero/cost/layer_traffic.hpp"
 
 namespace t3d {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <memory>
 
-#include "hetero/layer_memory.hpp"
+#include "hetero/cost/layer_memory.hpp"
 
 namespace t3d {
 

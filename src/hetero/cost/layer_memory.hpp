@@ -4,8 +4,8 @@
 #pragma once
 #include <functional>
 
-#include "hetero/layer_traffic.hpp"
-#include "hetero/memory_walk.hpp"
+#include "hetero/cost/layer_traffic.hpp"
+#include "hetero/cost/memory_walk.hpp"
 
 namespace t3d {
 

@@ -1,4 +1,4 @@
-#include "hetero/memory_walk.hpp"
+#include "hetero/cost/memory_walk.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "hetero/update_memory.hpp"
-#include "hetero/update_traffic.hpp"
+#include "hetero/cost/update_memory.hpp"
+#include "hetero/cost/update_traffic.hpp"
 
 namespace t3d {
 namespace {

@@ -1,7 +1,7 @@
 // What the layers send, in integers: the pieces that step_traffic() adds up. Internal to `hetero`.
 #pragma once
 #include "core/dtype.hpp"
-#include "hetero/traffic.hpp"
+#include "hetero/cost/traffic.hpp"
 
 namespace t3d {
 

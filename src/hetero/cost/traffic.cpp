@@ -1,10 +1,10 @@
-#include "hetero/traffic.hpp"
+#include "hetero/cost/traffic.hpp"
 
 #include <algorithm>
 
 #include "comm/cost.hpp"
-#include "hetero/layer_traffic.hpp"
-#include "hetero/update_traffic.hpp"
+#include "hetero/cost/layer_traffic.hpp"
+#include "hetero/cost/update_traffic.hpp"
 #include "ops/aggregate_args.hpp"
 
 namespace t3d {

@@ -1,4 +1,4 @@
-#include "hetero/update_memory.hpp"
+#include "hetero/cost/update_memory.hpp"
 
 #include <algorithm>
 

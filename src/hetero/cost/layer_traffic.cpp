@@ -1,4 +1,4 @@
-#include "hetero/layer_traffic.hpp"
+#include "hetero/cost/layer_traffic.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,60 @@
+// ShareController: units of the batch (sequences) per replica for the next step, from what the last
+// one took. All ranks feed it the same numbers and get the same answer. The kinds are comparable:
+// the rules of LB-BSP (Chen et al., SoCC 2020; reconstructed, docs/decisions/012) and ours.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/types.hpp"
+#include "core/words.hpp"
+
+namespace t3d {
+
+enum class BalanceKind { off, lbbsp_analytic, lbbsp_numeric, model };
+template <>
+struct Words<BalanceKind> {
+  static constexpr std::array<std::string_view, 4> all{"off", "lbbsp_analytic", "lbbsp_numeric",
+                                                       "model"};
+};
+
+/// One step as a replica saw it.
+struct ReplicaTimes {
+  double compute_seconds = 0;  // own time of its slowest rank, without waiting
+  double fixed_seconds = 0;    // of them, what does not depend on its units (optimizer, messages)
+  double predicted_speed = 0;  // units per second in the next step; 0 = no prediction
+};
+
+struct ShareLimits {
+  index_t total = 0;          // units to deal
+  index_t least = 0;          // per replica
+  std::vector<index_t> most;  // by replica (memory); empty = none
+};
+
+struct BalanceOptions {
+  BalanceKind kind = BalanceKind::model;
+  index_t window = 5;       // steps of a median
+  index_t confirm = 2;      // evaluations that must agree before a change
+  double min_gain = 0.02;   // of the step's time
+  double tolerance = 0.05;  // ranks within this of each other are equal
+  index_t coarse_step = 5, coarse_window = 5, fine_window = 20;  // lbbsp_numeric
+};
+
+class ShareController {
+ public:
+  virtual ~ShareController() = default;
+  /// After a step with `shares` in force. The shares for the next step, or nothing: they stay.
+  [[nodiscard]] virtual std::optional<std::vector<index_t>> observe(
+      std::span<const ReplicaTimes> replicas, std::span<const index_t> shares) = 0;
+  /// One line, why the last answer was what it was; for the log.
+  [[nodiscard]] virtual std::string reason() const = 0;
+};
+
+/// Null for `off`.
+[[nodiscard]] std::unique_ptr<ShareController> make_share_controller(const BalanceOptions& options,
+                                                                     const ShareLimits& limits);
+
+}  // namespace t3d

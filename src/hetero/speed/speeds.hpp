@@ -1,0 +1,94 @@
+// What is known about how fast ranks are: for each class of operator a curve from work to seconds,
+// the price of messages, and free memory. Measured by the probe, corrected by the steps of the run,
+// or stated by the user; the planner's only source. Pure data and arithmetic.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "hetero/cost/flops.hpp"
+
+namespace t3d {
+
+/// Classes of operators, as the fields of StepWork. `whole`: Newton-Schulz (Muon).
+enum class WorkClass : int { matmul, attention, whole, streamed, count_ };
+inline constexpr std::size_t kWorkClasses = static_cast<std::size_t>(WorkClass::count_);
+[[nodiscard]] const char* name_of(WorkClass work);
+/// In the class's unit: flops, for `streamed` bytes.
+[[nodiscard]] double work_of(const StepWork& work, WorkClass kind);
+
+/// Seconds as a function of the work of one class in one step: through measured points, never
+/// falling. Lastovetsky's functional performance model with a safety rail.
+class TimeCurve {
+ public:
+  TimeCurve() = default;
+  /// seconds = work / rate.
+  static TimeCurve of_rate(double rate);
+
+  /// Work > 0, seconds > 0, both finite. A point with the same work (within 1 %) is replaced.
+  void add(double work, double seconds);
+  /// 0 for no work. Between points linear, after pooling of adjacent violators made the seconds
+  /// nondecreasing in work; below the first point and beyond the last in proportion to it.
+  /// Infinity where the curve has no points.
+  [[nodiscard]] double seconds(double work) const;
+  [[nodiscard]] bool empty() const { return points_.empty(); }
+  /// Trust region: the part of `work` that lies within 2x of what was measured.
+  [[nodiscard]] double trusted(double work) const;
+  /// All seconds times `factor` > 0.
+  void scale(double factor);
+
+  struct Point {
+    double work = 0, seconds = 0;
+    friend bool operator==(const Point&, const Point&) = default;
+  };
+  /// By ascending work, as added.
+  [[nodiscard]] const std::vector<Point>& points() const { return points_; }
+  friend bool operator==(const TimeCurve&, const TimeCurve&) = default;
+
+ private:
+  void pool();
+  std::vector<Point> points_;
+  std::vector<double> pooled_;  // seconds of each point, nondecreasing
+};
+
+struct RankSpeed {
+  std::string node, device;  // host name; "cpu" or the GPU's name
+  std::array<TimeCurve, kWorkClasses> curves;
+  index_t free_bytes = 0;  // memory for tensors; 0 = not known
+  /// Largest relative error (SE / median) that the measurement of a class reached; 0 = stated.
+  double error = 0;
+
+  [[nodiscard]] TimeCurve& curve(WorkClass kind) { return curves[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] const TimeCurve& curve(WorkClass kind) const {
+    return curves[static_cast<std::size_t>(kind)];
+  }
+  /// Seconds of one class for this work; the rank can do no work at all where a needed curve is
+  /// empty.
+  [[nodiscard]] double seconds(WorkClass kind, const StepWork& work) const {
+    return curve(kind).seconds(work_of(work, kind));
+  }
+  /// Sum over the classes.
+  [[nodiscard]] double seconds(const StepWork& work) const;
+};
+
+/// One message of b bytes: alpha + beta b seconds.
+struct LinkSpeed {
+  double alpha_seconds = 0, beta_seconds_per_byte = 0;
+  friend bool operator==(const LinkSpeed&, const LinkSpeed&) = default;
+};
+
+/// By world rank. A rank of speed 0 (nothing may be placed on it) has no points in any curve.
+struct Speeds {
+  std::vector<RankSpeed> ranks;
+  LinkSpeed inside, between;  // ranks of one node; of different nodes
+
+  /// All ranks alike within `tolerance` at this work.
+  [[nodiscard]] bool equal(const StepWork& work, double tolerance) const;
+  /// JSON, readable and replayable (hetero.file); numbers with 17 digits.
+  [[nodiscard]] std::string text() const;
+};
+/// Throws Error(config) naming `source` where the text is not of this form, or holds a negative or
+/// not finite number, or where no rank has any speed.
+[[nodiscard]] Speeds parse_speeds(const std::string& text, const std::string& source);
+
+}  // namespace t3d
