@@ -96,6 +96,10 @@ class Communicator {
   [[nodiscard]] virtual Ledger& ledger() = 0;  // one per rank, shared by all its groups
   /// Seconds that this rank has spent blocked in wait() so far, by axis, over all its groups.
   [[nodiscard]] virtual const std::map<std::string, double>& wait_seconds() const = 0;
+  /// CPU time of this thread inside those waits.
+  [[nodiscard]] virtual double wait_cpu_seconds() const = 0;
+  /// Emulation: this rank computes so many times slower from now on (comm/dilation.hpp); CPU ranks.
+  virtual void set_slowdown(double factor) = 0;
   /// After this many seconds blocked in one wait without any progress of this rank (a message of
   /// any group comes or goes, an operation ends): Error(peer_lost) that says what was waited for,
   /// on which axis, who was missing, and the last 64 operations. 0 = for ever. Shared by all

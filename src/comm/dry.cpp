@@ -69,6 +69,8 @@ class DryCommunicator final : public Communicator {
   [[nodiscard]] const std::map<std::string, double>& wait_seconds() const override {
     return books_->wait_seconds;
   }
+  [[nodiscard]] double wait_cpu_seconds() const override { return 0; }
+  void set_slowdown(double) override {}
   void set_watchdog(double) override {}
   void set_wait_limit(const std::string&, double) override {}
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 namespace t3d {
 namespace {
@@ -14,8 +16,23 @@ using Clock = std::chrono::steady_clock;
 // Polls before the core is offered to others: an answer that is near comes within microseconds.
 constexpr int kSpins = 64;
 
+// Then the rank sleeps, so that whoever it waits for has the core: an eighth of the time that it
+// has waited without progress, at most this long. The answer is late by an eighth of the wait at
+// most.
+constexpr double kLongestSleep = 0.5e-3, kShortestSleep = 30e-6;
+constexpr double kSleepShare = 1.0 / 16;
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Offers the core to others after `idle` seconds without progress.
+void give_way(double idle) {
+  const double sleep = std::min(kLongestSleep, kSleepShare * idle);
+  if (sleep < kShortestSleep)
+    sched_yield();
+  else
+    std::this_thread::sleep_for(std::chrono::duration<double>(sleep));
 }
 
 }  // namespace
@@ -91,9 +108,32 @@ class Engine::InFlight final : public Work::Impl {
   bool large_, begun_ = false, finished_ = false;
 };
 
+// A call of the communicator by an emulated slower rank: what it computed before is paid first.
+class Engine::Slower {
+ public:
+  explicit Slower(Engine& engine) : engine_(engine.dilation_.on() ? &engine : nullptr) {
+    if (engine_ != nullptr) engine_->dilation_.pay([this] { engine_->progress_in_flight(); });
+  }
+  Slower(const Slower&) = delete;
+  Slower& operator=(const Slower&) = delete;
+  ~Slower() {
+    if (engine_ != nullptr) engine_->dilation_.resume();
+  }
+
+ private:
+  Engine* engine_;
+};
+
+// Sleeps shall end when they are due, not up to 50 us later.
+Engine::Engine(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {
+  constexpr unsigned long kSlackNanoseconds = 1000;
+  prctl(PR_SET_TIMERSLACK, kSlackNanoseconds, 0, 0, 0);
+}
+
 Work Engine::start(std::unique_ptr<Operation> operation, Verb verb, const std::string& axis,
                    int context, bool counted) {
   check();
+  const Slower slower(*this);
   const auto [bytes, messages] = operation->traffic();
   if (counted) ledger_.count(verb, axis, bytes, messages);
   const index_t number = trace_.add(verb, axis, bytes);
@@ -108,6 +148,13 @@ Work Engine::start(std::unique_ptr<Operation> operation, Verb verb, const std::s
 }
 
 void Engine::progress() noexcept {
+  if (!dilation_.on()) return progress_in_flight();
+  const double before = thread_cpu_seconds();
+  progress_in_flight();
+  dilation_.exclude(thread_cpu_seconds() - before);
+}
+
+void Engine::progress_in_flight() noexcept {
   if (in_flight_.empty() || !failure_.empty()) return;
   try {
     advance();
@@ -132,22 +179,24 @@ void Engine::advance() {
 }
 
 void Engine::wait(InFlight& work) {
+  const Slower slower(*this);
   const auto start = Clock::now();
+  const double cpu_before = thread_cpu_seconds();
   const double limit = limit_of(work);
   auto last_progress = start;
   index_t seen = progress_made();
   for (int turn = 0; !work.finished(); ++turn) {
-    progress();
+    progress_in_flight();
     check();
-    if (turn < kSpins) continue;
-    sched_yield();
-    if (limit <= 0) continue;
+    if (turn < kSpins || work.finished()) continue;
     if (progress_made() != seen) last_progress = Clock::now();
     seen = progress_made();
     const double idle = seconds_since(last_progress);
-    if (idle > limit && !work.finished()) give_up(work, seconds_since(start), idle);
+    if (limit > 0 && idle > limit) give_up(work, seconds_since(start), idle);
+    give_way(idle);
   }
   wait_seconds_[work.axis()] += seconds_since(start);
+  wait_cpu_seconds_ += thread_cpu_seconds() - cpu_before;
 }
 
 void Engine::adopt_limit(int context, const std::string& axis) {

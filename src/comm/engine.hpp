@@ -17,6 +17,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/cost.hpp"
+#include "comm/dilation.hpp"
 #include "comm/scratch.hpp"
 #include "comm/trace.hpp"
 #include "comm/transport.hpp"
@@ -37,12 +38,15 @@ class Operation {
 
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
-  explicit Engine(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
+  explicit Engine(std::unique_ptr<Transport> transport);
 
   [[nodiscard]] Transport& transport() { return *transport_; }
   [[nodiscard]] ScratchPool& scratch() { return scratch_; }
   [[nodiscard]] Ledger& ledger() { return ledger_; }
   [[nodiscard]] const std::map<std::string, double>& wait_seconds() const { return wait_seconds_; }
+  /// CPU time of this thread inside those waits.
+  [[nodiscard]] double wait_cpu_seconds() const { return wait_cpu_seconds_; }
+  void set_slowdown(double factor) { dilation_.set_factor(factor); }
   void set_watchdog(double seconds) { watchdog_seconds_ = seconds; }
   void set_wait_limit(const std::string& axis, double seconds) { limit_of_axis_[axis] = seconds; }
   /// Group number `context` is now that of a group on `axis`.
@@ -67,6 +71,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   static constexpr index_t kLargeBytes = index_t{64} << 10;
 
   class InFlight;
+  class Slower;
+  void progress_in_flight() noexcept;
   void advance();
   [[nodiscard]] const InFlight& first_in_turn(const InFlight& work) const;
   void wait(InFlight& work);
@@ -82,6 +88,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Ledger ledger_;
   Trace trace_;
   std::map<std::string, double> wait_seconds_;
+  double wait_cpu_seconds_ = 0;
+  Dilation dilation_;
   double watchdog_seconds_ = 0;
   std::map<std::string, double> limit_of_axis_;
   std::array<std::optional<double>, kContexts> limit_of_context_{};

@@ -41,6 +41,8 @@ class GroupCommunicator final : public Communicator {
   [[nodiscard]] const std::map<std::string, double>& wait_seconds() const override {
     return engine_->wait_seconds();
   }
+  [[nodiscard]] double wait_cpu_seconds() const override { return engine_->wait_cpu_seconds(); }
+  void set_slowdown(double factor) override { engine_->set_slowdown(factor); }
   void set_watchdog(double seconds) override { engine_->set_watchdog(seconds); }
   void set_wait_limit(const std::string& axis, double seconds) override {
     engine_->set_wait_limit(axis, seconds);

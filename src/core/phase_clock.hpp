@@ -1,8 +1,11 @@
 // PhaseClock: where a rank's time went, by name. Scopes may nest; inner time is not counted twice.
+// What an emulated slower rank sleeps belongs to no phase.
 #pragma once
 #include <chrono>
 #include <map>
 #include <string>
+
+#include "core/thread_clock.hpp"
 
 namespace t3d {
 
@@ -11,13 +14,13 @@ class PhaseClock {
   class Scope {
    public:
     Scope(PhaseClock& clock, const char* phase)
-        : clock_(clock), phase_(phase), outer_(clock.current_), start_(now()) {
+        : clock_(clock), phase_(phase), outer_(clock.current_), start_(unpaused()) {
       clock.current_ = this;
     }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
     ~Scope() {
-      const double total = now() - start_;
+      const double total = unpaused() - start_;
       clock_.seconds_[phase_] += total - inner_;
       if (outer_ != nullptr) outer_->inner_ += total;
       clock_.current_ = outer_;
@@ -38,6 +41,9 @@ class PhaseClock {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
+
+  /// now(), standing still while the thread sleeps for emulation.
+  [[nodiscard]] static double unpaused() { return now() - paused_seconds(); }
 
  private:
   std::map<std::string, double> seconds_;

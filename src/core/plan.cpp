@@ -119,4 +119,18 @@ MeshShape Plan::mesh() const {
   return MeshShape(std::move(cuboids), std::move(numbers));
 }
 
+std::vector<index_t> slab_sequences(const Plan& plan) {
+  std::vector<index_t> result;
+  for (const ReplicaPlan& replica : plan.replicas) {
+    std::vector<index_t> slabs(static_cast<std::size_t>(replica.cuboid[0]), 0);
+    for (const auto& leaf : replica.leaves)
+      for (const index_t micro : leaf) {
+        const Partition cut = replica.tokens_of(micro);
+        for (index_t i = 0; i < cut.parts(); ++i) slabs[static_cast<std::size_t>(i)] += cut.size(i);
+      }
+    result.insert(result.end(), slabs.begin(), slabs.end());
+  }
+  return result;
+}
+
 }  // namespace t3d

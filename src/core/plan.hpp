@@ -109,6 +109,9 @@ struct Plan {
 /// Throws Error(io) naming `source` where the text is not a plan, or not a sound one.
 [[nodiscard]] Plan parse_plan(const std::string& text, const std::string& source);
 
+/// Sequences of a step on each slab, replica after replica: all micro-batches together.
+[[nodiscard]] std::vector<index_t> slab_sequences(const Plan& plan);
+
 /// "replica 0 hidden: 64+64 -> 32+96", one for each line in which the texts differ.
 [[nodiscard]] std::vector<std::string> plan_differences(const Plan& from, const Plan& to);
 

@@ -15,6 +15,7 @@ enum RunFlag : unsigned {
   kCheckpointDue = 1U << 1,  // by the clock of rank 0
   kReshapeDue = 1U << 2,     // another plan waits
 };
+inline constexpr int kRunFlags = 3;
 
 /// What comes after a step; the same on all ranks, as it follows from the flags of all.
 struct Decision {
@@ -27,6 +28,9 @@ struct Decision {
 /// Where one rank's time of a step went, in seconds.
 struct RankTimes {
   double own = 0;  // without waiting for others: matmul + attention + other
+  /// Of it, what the thread had a core for: much less than `own` where others use the core too, or
+  /// where a quota holds the rank back. 0 on GPUs.
+  double cpu = 0;
   double matmul = 0, attention = 0, other = 0;
 };
 
@@ -39,7 +43,7 @@ struct StepReport {
   index_t tokens = 0;
   double seconds = 0;            // wall time of this rank
   double own_seconds = 0;        // without waiting for others
-  std::vector<RankTimes> times;  // of the step before, by rank of the job
+  std::vector<RankTimes> times;  // of the step before, by rank of the job; may be empty
   unsigned flags = kNoFlag;      // of all ranks
   /// Where aggregation knows (adasum by gram or flat); else not numbers.
   double gain = std::numeric_limits<double>::quiet_NaN();             // mean gradient to adasum

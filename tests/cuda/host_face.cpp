@@ -120,6 +120,8 @@ class HostFace final : public Communicator {
   [[nodiscard]] const std::map<std::string, double>& wait_seconds() const override {
     return inner_.wait_seconds();
   }
+  [[nodiscard]] double wait_cpu_seconds() const override { return inner_.wait_cpu_seconds(); }
+  void set_slowdown(double factor) override { inner_.set_slowdown(factor); }
   void set_watchdog(double seconds) override { inner_.set_watchdog(seconds); }
   void set_wait_limit(const std::string& axis, double seconds) override {
     inner_.set_wait_limit(axis, seconds);

@@ -145,6 +145,9 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   if (vendor_rate_ > 0) record.mfu_of_peak = flops / vendor_rate_;
   if (step.mean_own_seconds() > 0)
     record.imbalance = step.max_own_seconds() / step.mean_own_seconds() - 1;
+  record.ranks = step.times;
+  record.slab_sequences = slab_sequences(trainer.plan());
+  record.emulated = !config_.emulate.slowdown.empty() || !config_.emulate.schedule.empty();
   record.comm_fraction = 1 - step.own_seconds / step.seconds;
   for (const auto& [phase, seconds] : machine_.clock().seconds())
     record.phase_seconds[phase] = seconds - phases_before_[phase];

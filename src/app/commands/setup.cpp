@@ -72,7 +72,7 @@ PlanFacts plan_facts(const Machine& machine) {
   return {machine.world().size(), machine.choice().transport, machine.has_gpus()};
 }
 
-TrainOptions train_options(const Config& config) {
+TrainOptions train_options(const Config& config, int ranks) {
   TrainOptions options;
   options.optimizer = config.optimizer;
   options.schedule = config.schedule;
@@ -81,6 +81,8 @@ TrainOptions train_options(const Config& config) {
   options.loss_scale = config.precision.loss_scale;
   options.check_finite = config.debug.check_finite;
   options.graphs = config.debug.graphs;
+  options.times_every = config.balance.every;
+  options.slowdown = {config.emulate.slowdown, config.emulate.schedule, ranks};
   return options;
 }
 

@@ -28,7 +28,7 @@ void all_or_none(Communicator& world, const std::function<void()>& work);
 
 [[nodiscard]] MachineOptions machine_options(const Config& config);
 [[nodiscard]] PlanFacts plan_facts(const Machine& machine);
-[[nodiscard]] TrainOptions train_options(const Config& config);
+[[nodiscard]] TrainOptions train_options(const Config& config, int ranks);
 
 /// Says what slows a job down needlessly (ranks that share cores without yielding).
 [[nodiscard]] std::string placement_warning(Communicator& world);

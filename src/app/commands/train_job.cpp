@@ -214,7 +214,8 @@ class TrainJob {
         replans_.push_back(std::move(replan));
       }
     });
-    trainer_ = std::make_unique<Trainer>(*machine_, plan, train_options(config_), source_);
+    trainer_ =
+        std::make_unique<Trainer>(*machine_, plan, train_options(config_, world_.size()), source_);
     stop_if_asked();
   }
 

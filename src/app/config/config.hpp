@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/options.hpp"
+#include "hetero/balance/share_controller.hpp"
 
 namespace t3d {
 
@@ -69,6 +70,25 @@ struct LogConfig {
   bool progress = true;  // a bar when the screen is a terminal
 };
 
+/// Where the speeds of the ranks come from at the start.
+enum class SpeedSource { equal, probe, file };
+template <>
+struct Words<SpeedSource> {
+  static constexpr std::array<std::string_view, 3> all{"equal", "probe", "file"};
+};
+
+struct HeteroConfig {
+  SpeedSource speeds = SpeedSource::equal;
+  std::string file;          // for speeds = file
+  double probe_seconds = 4;  // at most
+};
+
+struct EmulateConfig {
+  std::vector<double> slowdown;       // by rank; empty = none
+  std::vector<std::string> schedule;  // "STEP:RANK:FACTOR"
+  std::vector<double> memory_mib;     // by rank; empty = as measured
+};
+
 struct DebugConfig {
   bool check_finite = true;
   double watchdog_seconds = 300;
@@ -88,6 +108,9 @@ struct Config {
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   AggregateConfig aggregate;
+  HeteroConfig hetero;
+  BalanceOptions balance;
+  EmulateConfig emulate;
   CheckpointConfig checkpoint;
   EvalConfig eval;
   LogConfig log;

@@ -316,6 +316,54 @@ void aggregate_keys(std::vector<Key>& keys) {
            {.range = at_least(-1, 1)});
 }
 
+void balance_keys(std::vector<Key>& keys) {
+  TableRows hetero(keys, "hetero", &Config::hetero);
+  hetero.add(
+      "speeds", &HeteroConfig::speeds,
+      "What the first plan takes the ranks' speeds from: all equal, measured at the start, or "
+      "a file that transformer3d probe wrote.");
+  hetero.add("file", &HeteroConfig::file, "The file for speeds = \"file\".");
+  hetero.add("probe_seconds", &HeteroConfig::probe_seconds, "The measurement takes at most this.",
+             {.range = {0, 60, true, false}, .unit = "seconds"});
+  TableRows balance(keys, "balance", &Config::balance);
+  balance.add("kind", &BalanceOptions::kind,
+              "Who changes the ranks' parts of the batch during the run. model: by what the steps "
+              "measured; lbbsp_analytic, lbbsp_numeric: the rules of LB-BSP, for comparison.");
+  balance.add("every", &BalanceOptions::every,
+              "Steps between two gatherings of the ranks' times (40 bytes from each rank).",
+              {.range = at_least(1, kLong), .unit = "steps"});
+  balance.add("window", &BalanceOptions::window, "Of so many gatherings the median counts.",
+              {.range = at_least(1, 1000)});
+  balance.add("confirm", &BalanceOptions::confirm,
+              "So many times in succession must a change look worth its while.",
+              {.range = at_least(1, 1000)});
+  balance.add("min_gain", &BalanceOptions::min_gain,
+              "A change must make the step shorter by this part of it.",
+              {.range = share(false, true)});
+  balance.add("tolerance", &BalanceOptions::tolerance,
+              "Ranks whose speeds differ by less are equal.", {.range = share(false, true)});
+  balance.add("predictor", &BalanceOptions::predictor,
+              "What a rank expects of its own next step: auto = the one that was best so far.");
+  balance.add("coarse_step", &BalanceOptions::coarse_step,
+              "lbbsp_numeric: sequences moved at once in the fast phase.",
+              {.range = at_least(1, kMany)});
+  balance.add("coarse_window", &BalanceOptions::coarse_window,
+              "lbbsp_numeric: steps between two moves in the fast phase.",
+              {.range = at_least(1, kMany)});
+  balance.add("fine_window", &BalanceOptions::fine_window,
+              "lbbsp_numeric: steps between two moves of one sequence in the fine phase.",
+              {.range = at_least(1, kMany)});
+  TableRows emulate(keys, "emulate", &Config::emulate);
+  emulate.add("slowdown", &EmulateConfig::slowdown,
+              "How many times longer each rank computes: it sleeps before it sends. CPU ranks.",
+              {.range = at_least(1, 1000)});
+  emulate.add("schedule", &EmulateConfig::schedule,
+              "Changes of it during the run: \"STEP:RANK:FACTOR\" from that step on.");
+  emulate.add("memory_mib", &EmulateConfig::memory_mib,
+              "Memory for tensors that each rank claims to have.",
+              {.range = at_least(0, 1e9), .unit = "MiB"});
+}
+
 void checkpoint_keys(std::vector<Key>& keys) {
   TableRows rows(keys, "checkpoint", &Config::checkpoint);
   rows.add("dir", &CheckpointConfig::dir, "Folder of the checkpoints.",
@@ -388,6 +436,9 @@ const std::vector<TableHelp>& config_tables() {
       {"optimizer", "The update of the weights."},
       {"schedule", "The learning rate over the run."},
       {"aggregate", "Gradients across replicas."},
+      {"hetero", "How fast the ranks are when the run begins."},
+      {"balance", "How it reacts to unequal ranks while it runs."},
+      {"emulate", "Unequal ranks on equal cores, for tests and demonstrations."},
       {"checkpoint", "When state is written and from where a run goes on."},
       {"eval", "Validation during training."},
       {"log", "What is shown and kept."},
@@ -406,6 +457,7 @@ const std::vector<Key>& config_keys() {
     optimizer_keys(keys);
     schedule_keys(keys);
     aggregate_keys(keys);
+    balance_keys(keys);
     checkpoint_keys(keys);
     eval_log_and_debug_keys(keys);
     return keys;

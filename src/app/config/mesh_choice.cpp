@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "app/config/config_check.hpp"
+#include "core/error.hpp"
+#include "core/slowdown.hpp"
 
 namespace t3d {
 namespace {
@@ -127,6 +129,24 @@ std::optional<Fault> place_fault(const MeshConfig& mesh, index_t ranks, const Or
       fmt::format("write {} different ones of 0 to {}; the others are idle", needed, ranks - 1)};
 }
 
+std::optional<Fault> emulation_fault(const EmulateConfig& emulate, index_t ranks,
+                                     const Origins& origins) {
+  if (!emulate.memory_mib.empty() && std::ssize(emulate.memory_mib) != ranks)
+    return Fault{
+        place_of(origins, "emulate.memory_mib"),
+        fmt::format("emulate.memory_mib has {} numbers, and there {} {}", emulate.memory_mib.size(),
+                    ranks == 1 ? "is" : "are", count_text(ranks, "rank")),
+        "one for each rank"};
+  try {
+    (void)SlowdownSchedule(emulate.slowdown, emulate.schedule, static_cast<int>(ranks));
+  } catch (const Error& error) {
+    const bool schedule = std::string_view(error.what()).starts_with("emulate.schedule");
+    return Fault{place_of(origins, schedule ? "emulate.schedule" : "emulate.slowdown"),
+                 error.what(), schedule ? "" : "one factor for each rank, 1 = as fast as it is"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Shape choose_cuboid(const Config& config, index_t ranks) {
@@ -157,6 +177,8 @@ void check_against_ranks(Config& config, int ranks, const Origins& origins) {
   if (auto fault = shape_fault(config, ranks, origins)) faults.push_back(std::move(*fault));
   if (faults.empty())
     if (auto fault = place_fault(config.mesh, ranks, origins)) faults.push_back(std::move(*fault));
+  if (auto fault = emulation_fault(config.emulate, ranks, origins))
+    faults.push_back(std::move(*fault));
   if (!faults.empty()) throw ConfigErrors(std::move(faults));
   if (config.mesh.cuboid_auto && config.mesh.cuboids.empty()) {
     config.mesh.cuboid = choose_cuboid(config, ranks / config.mesh.replicas);

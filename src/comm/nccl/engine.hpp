@@ -35,6 +35,8 @@ class Engine {
   [[nodiscard]] const NcclOptions& options() const { return options_; }
   [[nodiscard]] Ledger& ledger() { return host_world_.ledger(); }
   [[nodiscard]] const std::map<std::string, double>& wait_seconds();
+  [[nodiscard]] double wait_cpu_seconds() const { return host_world_.wait_cpu_seconds(); }
+  void set_slowdown(double factor) { host_world_.set_slowdown(factor); }
   void set_watchdog(double seconds);
   void set_wait_limit(const std::string& axis, double seconds);
 

@@ -47,6 +47,8 @@ class MixedCommunicator final : public Communicator {
   [[nodiscard]] const std::map<std::string, double>& wait_seconds() const override {
     return gpus_->wait_seconds();
   }
+  [[nodiscard]] double wait_cpu_seconds() const override { return gpus_->wait_cpu_seconds(); }
+  void set_slowdown(double factor) override { gpus_->set_slowdown(factor); }
   void set_watchdog(double seconds) override { gpus_->set_watchdog(seconds); }
   void set_wait_limit(const std::string& axis, double seconds) override {
     gpus_->set_wait_limit(axis, seconds);

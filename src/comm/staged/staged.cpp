@@ -142,6 +142,8 @@ class StagedCommunicator final : public Communicator {
   [[nodiscard]] const std::map<std::string, double>& wait_seconds() const override {
     return host_.wait_seconds();
   }
+  [[nodiscard]] double wait_cpu_seconds() const override { return host_.wait_cpu_seconds(); }
+  void set_slowdown(double factor) override { host_.set_slowdown(factor); }
   void set_watchdog(double seconds) override { host_.set_watchdog(seconds); }
   void set_wait_limit(const std::string& axis, double seconds) override {
     host_.set_wait_limit(axis, seconds);

@@ -11,6 +11,7 @@
 
 #include "core/types.hpp"
 #include "core/words.hpp"
+#include "hetero/predict/speed_predictor.hpp"
 
 namespace t3d {
 
@@ -36,7 +37,9 @@ struct ShareLimits {
 
 struct BalanceOptions {
   BalanceKind kind = BalanceKind::model;
-  index_t window = 5;       // steps of a median
+  PredictorKind predictor = PredictorKind::automatic;  // of each rank's speed
+  index_t every = 1;                                   // steps between two looks
+  index_t window = 5;                                  // steps of a median
   index_t confirm = 2;      // evaluations that must agree before a change
   double min_gain = 0.02;   // of the step's time
   double tolerance = 0.05;  // ranks within this of each other are equal

@@ -101,10 +101,15 @@ TrafficTable evaluation_traffic(const Plan& plan, const Coord& coord, index_t se
   return traffic;
 }
 
-TrafficTable idle_traffic(const Plan& plan, int world_rank) {
+TrafficTable times_traffic(const Plan& plan) {
   TrafficTable traffic;
   traffic.add(Verb::all_gather, Group::world,
               (plan.ranks - 1) * kReportNumbers * size_of(DType::f64));
+  return traffic;
+}
+
+TrafficTable idle_traffic(const Plan& plan, int world_rank) {
+  TrafficTable traffic = times_traffic(plan);
   traffic.add(Verb::all_reduce, Group::world,
               all_reduce_bytes(kReportSums + summary_for_idle_ranks(plan), plan.ranks, world_rank,
                                DType::f64));

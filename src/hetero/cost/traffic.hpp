@@ -8,6 +8,7 @@
 
 #include "core/ledger.hpp"
 #include "core/plan.hpp"
+#include "core/run_event.hpp"
 
 namespace t3d {
 
@@ -32,7 +33,7 @@ class TrafficTable {
   std::array<std::array<index_t, kGroups>, kVerbs> bytes_{};
 };
 
-/// One training step, report included.
+/// One training step, report included, in which the ranks' times are gathered.
 [[nodiscard]] TrafficTable step_traffic(const Plan& plan, const Coord& coord);
 /// An evaluation of `sequences` samples in passes of up to `micro`, dealt evenly to the replicas.
 [[nodiscard]] TrafficTable evaluation_traffic(const Plan& plan, const Coord& coord,
@@ -41,10 +42,11 @@ class TrafficTable {
 /// ranks of the job learn.
 [[nodiscard]] index_t summary_for_idle_ranks(const Plan& plan);
 [[nodiscard]] TrafficTable idle_traffic(const Plan& plan, int world_rank);
+/// Of a step, what gathering the times sends: steps without it send so much less.
+[[nodiscard]] TrafficTable times_traffic(const Plan& plan);
 [[nodiscard]] TrafficTable idle_evaluation_traffic(const Plan& plan, int world_rank);
 
-/// Numbers (fp64) of a step's report: those that all ranks gather from each, and those that they
-/// sum.
-inline constexpr index_t kReportNumbers = 5, kReportSums = 2;
+/// Numbers (fp64) of a step's report: times that all ranks gather from each, and what they sum.
+inline constexpr index_t kReportNumbers = 5, kReportSums = 2 + kRunFlags;
 
 }  // namespace t3d

@@ -19,6 +19,28 @@ std::string number(const char* format, double value) {
   return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : "-";
 }
 
+/// Longer lists are left out of log.jsonl, which has a line for every step.
+constexpr std::size_t kListedRanks = 256;
+
+/// Milliseconds with four digits.
+double milliseconds(double seconds) {
+  return std::isfinite(seconds) ? std::stod(fmt::format("{:.4g}", 1000 * seconds)) : seconds;
+}
+
+/// {"own": [ms of each rank], ...}
+nlohmann::ordered_json times_json(const std::vector<RankTimes>& ranks) {
+  nlohmann::ordered_json json;
+  const auto list = [&](const char* name, double RankTimes::*time) {
+    for (const RankTimes& rank : ranks) json[name].push_back(milliseconds(rank.*time));
+  };
+  list("own", &RankTimes::own);
+  list("cpu", &RankTimes::cpu);
+  list("matmul", &RankTimes::matmul);
+  list("attention", &RankTimes::attention);
+  list("other", &RankTimes::other);
+  return json;
+}
+
 std::string percent(double fraction) { return number("{:.0f}%", 100 * fraction); }
 
 }  // namespace
@@ -93,6 +115,10 @@ std::string step_json(const StepRecord& r) {
   if (std::isfinite(r.mfu_of_peak)) json["mfu_of_peak"] = r.mfu_of_peak;
   json["imbalance"] = r.imbalance;
   json["comm_fraction"] = r.comm_fraction;
+  if (!r.ranks.empty() && r.ranks.size() <= kListedRanks)
+    json["rank_milliseconds"] = times_json(r.ranks);
+  if (r.slab_sequences.size() <= kListedRanks) json["slab_sequences"] = r.slab_sequences;
+  if (r.emulated) json["emulated"] = true;
   if (std::isfinite(r.gain)) {
     json["adasum_gain"] = r.gain;
     json["noise_scale_sequences"] = r.noise_sequences;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/types.hpp"
+#include "core/run_event.hpp"
 
 namespace t3d {
 
@@ -19,6 +19,9 @@ struct StepRecord {
   double mfu = std::numeric_limits<double>::quiet_NaN();
   double mfu_of_peak = std::numeric_limits<double>::quiet_NaN();
   double imbalance = 0, comm_fraction = 0;
+  std::vector<RankTimes> ranks;         // of the step before; empty where they were not gathered
+  std::vector<index_t> slab_sequences;  // of the step, by slab, replica after replica
+  bool emulated = false;                // some rank is made slower
   std::map<std::string, double> phase_seconds;
   std::map<std::string, index_t> bytes_by_axis;
   index_t memory_bytes = 0;

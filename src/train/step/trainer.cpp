@@ -5,21 +5,16 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/thread_clock.hpp"
 #include "train/step/reshape.hpp"
 #include "train/step/state_parts.hpp"
 
 namespace t3d {
 namespace {
 
-/// Numbers of a rank's report; loss and squares travel as sums beside them.
-enum ReportNumber { kFlags, kOwn, kMatmul, kAttention, kOther, kNumbers };
+/// Numbers of a rank's report; loss, squares and flags travel as sums beside them.
+enum ReportNumber { kOwn, kCpu, kMatmul, kAttention, kOther, kNumbers };
 static_assert(kNumbers == kReportNumbers);
-
-double waited(Communicator& world) {
-  double sum = 0;
-  for (const auto& [axis, seconds] : world.wait_seconds()) sum += seconds;
-  return sum;
-}
 
 }  // namespace
 
@@ -45,14 +40,22 @@ void Trainer::form(Plan plan) {
                    MemoryKind::workspace);
   clip_factor_ = Tensor(device, DType::f64, 1, 1, MemoryKind::workspace);
   host_values_ = host_array<double>(device, index_t{kMostPending} * values_.cols());
+  host_flags_ = host_array<double>(device, index_t{kMostPending} * kRunFlags);
   host_summary_.reset();
-  predicted_ = idle_traffic(this->plan(), machine_.world().rank()).ledger();
+  predict_step();
   if (formation_->idle()) return;
   image_ = std::make_unique<HostImage>(formation_->context());
-  predicted_ = step_traffic(this->plan(), formation_->coord()).ledger();
   const ConstTensorView summary = formation_->update().aggregation().summary();
   if (summary.data != nullptr)
     host_summary_ = host_array<double>(device, index_t{kMostPending} * summary.cols);
+}
+
+void Trainer::predict_step() {
+  TrafficTable with = formation_->idle() ? idle_traffic(plan(), machine_.world().rank())
+                                         : step_traffic(plan(), formation_->coord());
+  predicted_ = with.ledger();
+  with.add(times_traffic(plan()), -1);
+  predicted_without_times_ = with.ledger();
 }
 
 void Trainer::run_micro_batches(std::size_t leaf, index_t& position, const GradientSink* sink) {
@@ -95,8 +98,10 @@ void Trainer::run_leaf(std::size_t leaf, index_t& position) {
 void Trainer::start_step(unsigned flags) {
   T3D_CHECK(pending_.size() < kMostPending, "{} steps await their report", pending_.size());
   Pending pending;
-  pending.started = PhaseClock::now();
-  pending.waited_before = waited(machine_.device_world());
+  pending.started = clocks();
+  if (options_.slowdown.any())
+    machine_.world().set_slowdown(
+        options_.slowdown.factor(machine_.world().rank(), progress_.steps + 1));
   pending.report.step = progress_.steps + 1;
   pending.report.tokens = plan().sequences() * plan().model.context;
   pending.report.lr = options_.optimizer.lr * course_.factor(progress_);
@@ -160,17 +165,12 @@ void Trainer::read_summary(const Pending& pending, StepReport& report) const {
   }
 }
 
-// Of the phases, those that compute; waiting is what is left of the wall time.
-RankTimes Trainer::times_since_last_step() {
-  RankTimes times;
-  for (const auto& [phase, seconds] : machine_.clock().seconds()) {
-    const double now = seconds - std::exchange(phases_before_[phase], seconds);
-    if (phase == "matmul" || phase == "head") times.matmul += now;
-    if (phase == "attention") times.attention += now;
-  }
-  times.own = last_own_seconds_;
-  times.other = std::max(0.0, times.own - times.matmul - times.attention);
-  return times;
+// As numbers 0 or 1, so that their sums over the ranks say whether anybody wants it.
+void Trainer::send_flags(unsigned flags) {
+  double* const host = host_flags_.get() + started_here_ % index_t{kMostPending} * kRunFlags;
+  for (int bit = 0; bit < kRunFlags; ++bit) host[bit] = (flags >> bit & 1U) != 0 ? 1 : 0;
+  const TensorView there = values_.view().col_range(kFlags, kRunFlags);
+  machine_.device().copy(there.data, host, there.bytes(), machine_.queue());
 }
 
 void Trainer::send_report(unsigned flags, Pending& pending) {
@@ -179,6 +179,7 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
   Ops& ops = machine_.ops();
   Queue& queue = machine_.queue();
   ops.fill(queue, values_, 0);
+  send_flags(flags);
   pending.values = host_values_.get() + started_here_ % index_t{kMostPending} * values_.cols();
   if (!formation_->idle()) {
     ops.add(queue, formation_->model().loss_sum_on_device(), values_.view().col_range(kLoss, 1));
@@ -193,14 +194,17 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
   } else if (values_.cols() > kValues) {
     pending.summary = pending.values + kValues;
   }
-  const RankTimes times = times_since_last_step();
-  pending.own = {static_cast<double>(flags), times.own, times.matmul, times.attention, times.other};
   const auto ranks = static_cast<std::size_t>(machine_.world().size());
-  pending.of_ranks.resize(ranks * kNumbers);
-  const std::vector<index_t> counts(ranks, kNumbers);
-  pending.gathering = machine_.world().all_gather(
-      {pending.own.data(), DType::f64, 1, kNumbers},
-      {pending.of_ranks.data(), DType::f64, 1, std::ssize(pending.of_ranks)}, counts);
+  const RankTimes& times = last_times_;
+  gathers_times_ = pending.report.step % options_.times_every == 0;
+  if (gathers_times_) {
+    pending.own = {times.own, times.cpu, times.matmul, times.attention, times.other};
+    pending.of_ranks.resize(ranks * kNumbers);
+    const std::vector<index_t> counts(ranks, kNumbers);
+    pending.gathering = machine_.world().all_gather(
+        {pending.own.data(), DType::f64, 1, kNumbers},
+        {pending.of_ranks.data(), DType::f64, 1, std::ssize(pending.of_ranks)}, counts);
+  }
   if (ranks > 1) machine_.device_world().all_reduce(values_, ReduceOp::sum).wait(queue);
   device.copy(pending.values, values_.view().data, values_.view().bytes(), queue);
   pending.there = queue.mark();
@@ -209,24 +213,47 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
 void Trainer::read_report(const Pending& pending, StepReport& report) const {
   report.loss = pending.values[kLoss] / static_cast<double>(report.tokens);
   report.grad_norm = std::sqrt(pending.values[kSquares]);
+  for (int bit = 0; bit < kRunFlags; ++bit)
+    if (pending.values[kFlags + bit] > 0) report.flags |= 1U << bit;
   for (std::size_t at = 0; at < pending.of_ranks.size(); at += kNumbers) {
     const double* rank = pending.of_ranks.data() + at;
-    report.flags |= static_cast<unsigned>(rank[kFlags]);
-    report.times.push_back({rank[kOwn], rank[kMatmul], rank[kAttention], rank[kOther]});
+    report.times.push_back({rank[kOwn], rank[kCpu], rank[kMatmul], rank[kAttention], rank[kOther]});
   }
   read_summary(pending, report);
 }
 
+Trainer::Clocks Trainer::clocks() {
+  Communicator& world = machine_.device_world();
+  Clocks now;
+  now.wall = PhaseClock::now();
+  now.cpu = thread_cpu_seconds();
+  for (const auto& [axis, seconds] : world.wait_seconds()) now.waited += seconds;
+  now.waited_cpu = world.wait_cpu_seconds();
+  now.slept = paused_seconds();
+  for (const auto& [phase, seconds] : machine_.clock().seconds()) {
+    if (phase == "matmul" || phase == "head") now.matmul += seconds;
+    if (phase == "attention") now.attention += seconds;
+  }
+  return now;
+}
+
 void Trainer::measure(const Pending& pending, StepReport& report) {
-  const double now = PhaseClock::now(), waited_now = waited(machine_.device_world());
+  const Clocks now = clocks();
   // A step that was queued behind another began when that one ended.
-  const bool behind = last_finish_ > pending.started;
-  report.seconds = now - (behind ? last_finish_ : pending.started);
-  report.own_seconds =
-      report.seconds - (waited_now - (behind ? last_waited_ : pending.waited_before));
-  last_own_seconds_ = report.own_seconds;
+  const Clocks& from = last_finish_.wall > pending.started.wall ? last_finish_ : pending.started;
+  report.seconds = now.wall - from.wall;
+  report.own_seconds = report.seconds - (now.waited - from.waited);
+  RankTimes& times = last_times_;
+  times.own = report.own_seconds;
+  const double slept = now.slept - from.slept;
+  if (machine_.choice().gpu < 0)
+    times.cpu = now.cpu - from.cpu - (now.waited_cpu - from.waited_cpu) + slept;
+  // An emulated slower rank sleeps between its operators: each class is that much longer.
+  const double longer = times.own > slept ? times.own / (times.own - slept) : 1;
+  times.matmul = longer * (now.matmul - from.matmul);
+  times.attention = longer * (now.attention - from.attention);
+  times.other = std::max(0.0, times.own - times.matmul - times.attention);
   last_finish_ = now;
-  last_waited_ = waited_now;
 }
 
 StepReport Trainer::finish_step() {

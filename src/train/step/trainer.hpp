@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/run_event.hpp"
+#include "core/slowdown.hpp"
 #include "data/batch_source.hpp"
 #include "hetero/cost/traffic.hpp"
 #include "io/checkpoint/checkpoint.hpp"
@@ -28,6 +29,8 @@ struct TrainOptions {
   double loss_scale = 0;  // 0 = by the activations' type
   bool check_finite = true;
   bool graphs = true;  // GPUs: micro-batches recorded where nothing in them passes through the host
+  index_t times_every = 1;    // steps between two gatherings of the ranks' times
+  SlowdownSchedule slowdown;  // emulation: makes ranks slower
 };
 
 /// What a change of plan cost.
@@ -87,22 +90,33 @@ class Trainer {
 
   [[nodiscard]] Formation& formation() { return *formation_; }
   /// Bytes that this rank sends in one step; the formula side of the ledger.
-  [[nodiscard]] const Ledger& predicted_step() const { return predicted_; }
+  [[nodiscard]] const Ledger& predicted_step() const {
+    return gathers_times_ ? predicted_ : predicted_without_times_;
+  }
   [[nodiscard]] Ledger predicted_evaluation(index_t sequences) const;
 
  private:
+  /// This rank's clocks, in seconds since some moment.
+  struct Clocks {
+    double wall = 0, cpu = 0;           // cpu: of the thread
+    double waited = 0, waited_cpu = 0;  // for others
+    double slept = 0;                   // emulation
+    double matmul = 0, attention = 0;   // phases
+  };
+  [[nodiscard]] Clocks clocks();
   /// What a step says of itself, as fp64 on the device: summed over the ranks.
-  enum Value { kLoss, kSquares, kValues };
+  enum Value { kLoss, kSquares, kFlags, kValues = kFlags + kRunFlags };
   struct Pending {
     StepReport report;         // what the host knows already
     double* values = nullptr;  // [kValues]
     double* summary = nullptr;
     std::unique_ptr<Marker> there;
-    std::vector<double> own, of_ranks;  // [kReportNumbers], [ranks, kReportNumbers]
+    std::vector<double> own, of_ranks;  // [kReportNumbers], [ranks, kReportNumbers] or empty
     Work gathering;                     // of_ranks
-    double started = 0, waited_before = 0;
+    Clocks started;
   };
   void form(Plan plan);
+  void predict_step();
   void run_step(Pending& pending);
   void run_leaf(std::size_t leaf, index_t& position);
   void run_micro_batches(std::size_t leaf, index_t& position, const GradientSink* sink);
@@ -113,9 +127,9 @@ class Trainer {
   /// Sends what this rank has to report, and starts its way to the host.
   void send_report(unsigned flags, Pending& pending);
   void read_report(const Pending& pending, StepReport& report) const;
+  void send_flags(unsigned flags);
   void measure(const Pending& pending, StepReport& report);
   void check_finite(const Pending& pending, const StepReport& report) const;
-  [[nodiscard]] RankTimes times_since_last_step();
 
   Machine& machine_;
   TrainOptions options_;
@@ -124,16 +138,17 @@ class Trainer {
   Course course_;
   Progress progress_;
   std::unique_ptr<Formation> formation_;
-  Ledger predicted_;
+  Ledger predicted_, predicted_without_times_;
+  bool gathers_times_ = true;  // in the step that was started last
   Tensor values_, clip_factor_;
   std::unique_ptr<HostImage> image_;
   std::unique_ptr<double[], HostRelease> host_values_;   // [kMostPending, kValues]
   std::unique_ptr<double[], HostRelease> host_summary_;  // [kMostPending, summary]
+  std::unique_ptr<double[], HostRelease> host_flags_;    // [kMostPending, kRunFlags]
   std::deque<Pending> pending_;
   index_t started_here_ = 0;  // steps of this formation
-  double last_own_seconds_ = 0, last_finish_ = 0, last_waited_ = 0;
+  Clocks last_finish_;
   RankTimes last_times_;  // of the step before
-  std::map<std::string, double> phases_before_;
   SlabReader reader_;
 };
 

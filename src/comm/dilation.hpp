@@ -1,0 +1,29 @@
+// Dilation: makes this rank compute slower, for emulation. Between two calls of the communicator a
+// rank computes; before it may send or wait again it sleeps (factor - 1) times the CPU time that
+// took. A sleeping rank uses no core, so that many slow ranks can share few cores.
+#pragma once
+#include <functional>
+
+#include "core/thread_clock.hpp"
+
+namespace t3d {
+
+class Dilation {
+ public:
+  /// 1 = off.
+  void set_factor(double factor);
+  [[nodiscard]] bool on() const { return factor_ > 1; }
+  /// Sleeps for what was computed since resume(), in slices of 0.2 ms; `progress` runs in between,
+  /// so that messages of others do not wait for this rank's sleep.
+  void pay(const std::function<void()>& progress);
+  /// From here on the rank computes.
+  void resume() { computing_since_ = thread_cpu_seconds(); }
+  /// These seconds of CPU time were not computing.
+  void exclude(double cpu_seconds) { computing_since_ += cpu_seconds; }
+
+ private:
+  double factor_ = 1;
+  double computing_since_ = 0;  // of the thread's CPU time
+};
+
+}  // namespace t3d
