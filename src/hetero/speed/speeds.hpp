@@ -22,18 +22,22 @@ inline constexpr std::size_t kWorkClasses = static_cast<std::size_t>(WorkClass::
 class TimeCurve {
  public:
   TimeCurve() = default;
-  /// seconds = work / rate.
+  /// A stated rate, not a measured one: seconds = work / rate, trusted everywhere. Rate > 0,
+  /// finite.
   static TimeCurve of_rate(double rate);
 
-  /// Work > 0, seconds > 0, both finite. A point with the same work (within 1 %) is replaced.
+  /// Work > 0, seconds > 0, both finite. A point with the same work (within 1 %) is replaced, and a
+  /// stated rate by the first measured point.
   void add(double work, double seconds);
   /// 0 for no work. Between points linear, after pooling of adjacent violators made the seconds
   /// nondecreasing in work; below the first point and beyond the last in proportion to it.
   /// Infinity where the curve has no points.
   [[nodiscard]] double seconds(double work) const;
   [[nodiscard]] bool empty() const { return points_.empty(); }
-  /// Trust region: the part of `work` that lies within 2x of what was measured.
+  /// Trust region: the part of `work` up to twice the largest measured work; all of it by a stated
+  /// rate, nothing where the curve has no points.
   [[nodiscard]] double trusted(double work) const;
+  [[nodiscard]] bool stated() const { return stated_; }
   /// All seconds times `factor` > 0.
   void scale(double factor);
 
@@ -41,7 +45,7 @@ class TimeCurve {
     double work = 0, seconds = 0;
     friend bool operator==(const Point&, const Point&) = default;
   };
-  /// By ascending work, as added.
+  /// By ascending work, as added; one point of one second where the rate is stated.
   [[nodiscard]] const std::vector<Point>& points() const { return points_; }
   friend bool operator==(const TimeCurve&, const TimeCurve&) = default;
 
@@ -49,6 +53,7 @@ class TimeCurve {
   void pool();
   std::vector<Point> points_;
   std::vector<double> pooled_;  // seconds of each point, nondecreasing
+  bool stated_ = false;
 };
 
 struct RankSpeed {
@@ -82,13 +87,21 @@ struct Speeds {
   std::vector<RankSpeed> ranks;
   LinkSpeed inside, between;  // ranks of one node; of different nodes
 
-  /// All ranks alike within `tolerance` at this work.
+  /// All ranks alike at this work: the slowest needs at most (1 + tolerance) times the seconds of
+  /// the fastest, and no rank has speed 0.
   [[nodiscard]] bool equal(const StepWork& work, double tolerance) const;
-  /// JSON, readable and replayable (hetero.file); numbers with 17 digits.
+  /// JSON, one rank per line; parse_speeds() gives the same numbers back, bit for bit.
   [[nodiscard]] std::string text() const;
 };
-/// Throws Error(config) naming `source` where the text is not of this form, or holds a negative or
-/// not finite number, or where no rank has any speed.
+/// Of this form, one entry per rank in the order of world ranks. A class of work is a list of
+/// measured points [work, seconds], or a stated rate (work per second); [] and 0: can do none of
+/// it.
+///   {"ranks": [{"node": "a", "device": "cpu", "free_bytes": 0, "error": 0, "matmul": 4.2e10,
+///               "attention": [[1e9, 0.05], [2e9, 0.09]], "whole": [], "streamed": 9e9}],
+///    "inside": {"alpha_seconds": 1e-6, "beta_seconds_per_byte": 1e-10}, "between": {...}}
+/// node, device, free_bytes, error, inside and between may be absent. Throws Error(config) naming
+/// `source` and the field where the text is not of this form, or holds a negative or not finite
+/// number, or where no rank has any speed.
 [[nodiscard]] Speeds parse_speeds(const std::string& text, const std::string& source);
 
 }  // namespace t3d

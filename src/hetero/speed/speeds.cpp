@@ -1,0 +1,203 @@
+#include "hetero/speed/speeds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+
+namespace t3d {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr std::array<const char*, kWorkClasses> kClassNames{"matmul", "attention", "whole",
+                                                            "streamed"};
+
+OrderedJson json_of(const TimeCurve& curve) {
+  if (curve.stated()) return curve.points().front().work;
+  OrderedJson points = OrderedJson::array();
+  for (const TimeCurve::Point& point : curve.points())
+    points.push_back({point.work, point.seconds});
+  return points;
+}
+
+OrderedJson json_of(const RankSpeed& rank) {
+  OrderedJson json;
+  json["node"] = rank.node;
+  json["device"] = rank.device;
+  json["free_bytes"] = rank.free_bytes;
+  json["error"] = rank.error;
+  for (std::size_t kind = 0; kind < kWorkClasses; ++kind)
+    json[kClassNames[kind]] = json_of(rank.curves[kind]);
+  return json;
+}
+
+OrderedJson json_of(const LinkSpeed& link) {
+  return {{"alpha_seconds", link.alpha_seconds},
+          {"beta_seconds_per_byte", link.beta_seconds_per_byte}};
+}
+
+/// One value of the file, and where it stands for messages.
+class Field {
+ public:
+  Field(const OrderedJson& json, std::string source, std::string path)
+      : json_(json), source_(std::move(source)), path_(std::move(path)) {}
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
+    throw_error(ExitCode::config, "{}: {}: {}", source_, path_.empty() ? "speeds" : path_,
+                fmt::format(text, std::forward<Args>(args)...));
+  }
+  [[nodiscard]] const OrderedJson& json() const { return json_; }
+  [[nodiscard]] bool has(const std::string& name) const { return json_.contains(name); }
+  [[nodiscard]] Field member(const std::string& name) const {
+    if (!has(name)) refuse("'{}' is missing", name);
+    return {json_[name], source_, path_.empty() ? name : path_ + "." + name};
+  }
+  [[nodiscard]] Field element(std::size_t at) const {
+    return {json_[at], source_, fmt::format("{}[{}]", path_, at)};
+  }
+
+  void expect_object(std::initializer_list<const char*> names) const {
+    if (!json_.is_object()) refuse("expected an object {{...}}, got {}", shown());
+    for (const auto& item : json_.items())
+      if (std::find(names.begin(), names.end(), item.key()) == names.end())
+        refuse("unknown field '{}'", item.key());
+  }
+  void expect_list() const {
+    if (!json_.is_array()) refuse("expected a list [...], got {}", shown());
+  }
+  /// Finite, >= 0.
+  [[nodiscard]] double number() const {
+    if (!json_.is_number()) refuse("expected a number, got {}", shown());
+    const auto value = json_.get<double>();
+    if (!std::isfinite(value) || value < 0) refuse("{} is not finite and >= 0", value);
+    return value;
+  }
+  [[nodiscard]] double positive() const {
+    const double value = number();
+    if (value == 0) refuse("must be greater than 0");
+    return value;
+  }
+  [[nodiscard]] index_t bytes() const {
+    if (!json_.is_number_integer()) refuse("expected a whole number of bytes, got {}", shown());
+    const bool huge = json_.is_number_unsigned() && json_.get<std::uint64_t>() >> 63 != 0;
+    if (huge || json_.get<index_t>() < 0) refuse("{} is not a number of bytes", shown());
+    return json_.get<index_t>();
+  }
+  [[nodiscard]] std::string text() const {
+    if (!json_.is_string()) refuse("expected a text \"...\", got {}", shown());
+    return json_.get<std::string>();
+  }
+
+ private:
+  [[nodiscard]] std::string shown() const {
+    const std::string all = json_.dump();
+    return all.size() <= 40 ? all : all.substr(0, 40) + "...";
+  }
+
+  const OrderedJson& json_;
+  std::string source_, path_;
+};
+
+TimeCurve curve_of(const Field& field) {
+  if (field.json().is_number()) {
+    const double rate = field.number();
+    return rate > 0 ? TimeCurve::of_rate(rate) : TimeCurve{};
+  }
+  if (!field.json().is_array()) field.refuse("expected a rate or a list of points [work, seconds]");
+  TimeCurve curve;
+  for (std::size_t at = 0; at < field.json().size(); ++at) {
+    const Field point = field.element(at);
+    if (!point.json().is_array() || point.json().size() != 2)
+      point.refuse("expected a point [work, seconds]");
+    curve.add(point.element(0).positive(), point.element(1).positive());
+  }
+  return curve;
+}
+
+RankSpeed rank_of(const Field& field) {
+  field.expect_object({"node", "device", "free_bytes", "error", kClassNames[0], kClassNames[1],
+                       kClassNames[2], kClassNames[3]});
+  RankSpeed rank;
+  if (field.has("node")) rank.node = field.member("node").text();
+  if (field.has("device")) rank.device = field.member("device").text();
+  if (field.has("free_bytes")) rank.free_bytes = field.member("free_bytes").bytes();
+  if (field.has("error")) rank.error = field.member("error").number();
+  for (std::size_t kind = 0; kind < kWorkClasses; ++kind)
+    rank.curves[kind] = curve_of(field.member(kClassNames[kind]));
+  return rank;
+}
+
+LinkSpeed link_of(const Field& field) {
+  field.expect_object({"alpha_seconds", "beta_seconds_per_byte"});
+  return {field.member("alpha_seconds").number(), field.member("beta_seconds_per_byte").number()};
+}
+
+bool has_speed(const RankSpeed& rank) {
+  return std::any_of(rank.curves.begin(), rank.curves.end(),
+                     [](const TimeCurve& curve) { return !curve.empty(); });
+}
+
+Speeds speeds_of(const Field& field) {
+  field.expect_object({"ranks", "inside", "between"});
+  Speeds speeds;
+  const Field ranks = field.member("ranks");
+  ranks.expect_list();
+  for (std::size_t at = 0; at < ranks.json().size(); ++at)
+    speeds.ranks.push_back(rank_of(ranks.element(at)));
+  if (std::none_of(speeds.ranks.begin(), speeds.ranks.end(), has_speed))
+    ranks.refuse("none of {} ranks has any speed", speeds.ranks.size());
+  if (field.has("inside")) speeds.inside = link_of(field.member("inside"));
+  if (field.has("between")) speeds.between = link_of(field.member("between"));
+  return speeds;
+}
+
+}  // namespace
+
+const char* name_of(WorkClass work) { return kClassNames[static_cast<std::size_t>(work)]; }
+
+double work_of(const StepWork& work, WorkClass kind) {
+  const std::array<index_t, kWorkClasses> all{work.matmul, work.attention, work.whole,
+                                              work.streamed};
+  return static_cast<double>(all[static_cast<std::size_t>(kind)]);
+}
+
+double RankSpeed::seconds(const StepWork& work) const {
+  double sum = 0;
+  for (std::size_t kind = 0; kind < kWorkClasses; ++kind)
+    sum += seconds(static_cast<WorkClass>(kind), work);
+  return sum;
+}
+
+bool Speeds::equal(const StepWork& work, double tolerance) const {
+  std::vector<double> seconds;
+  for (const RankSpeed& rank : ranks) seconds.push_back(rank.seconds(work));
+  if (seconds.empty()) return true;
+  const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
+  return std::isfinite(*most) && *most <= (1 + tolerance) * *least;
+}
+
+std::string Speeds::text() const {
+  const auto dump = [](const OrderedJson& json) {
+    return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  };
+  std::string text = "{\"ranks\": [";
+  for (std::size_t at = 0; at < ranks.size(); ++at)
+    text += (at == 0 ? "\n " : ",\n ") + dump(json_of(ranks[at]));
+  return text + "],\n\"inside\": " + dump(json_of(inside)) +
+         ",\n\"between\": " + dump(json_of(between)) + "}\n";
+}
+
+Speeds parse_speeds(const std::string& text, const std::string& source) {
+  OrderedJson json;
+  try {
+    json = OrderedJson::parse(text);
+  } catch (const OrderedJson::exception& error) {
+    throw_error(ExitCode::config, "{}: not JSON: {}", source, error.what());
+  }
+  return speeds_of({json, source, ""});
+}
+
+}  // namespace t3d
