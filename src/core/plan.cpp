@@ -67,6 +67,17 @@ bool Plan::alike() const {
   });
 }
 
+bool Plan::same_parameters(const Plan& other) const {
+  if (replicas.size() != other.replicas.size()) return false;
+  Plan moved = other;
+  for (std::size_t d = 0; d < replicas.size(); ++d) {
+    if (replicas[d].leaves.size() != other.replicas[d].leaves.size()) return false;
+    moved.replicas[d].leaves = replicas[d].leaves;
+    moved.replicas[d].tokens = replicas[d].tokens;
+  }
+  return moved == *this;
+}
+
 std::vector<double> Plan::leaf_weights() const {
   std::vector<double> weights;
   for (const ReplicaPlan& replica : replicas)

@@ -85,6 +85,9 @@ struct Plan {
   }
   /// All replicas cut the model alike: their ranks of equal coordinates hold equal shards.
   [[nodiscard]] bool alike() const;
+  /// The plans differ in the sequences of leaves and micro-batches and in how these are cut over i,
+  /// and in nothing else: all state stays where it is.
+  [[nodiscard]] bool same_parameters(const Plan& other) const;
   /// Samples of each leaf in units of the reference batch: by replica, then leaf.
   [[nodiscard]] std::vector<double> leaf_weights() const;
   [[nodiscard]] const ReplicaPlan& replica(index_t d) const {

@@ -33,6 +33,8 @@ class Transformer {
   /// weights come by initialise() or by ParamBucket::adopt().
   Transformer(const Context& context, const ModelShape& shape, bool recompute);
 
+  /// Other sizes of micro-batches and other cuts of them; parameters are cut as before.
+  void set_batch(const ReplicaPlan& cut) { shape_.cut = cut; }
   void allocate();                      // weights without values
   void initialise(std::uint64_t seed);  // fresh ones
 

@@ -30,7 +30,7 @@ void check_same_plan(Communicator& world, const Plan& plan) {
 }  // namespace
 
 Formation::Formation(Machine& machine, Plan plan, const OptimizerConfig& optimizer)
-    : plan_(std::move(plan)) {
+    : world_(machine.world()), plan_(std::move(plan)) {
   Communicator& world = machine.world();
   T3D_CHECK(plan_.ranks == world.size(), "a plan for {} ranks, and there are {}", plan_.ranks,
             world.size());
@@ -51,6 +51,13 @@ Formation::Formation(Machine& machine, Plan plan, const OptimizerConfig& optimiz
   model_ = std::make_unique<Transformer>(*context_, ModelShape(plan_.model, replica()),
                                          plan_.recompute == Recompute::block);
   update_ = make_update(*context_, plan_, optimizer, model_->buckets());
+}
+
+void Formation::set_batch(Plan plan) {
+  T3D_CHECK(plan_.same_parameters(plan), "the plans differ in more than the batch");
+  check_same_plan(world_, plan);
+  plan_ = std::move(plan);
+  if (!idle()) model_->set_batch(replica());
 }
 
 Ledger Formation::predicted(const Plan& plan, int world_rank) {

@@ -31,13 +31,18 @@ class Formation {
   [[nodiscard]] Transformer& model() const { return *model_; }
   [[nodiscard]] Update& update() const { return *update_; }
 
-  /// Bytes that a rank sends while a formation is built.
+  /// Takes a plan that differs in the parts of the batch only (Plan::same_parameters): nothing
+  /// moves and nothing is built. Collective over the machine's world, as the constructor.
+  void set_batch(Plan plan);
+
+  /// Bytes that a rank sends while a formation is built, or takes other parts of the batch.
   [[nodiscard]] static Ledger predicted(const Plan& plan, int world_rank);
 
   /// Fresh weights, state 0.
   void initialise(std::uint64_t seed);
 
  private:
+  Communicator& world_;
   Plan plan_;
   std::unique_ptr<Communicator> active_, device_active_;  // where some ranks are idle
   std::unique_ptr<Mesh> mesh_;

@@ -47,7 +47,7 @@ inline MachineOptions test_machine(const Config& config) {
 }
 
 inline TrainOptions test_options(const Config& config, index_t steps) {
-  TrainOptions options = train_options(config);
+  TrainOptions options = train_options(config, 1);
   options.length = {steps, 0};
   return options;
 }

@@ -50,7 +50,7 @@ inline void with_trainer(const Plan& plan, const Config& config,
                          const std::function<void(Communicator&, Machine&, Trainer&)>& body) {
   run_local_ranks(plan.ranks, [&](Communicator& world) {
     Machine machine(world, test_machine(config));
-    Trainer trainer(machine, plan, train_options(config), corpus(config));
+    Trainer trainer(machine, plan, train_options(config, plan.ranks), corpus(config));
     body(world, machine, trainer);
   });
 }

@@ -54,7 +54,8 @@ std::shared_ptr<BatchSource> open_corpus(const std::vector<std::string>& files, 
     throw_error(ExitCode::config, "model.vocab = {} is smaller than that of {}", config.model.vocab,
                 tokens->describe());
   return std::make_shared<BatchSource>(std::move(tokens), config.model.context,
-                                       static_cast<std::uint64_t>(config.run.seed), shuffle);
+                                       static_cast<std::uint64_t>(config.run.seed), shuffle,
+                                       static_cast<std::int32_t>(config.data.ignore_token));
 }
 
 MachineOptions machine_options(const Config& config) {

@@ -39,6 +39,7 @@ struct DataConfig {
   std::string tokenizer;  // SentencePiece model or "" = from the token file / bytes
   bool shuffle = true;
   TokenFormat format = TokenFormat::automatic;
+  index_t ignore_token = -1;  // as a target; below 0 = none
 };
 
 struct BatchConfig {

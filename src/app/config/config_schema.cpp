@@ -190,6 +190,10 @@ void data_keys(std::vector<Key>& keys) {
            "SentencePiece model. \"\" = the one of the token file, or bytes.");
   rows.add("shuffle", &DataConfig::shuffle,
            "Shuffle the sequences by run.seed, the same for every mesh.");
+  rows.add("ignore_token", &DataConfig::ignore_token,
+           "Targets that are this token (padding) count neither in the loss nor in the weight of a "
+           "replica's gradient; below 0 = all targets count.",
+           {.range = at_least(-1, 2147483647)});
   rows.add("format", &DataConfig::format,
            "Format of the token files. A file whose signature says another one is refused.");
 }
@@ -330,7 +334,7 @@ void balance_keys(std::vector<Key>& keys) {
               "Who changes the ranks' parts of the batch during the run. model: by what the steps "
               "measured; lbbsp_analytic, lbbsp_numeric: the rules of LB-BSP, for comparison.");
   balance.add("every", &BalanceOptions::every,
-              "Steps between two gatherings of the ranks' times (40 bytes from each rank).",
+              "Steps between two gatherings of the ranks' times (48 bytes from each rank).",
               {.range = at_least(1, kLong), .unit = "steps"});
   balance.add("window", &BalanceOptions::window, "Of so many gatherings the median counts.",
               {.range = at_least(1, 1000)});

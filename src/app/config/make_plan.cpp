@@ -6,6 +6,7 @@
 
 #include "app/config/config_schema.hpp"
 #include "hetero/cost/keep_cost.hpp"
+#include "hetero/planner/slab_sequences.hpp"
 
 namespace t3d {
 namespace {
@@ -23,19 +24,6 @@ Partition cut(const char* name, index_t length, index_t parts, const std::vector
               index_t unit = 1) {
   return weights.empty() ? Partition::even(name, length, parts, unit)
                          : Partition::weighted(name, length, weights, unit);
-}
-
-/// The micro-batches of a replica's leaves.
-std::vector<std::vector<index_t>> leaves_of(const Config& config, index_t sequences) {
-  const index_t leaves =
-      config.aggregate.method == AggregateMethod::adasum ? config.aggregate.leaves : 1;
-  std::vector<std::vector<index_t>> result;
-  for (const index_t n : Partition::even("leaves", sequences, leaves).sizes()) {
-    const index_t micro = config.batch.micro > 0 ? config.batch.micro : n;
-    result.emplace_back();
-    if (n > 0) result.back() = Partition::even("micro", n, (n + micro - 1) / micro).sizes();
-  }
-  return result;
 }
 
 std::vector<Cuboid> cuboids_of(const MeshConfig& mesh) {
@@ -68,7 +56,8 @@ ReplicaPlan replica_plan(const Config& config, const Cuboid& cuboid, index_t seq
   replica.ffn = cut("ffn", m.ffn, q, mesh.outputs, feature_unit(m.ffn, q));
   replica.vocab = cut("vocab", m.vocab, q, mesh.outputs, feature_unit(m.vocab, q));
   replica.storage = Partition::even("storage", p, p);
-  replica.leaves = leaves_of(config, sequences);
+  const bool adasum = config.aggregate.method == AggregateMethod::adasum;
+  replica.leaves = even_leaves(sequences, adasum ? config.aggregate.leaves : 1, config.batch.micro);
   std::set<index_t> sizes;
   for (const auto& leaf : replica.leaves) sizes.insert(leaf.begin(), leaf.end());
   // A replica without samples still evaluates.

@@ -90,6 +90,12 @@ void add_update_work(const RankView& rank, StepWork& work) {
 
 }  // namespace
 
+StepWork update_work(const Plan& plan, const Coord& coord) {
+  StepWork work;
+  add_update_work(RankView(plan, coord), work);
+  return work;
+}
+
 StepWork step_work(const Plan& plan, const Coord& coord) {
   const RankView rank(plan, coord);
   std::map<index_t, index_t> micros;  // how often by size

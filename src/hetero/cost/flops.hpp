@@ -16,5 +16,7 @@ struct StepWork {
   friend bool operator==(const StepWork&, const StepWork&) = default;
 };
 [[nodiscard]] StepWork step_work(const Plan& plan, const Coord& coord);
+/// Of it, what does not depend on the rank's part of the batch: optimizer and Newton-Schulz.
+[[nodiscard]] StepWork update_work(const Plan& plan, const Coord& coord);
 
 }  // namespace t3d

@@ -117,7 +117,8 @@ std::string step_json(const StepRecord& r) {
   json["comm_fraction"] = r.comm_fraction;
   if (!r.ranks.empty() && r.ranks.size() <= kListedRanks)
     json["rank_milliseconds"] = times_json(r.ranks);
-  if (r.slab_sequences.size() <= kListedRanks) json["slab_sequences"] = r.slab_sequences;
+  if (!r.slab_sequences.empty() && r.slab_sequences.size() <= kListedRanks)
+    json["slab_sequences"] = r.slab_sequences;
   if (r.emulated) json["emulated"] = true;
   if (std::isfinite(r.gain)) {
     json["adasum_gain"] = r.gain;

@@ -26,6 +26,8 @@ class Aggregation {
   virtual void start(std::size_t bucket, TensorView shard) = 0;
   /// What is queued from now on comes after the messages started so far.
   virtual void settle() = 0;
+  /// Leaves::weights of the steps to come; before the first start() of one. The same on all ranks.
+  virtual void set_weights(const std::vector<double>& weights) = 0;
   /// The vectors have been multiplied by 1/unscale (loss scaling).
   virtual void finish(double unscale) = 0;
 

@@ -17,18 +17,23 @@ class AllReduceAggregation final : public Aggregation {
         leaves_(setup.leaves),
         replicas_(context_.mesh.along(Axis::d)),
         flat_(setup.plan.aggregate.method == AggregateMethod::adasum),
+        sum_(setup.plan.aggregate.method == AggregateMethod::sum),
         gain_exponent_(setup.gain_exponent),
         states_(setup.buckets.size()) {
     T3D_CHECK(leaves_.per_replica == 1, "{} leaves per replica", leaves_.per_replica);
-    const double weight = leaves_.weight_of(replicas_.rank());
-    factor_ =
-        setup.plan.aggregate.method == AggregateMethod::sum ? weight : weight / leaves_.total();
     for (const ParamBucket* bucket : setup.buckets) counts_.push_back(bucket->shard_count());
-    if (!flat_) return;
-    squares_ = zeros(context_, kSquares, groups_.count());
-    gains_ = zeros(context_, 1, groups_.count());
-    summary_ = zeros(context_, 1, adasum_summary::columns + leaves_.count());
-    weights_ = numbers_on_device(context_, leaves_.weights);
+    if (flat_) {
+      squares_ = zeros(context_, kSquares, groups_.count());
+      gains_ = zeros(context_, 1, groups_.count());
+      summary_ = zeros(context_, 1, adasum_summary::columns + leaves_.count());
+    }
+    set_weights(leaves_.weights);
+  }
+  void set_weights(const std::vector<double>& weights) override {
+    leaves_.weights = weights;
+    const double weight = leaves_.weight_of(replicas_.rank());
+    factor_ = sum_ ? weight : weight / leaves_.total();
+    if (flat_) weights_ = numbers_on_device(context_, weights);
   }
 
   void keep(index_t, std::size_t, ConstTensorView) override {}
@@ -59,7 +64,7 @@ class AllReduceAggregation final : public Aggregation {
   const ParamGroups& groups_;
   Leaves leaves_;
   Communicator& replicas_;
-  bool flat_;
+  bool flat_, sum_;
   std::optional<double> gain_exponent_;
   double factor_ = 1;
   std::vector<BucketState> states_;

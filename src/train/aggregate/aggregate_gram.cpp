@@ -46,6 +46,11 @@ class GramAggregation final : public Aggregation {
     args_.summary = summary_;
   }
 
+  void set_weights(const std::vector<double>& weights) override {
+    leaves_.weights = weights;
+    weights_ = numbers_on_device(context_, weights);
+    args_.weights = weights_;
+  }
   void keep(index_t leaf, std::size_t bucket, ConstTensorView shard) override {
     store_.keep(leaf, bucket, shard);
   }

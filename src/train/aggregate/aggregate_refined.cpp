@@ -7,25 +7,26 @@
 namespace t3d {
 namespace {
 
-/// The weights, or their shares in the total, for each group.
-Tensor coefficients_of(const AggregateSetup& setup) {
-  const double total =
-      setup.plan.aggregate.method == AggregateMethod::sum ? 1 : setup.leaves.total();
-  std::vector<double> all;
-  for (index_t group = 0; group < setup.groups.count(); ++group)
-    for (const double weight : setup.leaves.weights) all.push_back(weight / total);
-  return numbers_on_device(setup.context, all);
-}
-
 class RefinedAggregation final : public Aggregation {
  public:
   explicit RefinedAggregation(const AggregateSetup& setup)
       : context_(setup.context),
         exchange_(make_leaf_exchange(setup, context_.accumulator())),
-        coefficients_(coefficients_of(setup)),
-        leaves_(setup.leaves.count()),
+        sum_(setup.plan.aggregate.method == AggregateMethod::sum),
+        groups_(setup.groups.count()),
+        leaves_(setup.leaves),
         shards_(setup.buckets.size()) {
-    T3D_CHECK(setup.leaves.per_replica == 1, "{} leaves per replica", setup.leaves.per_replica);
+    T3D_CHECK(leaves_.per_replica == 1, "{} leaves per replica", leaves_.per_replica);
+    set_weights(leaves_.weights);
+  }
+  // The weights, or their shares in the total, for each group.
+  void set_weights(const std::vector<double>& weights) override {
+    leaves_.weights = weights;
+    const double total = sum_ ? 1 : leaves_.total();
+    std::vector<double> all;
+    for (index_t group = 0; group < groups_; ++group)
+      for (const double weight : weights) all.push_back(weight / total);
+    coefficients_ = numbers_on_device(context_, all);
   }
 
   void keep(index_t, std::size_t, ConstTensorView) override {}
@@ -38,15 +39,17 @@ class RefinedAggregation final : public Aggregation {
   void finish(double) override {
     const PhaseClock::Scope scope(context_.clock, "aggregate");
     const TensorView all = coefficients_;
-    combine_leaves(context_, *exchange_, shards_, all.reshaped(all.cols / leaves_, leaves_));
+    combine_leaves(context_, *exchange_, shards_, all.reshaped(groups_, leaves_.count()));
   }
   [[nodiscard]] std::string describe() const override { return "refined"; }
 
  private:
   const Context& context_;
   std::unique_ptr<LeafExchange> exchange_;
+  bool sum_;
+  index_t groups_;
+  Leaves leaves_;
   Tensor coefficients_;
-  index_t leaves_;
   std::vector<TensorView> shards_;
 };
 

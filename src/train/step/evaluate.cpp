@@ -40,7 +40,7 @@ double evaluate_model(Machine& machine, const Formation& formation, BatchSource&
     sum = model.loss_sum();
   }
   machine.world().all_reduce({&sum, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
-  return sum / static_cast<double>(sequences * length);
+  return sum / static_cast<double>(source.targets(0, sequences));
 }
 
 }  // namespace t3d

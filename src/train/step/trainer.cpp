@@ -13,7 +13,7 @@ namespace t3d {
 namespace {
 
 /// Numbers of a rank's report; loss, squares and flags travel as sums beside them.
-enum ReportNumber { kOwn, kCpu, kMatmul, kAttention, kOther, kNumbers };
+enum ReportNumber { kOwn, kCpu, kMatmul, kAttention, kOther, kSpeed, kNumbers };
 static_assert(kNumbers == kReportNumbers);
 
 }  // namespace
@@ -34,6 +34,7 @@ void Trainer::form(Plan plan) {
   formation_ = std::make_unique<Formation>(machine_, std::move(plan), options_.optimizer);
   course_.set_sequences(this->plan().sequences());
   started_here_ = 0;
+  fresh_ = true;
   Device& device = machine_.device();
   // Ranks without a place have to draw the same conclusions from Adasum's summary.
   values_ = Tensor(device, DType::f64, 1, kValues + summary_for_idle_ranks(this->plan()),
@@ -58,7 +59,8 @@ void Trainer::predict_step() {
   predicted_without_times_ = with.ledger();
 }
 
-void Trainer::run_micro_batches(std::size_t leaf, index_t& position, const GradientSink* sink) {
+void Trainer::run_micro_batches(std::size_t leaf, index_t targets, index_t& position,
+                                const GradientSink* sink) {
   const ReplicaPlan& replica = formation_->replica();
   Transformer& model = formation_->model();
   const std::vector<index_t>& micros = replica.leaves[leaf];
@@ -66,10 +68,9 @@ void Trainer::run_micro_batches(std::size_t leaf, index_t& position, const Gradi
   pass.length = plan().model.context;
   pass.step = progress_.steps;
   pass.seed = options_.seed;
-  const double scale =
-      loss_scale_.value() / static_cast<double>(replica.sequences_of(leaf) * pass.length);
+  const double scale = targets > 0 ? loss_scale_.value() / static_cast<double>(targets) : 0;
   // The first step chooses engines and fills the cache of memory; recorded are the others.
-  const bool record = machine_.recordable() && options_.graphs && started_here_ > 0;
+  const bool record = machine_.recordable() && options_.graphs && !fresh_;
   for (std::size_t micro = 0; micro < micros.size(); ++micro) {
     const MicroBatch batch = reader_.read(*formation_, source_.get(), position, micros[micro]);
     const bool first = micro == 0, last = micro + 1 == micros.size();
@@ -85,12 +86,12 @@ void Trainer::run_micro_batches(std::size_t leaf, index_t& position, const Gradi
   model.finish_gradients();
 }
 
-void Trainer::run_leaf(std::size_t leaf, index_t& position) {
+void Trainer::run_leaf(std::size_t leaf, index_t targets, index_t& position) {
   Update& update = formation_->update();
   const bool last = leaf + 1 == formation_->replica().leaves.size();
   const GradientSink sink{[&update](std::size_t bucket) { update.bucket_done(bucket); },
                           [&update] { update.settle(); }};
-  run_micro_batches(leaf, position, last ? &sink : nullptr);
+  run_micro_batches(leaf, targets, position, last ? &sink : nullptr);
   update.leaf_done(static_cast<index_t>(leaf), options_.optimizer.lr * course_.factor(progress_));
   if (!last) formation_->model().drop_gradients();
 }
@@ -99,6 +100,9 @@ void Trainer::start_step(unsigned flags) {
   T3D_CHECK(pending_.size() < kMostPending, "{} steps await their report", pending_.size());
   Pending pending;
   pending.started = clocks();
+  pending.first = fresh_;
+  pending.report.times_slabs = last_slabs_;
+  pending.report.times_first = last_first_;
   if (options_.slowdown.any())
     machine_.world().set_slowdown(
         options_.slowdown.factor(machine_.world().rank(), progress_.steps + 1));
@@ -106,6 +110,7 @@ void Trainer::start_step(unsigned flags) {
   pending.report.tokens = plan().sequences() * plan().model.context;
   pending.report.lr = options_.optimizer.lr * course_.factor(progress_);
   pending.report.loss_scale = loss_scale_.value();
+  count_targets(pending);
   if (!formation_->idle()) run_step(pending);
   send_report(flags, pending);
   pending.report.skipped = loss_scale_.dynamic() && !usable(pending);
@@ -123,6 +128,30 @@ void Trainer::start_step(unsigned flags) {
   course_.advance(progress_, !pending.report.skipped);
   pending_.push_back(std::move(pending));
   ++started_here_;
+  fresh_ = false;
+}
+
+// Every rank counts for all: the sample ledger tells who reads what.
+void Trainer::count_targets(Pending& pending) {
+  index_t position = progress_.samples;
+  std::vector<double> weights = plan().leaf_weights();
+  for (const ReplicaPlan& replica : plan().replicas)
+    for (std::size_t leaf = 0; leaf < replica.leaves.size(); ++leaf) {
+      const index_t sequences = replica.sequences_of(leaf);
+      const index_t all = sequences * plan().model.context;
+      const index_t counted = source_ == nullptr ? all : source_->targets(position, sequences);
+      if (counted < all)
+        weights[pending.targets.size()] *= static_cast<double>(counted) / static_cast<double>(all);
+      pending.targets.push_back(counted);
+      pending.all_targets += counted;
+      position += sequences;
+    }
+  if (pending.all_targets == 0)
+    throw AgreedError(ExitCode::config,
+                      fmt::format("step {}: no target of its samples counts: all are "
+                                  "data.ignore_token",
+                                  pending.report.step));
+  if (!formation_->idle()) formation_->update().set_weights(weights);
 }
 
 // Up to the aggregated gradient.
@@ -132,8 +161,10 @@ void Trainer::run_step(Pending& pending) {
   update.set_loss_scale(pending.report.loss_scale);
   formation_->model().clear_loss();
   index_t position = progress_.samples + plan().first_sequence(formation_->coord().d);
-  for (std::size_t leaf = 0; leaf < formation_->replica().leaves.size(); ++leaf)
-    run_leaf(leaf, position);
+  const std::size_t leaves = formation_->replica().leaves.size();
+  const std::size_t first = static_cast<std::size_t>(formation_->coord().d) * leaves;
+  for (std::size_t leaf = 0; leaf < leaves; ++leaf)
+    run_leaf(leaf, pending.targets[first + leaf], position);
   update.aggregate();
 }
 
@@ -159,8 +190,9 @@ void Trainer::read_summary(const Pending& pending, StepReport& report) const {
     report.noise_sequences = summary[adasum_summary::noise] / summary[adasum_summary::signal] *
                              plan().aggregate.reference_batch;
   int leaf = 0;
-  for (const double weight : plan().leaf_weights()) {
-    if (weight > 0 && summary[adasum_summary::columns + leaf] == 0) report.left_out.push_back(leaf);
+  for (const index_t targets : pending.targets) {
+    if (targets > 0 && summary[adasum_summary::columns + leaf] == 0)
+      report.left_out.push_back(leaf);
     ++leaf;
   }
 }
@@ -198,7 +230,7 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
   const RankTimes& times = last_times_;
   gathers_times_ = pending.report.step % options_.times_every == 0;
   if (gathers_times_) {
-    pending.own = {times.own, times.cpu, times.matmul, times.attention, times.other};
+    pending.own = {times.own, times.cpu, times.matmul, times.attention, times.other, times.speed};
     pending.of_ranks.resize(ranks * kNumbers);
     const std::vector<index_t> counts(ranks, kNumbers);
     pending.gathering = machine_.world().all_gather(
@@ -211,13 +243,14 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
 }
 
 void Trainer::read_report(const Pending& pending, StepReport& report) const {
-  report.loss = pending.values[kLoss] / static_cast<double>(report.tokens);
+  report.loss = pending.values[kLoss] / static_cast<double>(pending.all_targets);
   report.grad_norm = std::sqrt(pending.values[kSquares]);
   for (int bit = 0; bit < kRunFlags; ++bit)
     if (pending.values[kFlags + bit] > 0) report.flags |= 1U << bit;
   for (std::size_t at = 0; at < pending.of_ranks.size(); at += kNumbers) {
     const double* rank = pending.of_ranks.data() + at;
-    report.times.push_back({rank[kOwn], rank[kCpu], rank[kMatmul], rank[kAttention], rank[kOther]});
+    report.times.push_back(
+        {rank[kOwn], rank[kCpu], rank[kMatmul], rank[kAttention], rank[kOther], rank[kSpeed]});
   }
   read_summary(pending, report);
 }
@@ -253,7 +286,21 @@ void Trainer::measure(const Pending& pending, StepReport& report) {
   times.matmul = longer * (now.matmul - from.matmul);
   times.attention = longer * (now.attention - from.attention);
   times.other = std::max(0.0, times.own - times.matmul - times.attention);
+  expect_speed(times);
   last_finish_ = now;
+  last_slabs_ = slab_sequences(plan());
+  last_first_ = pending.first;
+}
+
+// A rank without samples learns nothing of its speed.
+void Trainer::expect_speed(RankTimes& times) const {
+  if (formation_->idle()) return;
+  index_t sequences = 0;
+  const ReplicaPlan& replica = formation_->replica();
+  for (const auto& leaf : replica.leaves)
+    for (const index_t micro : leaf)
+      sequences += replica.tokens_of(micro).size(formation_->coord().i);
+  if (sequences > 0 && times.own > 0) times.speed = static_cast<double>(sequences) / times.own;
 }
 
 StepReport Trainer::finish_step() {
@@ -305,6 +352,11 @@ ReshapeReport Trainer::reshape(Plan plan) {
             pending_.size());
   ReshapeReport report;
   const double start = PhaseClock::now();
+  if (this->plan().same_parameters(plan) && !(plan == this->plan())) {
+    take_batch(std::move(plan), report);
+    report.seconds = PhaseClock::now() - start;
+    return report;
+  }
   const Plan before = this->plan();
   TrainedState state = take_state(*formation_);
   image_.reset();
@@ -321,6 +373,14 @@ ReshapeReport Trainer::reshape(Plan plan) {
   machine_.device().recycle();  // for the first step, which gives back the rest
   report.seconds = PhaseClock::now() - start;
   return report;
+}
+
+void Trainer::take_batch(Plan plan, ReshapeReport& report) {
+  formation_->set_batch(std::move(plan));
+  course_.set_sequences(this->plan().sequences());
+  predict_step();
+  fresh_ = true;
+  report.predicted = Formation::predicted(this->plan(), machine_.world().rank());
 }
 
 std::vector<TensorPart> Trainer::parts() {

@@ -71,7 +71,8 @@ class Trainer {
   [[nodiscard]] index_t steps() const { return course_.steps(progress_); }
 
   /// Another plan for the rest of the run: the same state in other shards, through messages only.
-  /// Collective over machine.world(); no step may be pending.
+  /// Where only parts of the batch change (Plan::same_parameters), nothing moves. Collective over
+  /// machine.world(); no step may be pending.
   ReshapeReport reshape(Plan plan);
 
   /// State as boxes of global tensors, in host memory: as it is now, valid until the next step.
@@ -107,19 +108,27 @@ class Trainer {
   /// What a step says of itself, as fp64 on the device: summed over the ranks.
   enum Value { kLoss, kSquares, kFlags, kValues = kFlags + kRunFlags };
   struct Pending {
-    StepReport report;         // what the host knows already
+    StepReport report;             // what the host knows already
+    std::vector<index_t> targets;  // that count, by replica, then leaf
+    index_t all_targets = 0;
     double* values = nullptr;  // [kValues]
     double* summary = nullptr;
     std::unique_ptr<Marker> there;
     std::vector<double> own, of_ranks;  // [kReportNumbers], [ranks, kReportNumbers] or empty
     Work gathering;                     // of_ranks
     Clocks started;
+    bool first = false;  // under its plan
   };
   void form(Plan plan);
+  void take_batch(Plan plan, ReshapeReport& report);
   void predict_step();
+  /// Counts the targets of every leaf of the step to come, and weights the leaves by them.
+  void count_targets(Pending& pending);
   void run_step(Pending& pending);
-  void run_leaf(std::size_t leaf, index_t& position);
-  void run_micro_batches(std::size_t leaf, index_t& position, const GradientSink* sink);
+  /// `targets` of the leaf count.
+  void run_leaf(std::size_t leaf, index_t targets, index_t& position);
+  void run_micro_batches(std::size_t leaf, index_t targets, index_t& position,
+                         const GradientSink* sink);
   /// Whether the pending step's gradient can be used; waits for it. Only with a dynamic loss scale.
   [[nodiscard]] bool usable(const Pending& pending);
   /// What the summary of aggregation says, into the report.
@@ -129,6 +138,7 @@ class Trainer {
   void read_report(const Pending& pending, StepReport& report) const;
   void send_flags(unsigned flags);
   void measure(const Pending& pending, StepReport& report);
+  void expect_speed(RankTimes& times) const;
   void check_finite(const Pending& pending, const StepReport& report) const;
 
   Machine& machine_;
@@ -147,8 +157,11 @@ class Trainer {
   std::unique_ptr<double[], HostRelease> host_flags_;    // [kMostPending, kRunFlags]
   std::deque<Pending> pending_;
   index_t started_here_ = 0;  // steps of this formation
+  bool fresh_ = true;         // the first step with these shapes
   Clocks last_finish_;
   RankTimes last_times_;  // of the step before
+  std::vector<index_t> last_slabs_;
+  bool last_first_ = true;
   SlabReader reader_;
 };
 

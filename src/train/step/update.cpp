@@ -26,6 +26,11 @@ class UpdateBase : public Update {
   }
   void settle() override { aggregation_->settle(); }
   void set_updates_done(index_t done) override { done_ = done; }
+  void set_weights(const std::vector<double>& weights) override {
+    if (weights == leaves_.weights) return;
+    leaves_.weights = weights;
+    aggregation_->set_weights(weights);
+  }
   void set_loss_scale(double scale) override { loss_scale_ = scale; }
   [[nodiscard]] Aggregation& aggregation() override { return *aggregation_; }
 

@@ -42,6 +42,8 @@ class Update {
   virtual void apply(double lr, ConstTensorView factor) = 0;
   /// Updates of the weights so far; steps that were skipped do not count.
   virtual void set_updates_done(index_t done) = 0;
+  /// Leaves::weights of the steps to come. The same on all ranks.
+  virtual void set_weights(const std::vector<double>& weights) = 0;
   /// What gradients are multiplied with on their way here.
   virtual void set_loss_scale(double scale) = 0;
 

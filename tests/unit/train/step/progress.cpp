@@ -183,7 +183,7 @@ TEST_CASE("no sample is left out or read twice where the batch changes") {
   const auto with = [&](const Plan& plan, const auto& body) {
     run_local_ranks(plan.ranks, [&](Communicator& world) {
       Machine machine(world, test_machine(config));
-      Trainer trainer(machine, plan, train_options(config), source);
+      Trainer trainer(machine, plan, train_options(config, 1), source);
       body(world, trainer);
     });
   };

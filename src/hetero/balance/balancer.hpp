@@ -1,0 +1,53 @@
+// Balancer: from the times that all ranks report to the division of the batch in the steps to come.
+// The parts that it deals with are slabs, over all replicas: a replica's share is the sum of its
+// slabs', and the widths of the token axis are what they have of it. Every rank has a balancer, all
+// are fed with the same numbers, and so all have the same answers.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/plan.hpp"
+#include "core/run_event.hpp"
+#include "hetero/balance/share_controller.hpp"
+
+namespace t3d {
+
+class Balancer {
+ public:
+  /// `micro`: most sequences of a micro-batch, 0 = all at once. `crowded[r]`: the node of world
+  /// rank r has more ranks than cores, so that only its CPU time says how fast it is.
+  Balancer(const BalanceOptions& options, index_t micro, std::vector<bool> crowded);
+
+  /// After a step with `plan` in force. The plan of the steps to come, or nothing: it stays.
+  [[nodiscard]] std::optional<Plan> observe(const StepReport& report, const Plan& plan);
+  /// One line: why the last answer was what it was.
+  [[nodiscard]] std::string reason() const;
+
+ private:
+  /// The parts that units are dealt to: slabs, or replicas where whole leaves move.
+  struct Parts {
+    std::vector<std::vector<int>> ranks;  // world ranks of each
+    std::vector<double> fixed_share;      // by rank: of its `other` time, what no unit costs
+    index_t unit = 1;                     // sequences
+    bool by_replica = false;
+  };
+  void set_up(const Plan& plan);
+  [[nodiscard]] std::vector<index_t> units_of(const std::vector<index_t>& slabs,
+                                              const Plan& plan) const;
+  [[nodiscard]] std::vector<index_t> slabs_of(std::span<const index_t> units,
+                                              const Plan& plan) const;
+  [[nodiscard]] ReplicaTimes times_of(const std::vector<int>& ranks,
+                                      const StepReport& report) const;
+
+  BalanceOptions options_;
+  index_t micro_;
+  std::vector<bool> crowded_;
+  Parts parts_;
+  std::optional<Plan> known_;  // that parts_ belong to
+  std::unique_ptr<ShareController> controller_;
+};
+
+}  // namespace t3d
