@@ -2,7 +2,6 @@
 // one took. All ranks feed it the same numbers and get the same answer. The kinds are comparable:
 // the rules of LB-BSP (Chen et al., SoCC 2020; reconstructed, docs/decisions/012) and ours.
 #pragma once
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,9 +29,10 @@ struct ReplicaTimes {
 };
 
 struct ShareLimits {
-  index_t total = 0;          // units to deal
-  index_t least = 0;          // per replica
-  std::vector<index_t> most;  // by replica (memory); empty = none
+  index_t total = 0;            // units to deal
+  index_t least = 0;            // per replica
+  std::vector<index_t> most{};  // by replica (memory); empty = none
+  friend bool operator==(const ShareLimits&, const ShareLimits&) = default;
 };
 
 struct BalanceOptions {
@@ -40,7 +40,7 @@ struct BalanceOptions {
   PredictorKind predictor = PredictorKind::automatic;  // of each rank's speed
   index_t every = 1;                                   // steps between two looks
   index_t window = 5;                                  // steps of a median
-  index_t confirm = 2;      // evaluations that must agree before a change
+  index_t confirm = 3;      // evaluations that must agree before a change (regime.hpp)
   double min_gain = 0.02;   // of the step's time
   double tolerance = 0.05;  // ranks within this of each other are equal
   index_t coarse_step = 5, coarse_window = 5, fine_window = 20;  // lbbsp_numeric
@@ -49,7 +49,9 @@ struct BalanceOptions {
 class ShareController {
  public:
   virtual ~ShareController() = default;
-  /// After a step with `shares` in force. The shares for the next step, or nothing: they stay.
+  /// After a step with `shares` in force, as many as there are replicas, in every call. The shares
+  /// for the next step, within the limits, or nothing: they stay. A time that is not finite or
+  /// below 0 is no measurement. Throws Error(config) where the limits leave no solution.
   [[nodiscard]] virtual std::optional<std::vector<index_t>> observe(
       std::span<const ReplicaTimes> replicas, std::span<const index_t> shares) = 0;
   /// One line, why the last answer was what it was; for the log.
