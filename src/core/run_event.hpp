@@ -35,6 +35,14 @@ struct RankTimes {
   double speed = 0;  // expected in the next step: sequences of its slab per second; 0 = not known
 };
 
+/// The step that times belong to.
+struct MeasuredStep {
+  index_t step = 0;
+  double seconds = 0;          // wall time on this rank
+  std::vector<index_t> slabs;  // sequences by slab
+  bool first = true;           // under its plan: fills caches, says little
+};
+
 /// What one training step did; equal on all ranks but for `seconds` and `own_seconds`.
 struct StepReport {
   index_t step = 0;  // steps done, this one included
@@ -42,12 +50,11 @@ struct StepReport {
   double grad_norm = 0;
   double lr = 0;
   index_t tokens = 0;
-  double seconds = 0;                // wall time of this rank
-  double own_seconds = 0;            // without waiting for others
-  std::vector<RankTimes> times;      // of the step before, by rank of the job; may be empty
-  std::vector<index_t> times_slabs;  // in that step: sequences by slab
-  bool times_first = false;          // that step was the first under its plan
-  unsigned flags = kNoFlag;          // of all ranks
+  double seconds = 0;            // wall time of this rank
+  double own_seconds = 0;        // without waiting for others
+  std::vector<RankTimes> times;  // of the step before, by rank of the job; may be empty
+  MeasuredStep measured;         // the step of `times`
+  unsigned flags = kNoFlag;      // of all ranks
   /// Where aggregation knows (adasum by gram or flat); else not numbers.
   double gain = std::numeric_limits<double>::quiet_NaN();             // mean gradient to adasum
   double noise_sequences = std::numeric_limits<double>::quiet_NaN();  // noise scale

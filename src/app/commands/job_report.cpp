@@ -1,5 +1,7 @@
 #include "app/commands/job_report.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,7 +11,11 @@
 #include "app/commands/setup.hpp"
 #include "app/commands/vendor_peak.hpp"
 #include "comm/agree.hpp"
+#include "core/error.hpp"
+#include "device/host_limits.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
+#include "io/log/rank_plot.hpp"
+#include "io/posix_file.hpp"
 #include "t3d_version.hpp"
 
 namespace t3d {
@@ -93,8 +99,25 @@ void JobReport::open(Trainer& trainer) {
          (vendor_rate_ > 0
               ? fmt::format(", {:.1f} GFLOP/s by the data sheets (peak 100 %)", vendor_rate_ / 1e9)
               : ""));
+  nodes_ = all_gather_texts(world_, host_name());
+  if (emulates(config_.emulate)) {
+    history_.set_emulated();
+    warn("emulated: some ranks are made slower ([emulate]); times are not this machine's");
+  }
   note(fmt::format("steps {} to {}, {} sequences of {} tokens each", first_step_, trainer.steps(),
                    plan.sequences(), model.context));
+}
+
+// For people: who took how long, step by step, and what for.
+void JobReport::write_plot() {
+  if (world_.rank() != 0 || world_.size() == 1 || history_.ranks() == 0) return;
+  const std::string path = config_.run.dir + "/ranks.svg";
+  try {
+    write_text_durably(path, rank_plot(history_, config_.run.name));
+    note("time of each rank: " + path);
+  } catch (const Error& error) {
+    warn(error.what());
+  }
 }
 
 void JobReport::begin_steps() {
@@ -147,7 +170,7 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
     record.imbalance = step.max_own_seconds() / step.mean_own_seconds() - 1;
   record.ranks = step.times;
   record.slab_sequences = slab_sequences(trainer.plan());
-  record.emulated = !config_.emulate.slowdown.empty() || !config_.emulate.schedule.empty();
+  record.emulated = emulates(config_.emulate);
   record.comm_fraction = 1 - step.own_seconds / step.seconds;
   for (const auto& [phase, seconds] : machine_.clock().seconds())
     record.phase_seconds[phase] = seconds - phases_before_[phase];
@@ -161,6 +184,9 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   if (config_.precision.compute == ComputeType::fp16) record.loss_scale = step.loss_scale;
   if (std::isfinite(step.noise_sequences)) noise_sequences_ = step.noise_sequences;
   sequences_ = trainer.plan().sequences();
+  if (world_.rank() == 0 && !step.times.empty())
+    history_.add(step.measured.step, step.measured.seconds, step.times);
+  last_step_ = step.step;
   log_.step(record);
   report_pause(step.seconds);
   for (const int leaf : step.left_out)
@@ -188,10 +214,18 @@ void JobReport::report_pause(double step_seconds) {
   pause_.reset();
 }
 
-void JobReport::reshaped(double seconds, const std::string& mesh_before, const Plan& plan) {
+void JobReport::reshaped(double seconds, const Plan& before, const Plan& plan,
+                         const std::string& reason) {
   pause_ = Pause{seconds, {}};
-  note(fmt::format("plan {}: mesh {} -> {}, state moved in {:.3f} s", plan.hash(), mesh_before,
-                   plan.mesh().describe(), seconds));
+  const bool same = before.same_parameters(plan);
+  const std::string what =
+      same ? fmt::format("sequences by slab {} -> {}", fmt::join(slab_sequences(before), "+"),
+                         fmt::join(slab_sequences(plan), "+"))
+           : fmt::format("mesh {} -> {}, state moved in {:.3f} s", before.mesh().describe(),
+                         plan.mesh().describe(), seconds);
+  note(fmt::format("plan {}: {}; {}", plan.hash(), what, reason));
+  history_.mark(last_step_, same ? fmt::format("{}", fmt::join(slab_sequences(plan), "+"))
+                                 : plan.mesh().describe());
 }
 
 // Rank 0's phases, over all ranks.
@@ -259,7 +293,9 @@ void JobReport::finish(const std::string& reason) {
   if (noise_sequences_ > 0) table.remarks.push_back(batch_remark());
   table.phases = phase_rows();
   table.axes = axis_rows();
+  if (world_.size() > 1) table.ranks = rank_table(history_, nodes_);
   log_.finish(table);
+  write_plot();
   report_difference();
   note(memory_line());
 }

@@ -8,6 +8,7 @@
 
 #include "app/config/config.hpp"
 #include "core/run_event.hpp"
+#include "io/log/rank_history.hpp"
 #include "io/log/run_log.hpp"
 #include "train/step/trainer.hpp"
 
@@ -32,8 +33,8 @@ class JobReport {
 
   /// A step is done. Its line counts everything since the step before.
   void step(const Trainer& trainer, const StepReport& step, std::optional<double> valid_loss);
-  /// The plan has changed between two steps.
-  void reshaped(double seconds, const std::string& mesh_before, const Plan& plan);
+  /// The plan has changed between two steps; `reason` in words.
+  void reshaped(double seconds, const Plan& before, const Plan& plan, const std::string& reason);
   /// The end table. Collective.
   void finish(const std::string& reason);
 
@@ -47,6 +48,7 @@ class JobReport {
   [[nodiscard]] std::vector<PhaseRow> phase_rows();
   [[nodiscard]] std::vector<AxisRow> axis_rows();
   [[nodiscard]] std::string memory_line();
+  void write_plot();
   void report_difference();
   [[nodiscard]] double vendor_rate(const Plan& plan) const;
   [[nodiscard]] std::string mfu_remark() const;
@@ -65,8 +67,11 @@ class JobReport {
   std::map<std::string, double> phases_before_;
   Ledger counted_, predicted_, predicted_now_;  // of the whole run; since the last step
   std::map<std::string, index_t> step_bytes_;
-  std::optional<Pause> pause_;  // of a change of plan whose price is not known yet
-  std::string difference_;      // the first of counted and predicted bytes
+  std::optional<Pause> pause_;      // of a change of plan whose price is not known yet
+  std::vector<std::string> nodes_;  // host names, by rank
+  RankHistory history_;             // on rank 0
+  index_t last_step_ = 0;
+  std::string difference_;  // the first of counted and predicted bytes
 };
 
 }  // namespace t3d

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "app/commands/balancing.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/continuation.hpp"
 #include "app/commands/job_report.hpp"
@@ -52,6 +53,7 @@ class TrainJob {
     if (trainer_->ended()) return nothing_left();
     stop_if_asked();
     report_->open(*trainer_);
+    balancing_ = std::make_unique<Balancing>(world_, config_);
     stop_if_asked();
     report_->begin_steps();
     loop();
@@ -221,7 +223,7 @@ class TrainJob {
 
   void keep_plan() const {
     if (world_.rank() != 0) return;
-    write_text_durably(config_.run.dir + "/plan.toml", trainer_->plan().text());
+    keep_plan_file(config_.run.dir, trainer_->progress().steps, trainer_->plan());
   }
 
   [[nodiscard]] std::string new_run_id() const {
@@ -243,7 +245,8 @@ class TrainJob {
       take_reports(machine_->runs_ahead() && !wait ? 1 : 0);
       if (decision_.stop || decision_.checkpoint) take_reports(0);
       if (std::exchange(decision_.reshape, false) && replan != nullptr && !trainer_->ended())
-        reshape(replan->plan);
+        reshape(replan->plan, "asked for by debug.replan");
+      rebalance();
       if (!save_now && !decision_.stop && !decision_.checkpoint) continue;
       save();
       decision_.checkpoint = false;
@@ -272,16 +275,24 @@ class TrainJob {
     return nullptr;
   }
 
-  void reshape(const Plan& plan) {
-    const std::string before = trainer_->plan().mesh().describe();
+  // A GPU may still work on a step of the old plan: its report comes first.
+  void rebalance() {
+    if (!balancing_->due() || decision_.stop || trainer_->ended()) return;
+    take_reports(0);
+    if (balancing_->due() && !decision_.stop) reshape(balancing_->take(), balancing_->reason());
+  }
+
+  void reshape(const Plan& plan, const std::string& reason) {
+    const Plan before = trainer_->plan();
     const ReshapeReport done = trainer_->reshape(plan);
+    balancing_->forget();
     report_->expect(done.predicted);
     try {
       keep_plan();
     } catch (const Error& error) {  // no agreement: the plan is in every checkpoint too
       report_->warn(error.what());
     }
-    report_->reshaped(done.seconds, before, trainer_->plan());
+    report_->reshaped(done.seconds, before, trainer_->plan(), reason);
     for (const std::string& name : done.reset)
       report_->warn(fmt::format("{} starts at 0 under the new plan", name));
   }
@@ -315,6 +326,7 @@ class TrainJob {
       report_->step(*trainer_, step, valid);
       if (valid) report_valid(*valid);
       if (!step.skipped) remove_superseded(step.step);
+      balancing_->observe(step, trainer_->plan());
       const Decision now = decide(step.flags);
       decision_.stop = decision_.stop || now.stop;
       decision_.checkpoint = decision_.checkpoint || now.checkpoint;
@@ -470,6 +482,7 @@ class TrainJob {
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<JobReport> report_;
+  std::unique_ptr<Balancing> balancing_;
 };
 
 }  // namespace

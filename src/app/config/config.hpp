@@ -90,6 +90,11 @@ struct EmulateConfig {
   std::vector<double> memory_mib;     // by rank; empty = as measured
 };
 
+/// Some rank is made slower.
+[[nodiscard]] inline bool emulates(const EmulateConfig& emulate) {
+  return !emulate.slowdown.empty() || !emulate.schedule.empty();
+}
+
 struct DebugConfig {
   bool check_finite = true;
   double watchdog_seconds = 300;

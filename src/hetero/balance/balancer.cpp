@@ -86,7 +86,7 @@ std::optional<Plan> Balancer::observe(const StepReport& report, const Plan& plan
   known_ = plan;
   // Times of the plan before, and of a first step, which fills caches, say nothing.
   const std::vector<index_t> slabs = slab_sequences(plan);
-  if (!controller_ || report.times_first || report.times_slabs != slabs) return std::nullopt;
+  if (!controller_ || report.measured.first || report.measured.slabs != slabs) return std::nullopt;
   const std::vector<index_t> units = units_of(slabs, plan);
   std::vector<ReplicaTimes> times;
   for (const std::vector<int>& ranks : parts_.ranks) times.push_back(times_of(ranks, report));

@@ -101,8 +101,7 @@ void Trainer::start_step(unsigned flags) {
   Pending pending;
   pending.started = clocks();
   pending.first = fresh_;
-  pending.report.times_slabs = last_slabs_;
-  pending.report.times_first = last_first_;
+  pending.report.measured = last_measured_;
   if (options_.slowdown.any())
     machine_.world().set_slowdown(
         options_.slowdown.factor(machine_.world().rank(), progress_.steps + 1));
@@ -288,8 +287,7 @@ void Trainer::measure(const Pending& pending, StepReport& report) {
   times.other = std::max(0.0, times.own - times.matmul - times.attention);
   expect_speed(times);
   last_finish_ = now;
-  last_slabs_ = slab_sequences(plan());
-  last_first_ = pending.first;
+  last_measured_ = {report.step, report.seconds, slab_sequences(plan()), pending.first};
 }
 
 // A rank without samples learns nothing of its speed.

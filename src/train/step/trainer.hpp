@@ -160,8 +160,7 @@ class Trainer {
   bool fresh_ = true;         // the first step with these shapes
   Clocks last_finish_;
   RankTimes last_times_;  // of the step before
-  std::vector<index_t> last_slabs_;
-  bool last_first_ = true;
+  MeasuredStep last_measured_;
   SlabReader reader_;
 };
 

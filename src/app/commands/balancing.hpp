@@ -1,0 +1,37 @@
+// The main job's balancing: feeds the balancer with what the steps report, holds the next plan
+// until it can be taken, and keeps every plan of the run as a file that debug.replan replays.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "app/config/config.hpp"
+#include "comm/communicator.hpp"
+#include "hetero/balance/balancer.hpp"
+
+namespace t3d {
+
+class Balancing {
+ public:
+  /// Collective over `world`.
+  Balancing(Communicator& world, const Config& config);
+
+  void observe(const StepReport& report, const Plan& plan);
+  /// A plan waits to be taken.
+  [[nodiscard]] bool due() const { return next_.has_value(); }
+  [[nodiscard]] Plan take();
+  /// The plan has changed for another reason: what was to come is out of date.
+  void forget() { next_.reset(); }
+  /// Why the plan that take() gave is better; one line.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+ private:
+  Balancer balancer_;
+  std::optional<Plan> next_;
+  std::string reason_;
+};
+
+/// Writes the plan that is in force from step `after` + 1 on to DIR/plans/AFTER.toml and to
+/// DIR/plan.toml. Throws Error(io).
+void keep_plan_file(const std::string& dir, index_t after, const Plan& plan);
+
+}  // namespace t3d
