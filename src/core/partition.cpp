@@ -71,6 +71,12 @@ Partition Partition::from_offsets(std::string name, std::vector<index_t> offsets
   return result;
 }
 
+Partition Partition::from_sizes(std::string name, std::span<const index_t> sizes, index_t unit) {
+  std::vector<index_t> offsets{0};
+  for (const index_t size : sizes) offsets.push_back(offsets.back() + size);
+  return from_offsets(std::move(name), std::move(offsets), unit);
+}
+
 index_t Partition::largest() const {
   index_t most = 0;
   for (index_t part = 0; part < parts(); ++part) most = std::max(most, size(part));

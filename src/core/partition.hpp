@@ -28,6 +28,9 @@ class Partition {
   /// Explicit offsets 0 = o[0] <= ... <= o[n] = length.
   static Partition from_offsets(std::string name, std::vector<index_t> offsets, index_t unit = 1);
 
+  /// Parts of these sizes.
+  static Partition from_sizes(std::string name, std::span<const index_t> sizes, index_t unit = 1);
+
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] index_t length() const { return offsets_.back(); }
   [[nodiscard]] index_t unit() const { return unit_; }

@@ -1,12 +1,8 @@
 #include "app/config/make_plan.hpp"
 
-#include <algorithm>
-#include <set>
 #include <string_view>
 
 #include "app/config/config_schema.hpp"
-#include "hetero/cost/keep_cost.hpp"
-#include "hetero/planner/slab_sequences.hpp"
 
 namespace t3d {
 namespace {
@@ -14,11 +10,6 @@ namespace {
 // Every chunk of logits reads and writes the gradient of the head's weight once, and a GPU's
 // products are fast beside its memory: few, large ones.
 constexpr index_t kGpuLogitsBytes = index_t{1} << 30;
-
-/// Lattice of a feature dimension: 16 elements where every part still gets several units, else 1.
-index_t feature_unit(index_t length, index_t parts) {
-  return parts > 1 && length >= 8 * 16 * parts ? 16 : 1;
-}
 
 Partition cut(const char* name, index_t length, index_t parts, const std::vector<double>& weights,
               index_t unit = 1) {
@@ -33,71 +24,19 @@ std::vector<Cuboid> cuboids_of(const MeshConfig& mesh) {
   return cuboids;
 }
 
-// Largest number of (sequence, group) pairs that one rank of a slab holds under each layout.
-AttentionCut attention_cut(AttentionRule rule, const ReplicaPlan& replica, index_t sequences) {
-  if (rule == AttentionRule::sequences) return AttentionCut::sequences;
-  if (rule == AttentionRule::heads) return AttentionCut::heads;
-  const auto ceil_div = [](index_t a, index_t b) { return (a + b - 1) / b; };
-  const index_t r = replica.cuboid[2];
-  const index_t rows = replica.tokens_of(sequences).largest();
-  const index_t by_sequences = ceil_div(rows, r) * replica.groups.largest();
-  const index_t by_heads = rows * ceil_div(replica.groups.largest(), r);
-  return by_heads < by_sequences ? AttentionCut::heads : AttentionCut::sequences;
-}
-
-ReplicaPlan replica_plan(const Config& config, const Cuboid& cuboid, index_t sequences) {
+ReplicaShape replica_shape(const Config& config, const Cuboid& cuboid, index_t sequences) {
   const ModelConfig& m = config.model;
   const MeshConfig& mesh = config.mesh;
   const auto& [p, q, r] = cuboid;
-  ReplicaPlan replica;
-  replica.cuboid = cuboid;
-  replica.hidden = cut("hidden", m.hidden, r, mesh.contractions, feature_unit(m.hidden, r));
-  replica.groups = cut("groups", m.kv_heads, q, mesh.outputs);
-  replica.ffn = cut("ffn", m.ffn, q, mesh.outputs, feature_unit(m.ffn, q));
-  replica.vocab = cut("vocab", m.vocab, q, mesh.outputs, feature_unit(m.vocab, q));
-  replica.storage = Partition::even("storage", p, p);
-  const bool adasum = config.aggregate.method == AggregateMethod::adasum;
-  replica.leaves = even_leaves(sequences, adasum ? config.aggregate.leaves : 1, config.batch.micro);
-  std::set<index_t> sizes;
-  for (const auto& leaf : replica.leaves) sizes.insert(leaf.begin(), leaf.end());
-  // A replica without samples still evaluates.
-  if (sizes.empty()) sizes.insert(1);
-  for (const index_t size : sizes) replica.tokens.push_back(cut("tokens", size, p, mesh.tokens));
-  return replica;
-}
-
-// Replicas of one cuboid hold equal shards only where k cuts their attention alike: the one with
-// the largest micro-batch decides for all of them.
-void choose_attention(AttentionRule rule, Plan& plan) {
-  const index_t largest = plan.largest_micro();
-  for (ReplicaPlan& replica : plan.replicas) {
-    const ReplicaPlan* decides = &replica;
-    for (const ReplicaPlan& other : plan.replicas)
-      if (other.cuboid == replica.cuboid && other.largest_micro() > decides->largest_micro())
-        decides = &other;
-    replica.attention = attention_cut(rule, *decides, largest);
-  }
-}
-
-// Each low-precision addend is rounded once more: harmless for few ranks.
-bool reduce_in_fp32(ReduceType reduce, const Plan& plan) {
-  if (reduce == ReduceType::fp32) return true;
-  if (reduce == ReduceType::compute || !is_half(plan.activation())) return false;
-  index_t most = 1;
-  for (const ReplicaPlan& replica : plan.replicas)
-    most = std::max({most, replica.cuboid[1], replica.cuboid[2]});
-  return most > 4;
-}
-
-// Weights first: they are gathered again for every micro-batch.
-void choose_kept(const MeshConfig& mesh, Plan& plan) {
-  const KeepCost cost = largest_keep_cost(plan);
-  const auto weights = static_cast<double>(cost.weights_bytes);
-  const auto inputs = static_cast<double>(cost.inputs_bytes);
-  const double budget = mesh.gather_budget_mib * 1048576.0;
-  const bool all = mesh.keep == KeepRule::all, by_budget = mesh.keep == KeepRule::automatic;
-  plan.keep_weights = all || (by_budget && weights <= budget);
-  plan.keep_inputs = all || (by_budget && inputs <= budget - (plan.keep_weights ? weights : 0.0));
+  ReplicaShape shape;
+  shape.cuboid = cuboid;
+  shape.sequences = sequences;
+  shape.token_speeds = mesh.tokens;
+  shape.hidden = cut("hidden", m.hidden, r, mesh.contractions, feature_unit(m.hidden, r));
+  shape.groups = cut("groups", m.kv_heads, q, mesh.outputs);
+  shape.ffn = cut("ffn", m.ffn, q, mesh.outputs, feature_unit(m.ffn, q));
+  shape.vocab = cut("vocab", m.vocab, q, mesh.outputs, feature_unit(m.vocab, q));
+  return shape;
 }
 
 /// Keys on which a plan depends.
@@ -131,10 +70,10 @@ Config input_of(const Plan& plan, Config config) {
 
 }  // namespace
 
-Plan make_plan(const Config& config, const PlanFacts& facts) {
-  Plan plan;
+PlanRecipe plan_recipe(const Config& config, const PlanFacts& facts) {
+  PlanRecipe recipe;
+  Plan& plan = recipe.base;
   plan.ranks = facts.ranks;
-  plan.place = config.mesh.place;
   plan.model = config.model;
   plan.optimizer = config.optimizer.kind;
   plan.aggregate = config.aggregate;
@@ -146,17 +85,27 @@ Plan make_plan(const Config& config, const PlanFacts& facts) {
   plan.attention_engine = config.precision.attention_engine;
   plan.tune = config.precision.tune;
   if (facts.gpus) plan.logits_bytes = kGpuLogitsBytes;
+  recipe.sequences = config.batch.sequences;
+  recipe.micro = config.batch.micro;
+  const bool adasum = config.aggregate.method == AggregateMethod::adasum;
+  recipe.leaves = adasum ? config.aggregate.leaves : 1;
+  recipe.attention = config.mesh.attention;
+  recipe.reduce = config.precision.reduce;
+  recipe.keep = config.mesh.keep;
+  recipe.gather_budget_mib = config.mesh.gather_budget_mib;
+  return recipe;
+}
+
+Plan make_plan(const Config& config, const PlanFacts& facts) {
   const std::vector<Cuboid> cuboids = cuboids_of(config.mesh);
   const Partition shares =
       cut("batch", config.batch.sequences, config.mesh.replicas, config.batch.shares);
-  plan.replicas.clear();
+  PlanShape shape;
+  shape.place = config.mesh.place;
   for (std::size_t d = 0; d < cuboids.size(); ++d)
-    plan.replicas.push_back(replica_plan(config, cuboids[d], shares.size(static_cast<index_t>(d))));
-  choose_attention(config.mesh.attention, plan);
-  plan.reduce_in_fp32 = reduce_in_fp32(config.precision.reduce, plan);
-  choose_kept(config.mesh, plan);
-  plan.check();
-  return plan;
+    shape.replicas.push_back(
+        replica_shape(config, cuboids[d], shares.size(static_cast<index_t>(d))));
+  return build_plan(plan_recipe(config, facts), shape);
 }
 
 bool keep_values(Config& config, const Origins& origins, int ranks, const Plan& before,

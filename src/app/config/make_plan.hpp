@@ -2,6 +2,7 @@
 #pragma once
 #include "app/config/config_check.hpp"
 #include "core/plan.hpp"
+#include "hetero/planner/build_plan.hpp"
 
 namespace t3d {
 
@@ -11,6 +12,8 @@ struct PlanFacts {
   TransportKind transport = TransportKind::host;
   bool gpus = false;  // some rank computes on one
 };
+
+[[nodiscard]] PlanRecipe plan_recipe(const Config& config, const PlanFacts& facts);
 
 /// `config` has passed check_against_ranks() for these ranks.
 [[nodiscard]] Plan make_plan(const Config& config, const PlanFacts& facts);

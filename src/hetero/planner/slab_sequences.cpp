@@ -32,12 +32,8 @@ std::vector<Partition> token_cuts(const ReplicaPlan& replica, std::span<const in
   if (sizes.empty()) return replica.tokens;  // a replica without samples still evaluates
   const std::vector<double> speeds(slabs.begin(), slabs.end());
   std::vector<Partition> cuts;
-  for (const index_t size : sizes) {
-    std::vector<index_t> offsets{0};
-    for (const index_t part : min_max_apportion(size, speeds))
-      offsets.push_back(offsets.back() + part);
-    cuts.push_back(Partition::from_offsets("tokens", std::move(offsets)));
-  }
+  for (const index_t size : sizes)
+    cuts.push_back(Partition::from_sizes("tokens", min_max_apportion(size, speeds)));
   return cuts;
 }
 
