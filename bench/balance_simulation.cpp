@@ -24,14 +24,25 @@ struct Row {
   std::array<std::vector<double>, kEvents.size()> recover;  // by seed; infinity = never
 };
 
-Row run(BalanceKind kind) {
+/// What every replica predicts of itself.
+SpeedForecast forecast_of(PredictorKind kind, std::size_t replicas) {
+  std::vector<std::shared_ptr<SpeedPredictor>> predictors;
+  for (std::size_t n = 0; n < replicas; ++n) predictors.push_back(make_predictor(kind, 0));
+  return [predictors](std::size_t replica, double speed) {
+    predictors[replica]->observe(speed, {});
+    return predictors[replica]->predict();
+  };
+}
+
+Row run(BalanceKind kind, PredictorKind predictor = PredictorKind::last) {
   Row row;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     const Scenario scenario = event_list_scenario(seed);
     BalanceOptions options;
     options.kind = kind;
     const auto controller = make_share_controller(options, scenario.limits);
-    const SimulationResult result = simulate(scenario, controller.get());
+    const SimulationResult result =
+        simulate(scenario, controller.get(), forecast_of(predictor, scenario.replicas.size()));
     row.over_optimum += result.over_optimum() / kSeeds;
     row.over_clairvoyant += result.over_clairvoyant() / kSeeds;
     row.changes += double(result.changes) / kSeeds;
@@ -53,7 +64,7 @@ double clairvoyant() {
   return ratio;
 }
 
-void print(const Row& row, const char* name) {
+void print(const Row& row, const std::string& name) {
   std::string recover;
   for (std::vector<double> steps : row.recover) {
     std::sort(steps.begin(), steps.end());
@@ -120,7 +131,10 @@ int main(int argc, char** argv) {
              "changes", "moved", "steps to 5 %, median and worst, at 0 | 150 | 300 | 700");
   fmt::print("{:<16} {:>8.3f} {:>12.3f}\n", "clairvoyant", clairvoyant(), 1.0);
   print(run(BalanceKind::off), "equal");
-  print(run(BalanceKind::lbbsp_analytic), "lbbsp_analytic");
+  for (const PredictorKind predictor :
+       {PredictorKind::last, PredictorKind::median, PredictorKind::kalman, PredictorKind::arx,
+        PredictorKind::narx, PredictorKind::automatic})
+    print(run(BalanceKind::lbbsp_analytic, predictor), fmt::format("analytic, {}", predictor));
   print(run(BalanceKind::lbbsp_numeric), "lbbsp_numeric");
   print(run(BalanceKind::model), "model");
   for (const std::size_t replicas : {16U, 256U, 4096U}) time_controller(replicas);
