@@ -25,6 +25,7 @@ Trainer::Trainer(Machine& machine, Plan plan, const TrainOptions& options,
       source_(std::move(source)),
       loss_scale_(options.loss_scale, plan.activation()),
       course_(options.schedule, options.length, plan.model.context, plan.sequences()) {
+  if (options_.predictor) predictor_ = make_predictor(*options_.predictor, 1);
   form(std::move(plan));
   formation_->initialise(options.seed);
 }
@@ -290,15 +291,20 @@ void Trainer::measure(const Pending& pending, StepReport& report) {
   last_measured_ = {report.step, report.seconds, slab_sequences(plan()), pending.first};
 }
 
-// A rank without samples learns nothing of its speed.
-void Trainer::expect_speed(RankTimes& times) const {
-  if (formation_->idle()) return;
+// The one signal that the host gives: which part of the time the thread had a core. A rank without
+// samples learns nothing of its speed.
+void Trainer::expect_speed(RankTimes& times) {
+  if (formation_->idle() || predictor_ == nullptr) return;
   index_t sequences = 0;
   const ReplicaPlan& replica = formation_->replica();
   for (const auto& leaf : replica.leaves)
     for (const index_t micro : leaf)
       sequences += replica.tokens_of(micro).size(formation_->coord().i);
-  if (sequences > 0 && times.own > 0) times.speed = static_cast<double>(sequences) / times.own;
+  if (sequences > 0 && times.own > 0) {
+    const double on_core = times.cpu / times.own;
+    predictor_->observe(static_cast<double>(sequences) / times.own, {&on_core, 1});
+  }
+  times.speed = predictor_->predict();
 }
 
 StepReport Trainer::finish_step() {

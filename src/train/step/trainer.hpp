@@ -12,6 +12,7 @@
 #include "core/slowdown.hpp"
 #include "data/batch_source.hpp"
 #include "hetero/cost/traffic.hpp"
+#include "hetero/predict/speed_predictor.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "train/formation.hpp"
 #include "train/step/evaluate.hpp"
@@ -29,8 +30,9 @@ struct TrainOptions {
   double loss_scale = 0;  // 0 = by the activations' type
   bool check_finite = true;
   bool graphs = true;  // GPUs: micro-batches recorded where nothing in them passes through the host
-  index_t times_every = 1;    // steps between two gatherings of the ranks' times
-  SlowdownSchedule slowdown;  // emulation: makes ranks slower
+  index_t times_every = 1;                 // steps between two gatherings of the ranks' times
+  SlowdownSchedule slowdown;               // emulation: makes ranks slower
+  std::optional<PredictorKind> predictor;  // of this rank's speed; none = it predicts nothing
 };
 
 /// What a change of plan cost.
@@ -138,7 +140,7 @@ class Trainer {
   void read_report(const Pending& pending, StepReport& report) const;
   void send_flags(unsigned flags);
   void measure(const Pending& pending, StepReport& report);
-  void expect_speed(RankTimes& times) const;
+  void expect_speed(RankTimes& times);
   void check_finite(const Pending& pending, const StepReport& report) const;
 
   Machine& machine_;
@@ -161,6 +163,7 @@ class Trainer {
   Clocks last_finish_;
   RankTimes last_times_;  // of the step before
   MeasuredStep last_measured_;
+  std::unique_ptr<SpeedPredictor> predictor_;
   SlabReader reader_;
 };
 
