@@ -10,12 +10,9 @@
 namespace t3d {
 namespace {
 
-/// By rank: its node has more ranks than cores.
-std::vector<bool> crowded_ranks(Communicator& world) {
-  const std::vector<int> nodes = node_of_ranks(world);
-  const auto here =
-      std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
-  std::int32_t own = here > cores_available() ? 1 : 0;
+/// Collective. Everybody's flag, by rank.
+std::vector<bool> gather_flags(Communicator& world, bool flag) {
+  std::int32_t own = flag ? 1 : 0;
   std::vector<std::int32_t> all(static_cast<std::size_t>(world.size()));
   const std::vector<index_t> counts(all.size(), 1);
   world.all_gather({&own, DType::i32, 1, 1}, {all.data(), DType::i32, 1, std::ssize(all)}, counts)
@@ -23,10 +20,19 @@ std::vector<bool> crowded_ranks(Communicator& world) {
   return {all.begin(), all.end()};
 }
 
+/// By rank: its node has more ranks than cores.
+std::vector<bool> crowded_ranks(Communicator& world) {
+  const std::vector<int> nodes = node_of_ranks(world);
+  const auto here =
+      std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
+  return gather_flags(world, here > cores_available());
+}
+
 }  // namespace
 
-Balancing::Balancing(Communicator& world, const Config& config)
-    : balancer_(config.balance, config.batch.micro, crowded_ranks(world)) {}
+Balancing::Balancing(Communicator& world, const Config& config, const MemoryRoom& room, bool on_gpu)
+    : balancer_(config.balance, config.batch.micro,
+                {crowded_ranks(world), gather_rooms(world, room), gather_flags(world, on_gpu)}) {}
 
 void Balancing::observe(const StepReport& report, const Plan& plan) {
   if (std::optional<Plan> next = balancer_.observe(report, plan)) {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "app/config/config.hpp"
+#include "app/commands/memory_room.hpp"
 #include "comm/communicator.hpp"
 #include "hetero/balance/balancer.hpp"
 
@@ -13,7 +13,7 @@ namespace t3d {
 class Balancing {
  public:
   /// Collective over `world`.
-  Balancing(Communicator& world, const Config& config);
+  Balancing(Communicator& world, const Config& config, const MemoryRoom& room, bool on_gpu);
 
   void observe(const StepReport& report, const Plan& plan);
   /// A plan waits to be taken.

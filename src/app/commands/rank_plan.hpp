@@ -21,9 +21,4 @@ struct RankPlan {
 /// Rank number `rank` of the plan's active ones.
 [[nodiscard]] RankPlan simulate_rank(const Plan& plan, const OptimizerConfig& optimizer, int rank);
 
-/// Empty where `device` (shared by `sharers` ranks) has room for what a rank needs, or where nobody
-/// knows; else the arithmetic in words.
-[[nodiscard]] std::string memory_shortage(const Coord& coord, const MemoryCost& memory,
-                                          const Device& device, int sharers);
-
 }  // namespace t3d

@@ -9,6 +9,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/continuation.hpp"
 #include "app/commands/job_report.hpp"
+#include "app/commands/memory_room.hpp"
 #include "app/commands/rank_plan.hpp"
 #include "app/commands/replan.hpp"
 #include "app/commands/setup.hpp"
@@ -53,7 +54,7 @@ class TrainJob {
     if (trainer_->ended()) return nothing_left();
     stop_if_asked();
     report_->open(*trainer_);
-    balancing_ = std::make_unique<Balancing>(world_, config_);
+    balancing_ = std::make_unique<Balancing>(world_, config_, room_, machine_->choice().gpu >= 0);
     stop_if_asked();
     report_->begin_steps();
     loop();
@@ -103,16 +104,16 @@ class TrainJob {
     throw AgreedError(ExitCode::retry, "asked to stop by a signal before the first step");
   }
 
-  // A GPU's memory has no swap: refused with the arithmetic now rather than in the middle of a
-  // step.
+  // Refused with the arithmetic now rather than in the middle of a step.
   void check_memory(const Plan& plan) const {
     const auto rank = plan.active_rank(world_.rank());
-    if (machine_->choice().gpu < 0 || !rank) return;
+    if (!room_.hard || !rank) return;
     const Coord coord = plan.mesh().coord_of(*rank);
-    const std::string shortage = memory_shortage(coord, memory_cost(plan, coord),
-                                                 machine_->device(), machine_->choice().sharers);
+    const std::string shortage =
+        memory_shortage(coord, memory_cost(plan, coord), room_, machine_->choice().gpu >= 0);
     if (!shortage.empty())
-      throw_error(ExitCode::unavailable, "too little GPU memory: {}", shortage);
+      throw_error(ExitCode::unavailable, "too little memory on rank {}: {}", world_.rank(),
+                  shortage);
   }
 
   // Fails now rather than after hours if nothing can be written. Nothing is written before the
@@ -204,6 +205,8 @@ class TrainJob {
     stop_if_asked();
     all_or_none(world_, [&] { from_->adopt(config_); });
     machine_ = std::make_unique<Machine>(world_, machine_options(config_));
+    const DeviceChoice& choice = machine_->choice();
+    room_ = memory_room(world_, config_, machine_->device(), choice.gpu >= 0 ? choice.sharers : 0);
     Plan plan;
     all_or_none(world_, [&] {
       plan = from_->make_plan(plan_facts(*machine_), plan_notes_);
@@ -483,6 +486,7 @@ class TrainJob {
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<JobReport> report_;
   std::unique_ptr<Balancing> balancing_;
+  MemoryRoom room_;
 };
 
 }  // namespace

@@ -5,14 +5,14 @@
 
 #include "core/error.hpp"
 #include "hetero/cost/flops.hpp"
+#include "hetero/cost/memory.hpp"
 #include "hetero/planner/slab_sequences.hpp"
 
 namespace t3d {
 
-Balancer::Balancer(const BalanceOptions& options, index_t micro, std::vector<bool> crowded)
-    : options_(options), micro_(micro), crowded_(std::move(crowded)) {}
+Balancer::Balancer(const BalanceOptions& options, index_t micro, RankFacts facts)
+    : options_(options), micro_(micro), facts_(std::move(facts)) {}
 
-// Of the operators between the products, the optimizer's do not depend on the batch.
 void Balancer::set_up(const Plan& plan) {
   parts_ = {};
   parts_.unit = leaf_unit(plan);
@@ -20,29 +20,70 @@ void Balancer::set_up(const Plan& plan) {
   parts_.fixed_share.assign(static_cast<std::size_t>(plan.ranks), 0.0);
   const MeshShape mesh = plan.mesh();
   const std::vector<int> active = plan.active();
-  for (index_t d = 0; d < std::ssize(plan.replicas); ++d) {
-    const auto& [p, q, r] = plan.replica(d).cuboid;
-    for (index_t i = 0; i < p; ++i) {
-      if (i == 0 || !parts_.by_replica) parts_.ranks.emplace_back();
-      for (index_t j = 0; j < q; ++j)
-        for (index_t k = 0; k < r; ++k) {
-          const Coord coord{d, i, j, k};
-          const int rank = active[static_cast<std::size_t>(mesh.seen_from(d).rank_of(coord))];
-          parts_.ranks.back().push_back(rank);
-          const StepWork all = step_work(plan, coord), update = update_work(plan, coord);
-          parts_.fixed_share[static_cast<std::size_t>(rank)] =
-              all.streamed > 0
-                  ? static_cast<double>(update.streamed) / static_cast<double>(all.streamed)
-                  : 0;
-        }
-    }
-  }
-  ShareLimits limits;
-  limits.total = parts_.unit > 0 ? plan.sequences() / parts_.unit : 0;
+  for (int number = 0; number < static_cast<int>(active.size()); ++number)
+    add_rank(plan, mesh.coord_of(number), active[static_cast<std::size_t>(number)]);
+  limits_ = {};
+  limits_.total = parts_.unit > 0 ? plan.sequences() / parts_.unit : 0;
   // A part without work is never measured again.
-  limits.least = limits.total >= std::ssize(parts_.ranks) ? 1 : 0;
-  controller_ = parts_.unit > 0 && parts_.ranks.size() > 1 ? make_share_controller(options_, limits)
-                                                           : nullptr;
+  limits_.least = limits_.total >= std::ssize(parts_.ranks) ? 1 : 0;
+  make_controller();
+}
+
+// Of the operators between the products, the optimizer's do not depend on the batch.
+void Balancer::add_rank(const Plan& plan, const Coord& coord, int rank) {
+  std::size_t part = 0;
+  for (index_t d = 0; d < coord.d; ++d)
+    part += static_cast<std::size_t>(parts_.by_replica ? 1 : plan.replica(d).cuboid[0]);
+  if (!parts_.by_replica) part += static_cast<std::size_t>(coord.i);
+  parts_.ranks.resize(std::max(parts_.ranks.size(), part + 1));
+  parts_.coords.resize(parts_.ranks.size());
+  parts_.ranks[part].push_back(rank);
+  parts_.coords[part].push_back(coord);
+  const StepWork all = step_work(plan, coord), update = update_work(plan, coord);
+  parts_.fixed_share[static_cast<std::size_t>(rank)] =
+      all.streamed > 0 ? static_cast<double>(update.streamed) / static_cast<double>(all.streamed)
+                       : 0;
+}
+
+void Balancer::make_controller() {
+  controller_ = parts_.unit > 0 && parts_.ranks.size() > 1
+                    ? make_share_controller(options_, limits_)
+                    : nullptr;
+}
+
+bool Balancer::fits(const Plan& plan, std::size_t part) const {
+  for (std::size_t at = 0; at < parts_.ranks[part].size(); ++at) {
+    const auto rank = static_cast<std::size_t>(parts_.ranks[part][at]);
+    const index_t room = facts_.room_bytes[rank];
+    if (room == 0) continue;
+    const MemoryCost cost = memory_cost(plan, parts_.coords[part][at]);
+    if (cost.tensors_peak + (facts_.on_gpu[rank] ? 0 : cost.messages) > room) return false;
+  }
+  return true;
+}
+
+// The limit is the largest number between the units that it has, which fit, and those that do not,
+// for which it fits; what it does not take goes to another part, whose memory is not looked at.
+bool Balancer::limit(const Plan& plan, std::span<const index_t> units,
+                     std::span<const index_t> next) {
+  const Plan asked = with_slab_sequences(plan, slabs_of(next, plan), micro_);
+  bool limited = false;
+  for (std::size_t part = 0; part < next.size(); ++part) {
+    if (next[part] <= units[part] || fits(asked, part)) continue;
+    index_t low = units[part], high = next[part];
+    while (high - low > 1) {
+      std::vector<index_t> tried(next.begin(), next.end());
+      const index_t middle = (low + high) / 2;
+      tried[part == 0 ? 1 : 0] += tried[part] - middle;
+      tried[part] = middle;
+      const bool fit = fits(with_slab_sequences(plan, slabs_of(tried, plan), micro_), part);
+      (fit ? low : high) = middle;
+    }
+    limits_.most.resize(next.size(), limits_.total);
+    limits_.most[part] = low;
+    limited = true;
+  }
+  return limited;
 }
 
 std::vector<index_t> Balancer::units_of(const std::vector<index_t>& slabs, const Plan& plan) const {
@@ -71,7 +112,7 @@ ReplicaTimes Balancer::times_of(const std::vector<int>& ranks, const StepReport&
   for (const int rank : ranks) {
     const auto at = static_cast<std::size_t>(rank);
     const RankTimes& own = report.times[at];
-    const double seconds = crowded_[at] && own.cpu > 0 ? own.cpu : own.own;
+    const double seconds = facts_.crowded[at] && own.cpu > 0 ? own.cpu : own.own;
     if (seconds <= times.compute_seconds) continue;
     times.compute_seconds = seconds;
     times.fixed_seconds = std::min(seconds, parts_.fixed_share[at] * own.other);
@@ -92,6 +133,10 @@ std::optional<Plan> Balancer::observe(const StepReport& report, const Plan& plan
   for (const std::vector<int>& ranks : parts_.ranks) times.push_back(times_of(ranks, report));
   const auto next = controller_->observe(times, units);
   if (!next || *next == units) return std::nullopt;
+  if (limit(plan, units, *next)) {
+    make_controller();  // begins anew, within the limits
+    return std::nullopt;
+  }
   Plan changed = with_slab_sequences(plan, slabs_of(*next, plan), micro_);
   if (changed == plan) return std::nullopt;
   return changed;

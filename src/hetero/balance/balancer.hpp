@@ -15,11 +15,18 @@
 
 namespace t3d {
 
+/// What is known of the ranks, by world rank.
+struct RankFacts {
+  /// The node has more ranks than cores, so that only CPU time says how fast the rank is.
+  std::vector<bool> crowded;
+  std::vector<index_t> room_bytes;  // for tensors, on CPUs also for messages; 0 = not known
+  std::vector<bool> on_gpu;
+};
+
 class Balancer {
  public:
-  /// `micro`: most sequences of a micro-batch, 0 = all at once. `crowded[r]`: the node of world
-  /// rank r has more ranks than cores, so that only its CPU time says how fast it is.
-  Balancer(const BalanceOptions& options, index_t micro, std::vector<bool> crowded);
+  /// `micro`: most sequences of a micro-batch, 0 = all at once.
+  Balancer(const BalanceOptions& options, index_t micro, RankFacts facts);
 
   /// After a step with `plan` in force. The plan of the steps to come, or nothing: it stays.
   [[nodiscard]] std::optional<Plan> observe(const StepReport& report, const Plan& plan);
@@ -30,11 +37,19 @@ class Balancer {
   /// The parts that units are dealt to: slabs, or replicas where whole leaves move.
   struct Parts {
     std::vector<std::vector<int>> ranks;  // world ranks of each
-    std::vector<double> fixed_share;      // by rank: of its `other` time, what no unit costs
-    index_t unit = 1;                     // sequences
+    std::vector<std::vector<Coord>> coords;
+    std::vector<double> fixed_share;  // by rank: of its `other` time, what no unit costs
+    index_t unit = 1;                 // sequences
     bool by_replica = false;
   };
   void set_up(const Plan& plan);
+  void add_rank(const Plan& plan, const Coord& coord, int rank);
+  void make_controller();
+  /// Whether all ranks of the part have room for what they would hold under `plan`.
+  [[nodiscard]] bool fits(const Plan& plan, std::size_t part) const;
+  /// Where a part would not fit, its limit is set, and true.
+  [[nodiscard]] bool limit(const Plan& plan, std::span<const index_t> units,
+                           std::span<const index_t> next);
   [[nodiscard]] std::vector<index_t> units_of(const std::vector<index_t>& slabs,
                                               const Plan& plan) const;
   [[nodiscard]] std::vector<index_t> slabs_of(std::span<const index_t> units,
@@ -44,8 +59,9 @@ class Balancer {
 
   BalanceOptions options_;
   index_t micro_;
-  std::vector<bool> crowded_;
+  RankFacts facts_;
   Parts parts_;
+  ShareLimits limits_;
   std::optional<Plan> known_;  // that parts_ belong to
   std::unique_ptr<ShareController> controller_;
 };
