@@ -1,9 +1,7 @@
 #include "hetero/solve/width_search.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace t3d {
 namespace {

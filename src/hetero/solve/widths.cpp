@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <optional>
 
 #include "core/error.hpp"
 #include "hetero/solve/width_bound.hpp"
@@ -120,6 +122,20 @@ class WidthSolver {
   double lower_ = 0;
 };
 
+[[noreturn]] void refuse(const WidthGrid& grid) {
+  std::array<index_t, 3> room{};
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    room[axis] = std::accumulate(grid.most[axis].begin(), grid.most[axis].end(), index_t{0});
+  throw_error(ExitCode::config,
+              "widths of {} x {} x {} ranks: no way found to place {} x {} x {} units: {} of {} "
+              "ranks have speed 0, and the limits allow {} x {} x {} units",
+              grid.parts(0), grid.parts(1), grid.parts(2), grid.units[0], grid.units[1],
+              grid.units[2],
+              std::count_if(grid.costs.begin(), grid.costs.end(),
+                            [](double cost) { return std::isinf(cost); }),
+              grid.costs.size(), room[0], room[1], room[2]);
+}
+
 }  // namespace
 
 WidthSolution solve_widths(const WidthProblem& problem) {
@@ -129,12 +145,7 @@ WidthSolution solve_widths(const WidthProblem& problem) {
                    [&](std::size_t a, std::size_t b) { return grid.parts(a) < grid.parts(b); });
   const WidthGrid turned = grid.with_axes(order);
   const std::optional<WidthSolution> solution = WidthSolver(turned).solve();
-  if (!solution)
-    throw_error(ExitCode::config,
-                "widths of {} x {} x {} ranks: the ranks of speed 0 and the limits leave none for "
-                "{} x {} x {} units",
-                grid.parts(0), grid.parts(1), grid.parts(2), grid.units[0], grid.units[1],
-                grid.units[2]);
+  if (!solution) refuse(grid);
   WidthSolution result = *solution;
   for (std::size_t axis = 0; axis < 3; ++axis) result.units[order[axis]] = solution->units[axis];
   return result;

@@ -272,8 +272,9 @@ TEST_CASE("impossible widths are refused with the sums", "[widths]") {
                     "widths of 2 x 1 x 2 ranks: 8 units along axis i, but "
                     "the limits of its 2 parts allow only 7");
   problem.most[0] = {4, 4};  // all of both is needed, but then rank (0,0,1) or (1,0,0) has work
-  CHECK_THROWS_WITH(solve_widths(problem), contains("widths of 2 x 1 x 2 ranks: the ranks of "
-                                                    "speed 0 and the limits leave none for 8 x 3"));
+  CHECK_THROWS_WITH(solve_widths(problem),
+                    "widths of 2 x 1 x 2 ranks: no way found to place 8 x 3 x 4 units: 2 of 4 "
+                    "ranks have speed 0, and the limits allow 8 x 3 x 8 units");
   problem.most[0] = {8, 3};
   CHECK(solve_widths(problem).units == UnitWidths{{{8, 0}, {3}, {4, 0}}});
   problem.speeds = {0, 0, 0, 0};
