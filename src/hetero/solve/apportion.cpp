@@ -59,20 +59,49 @@ class Apportionment {
     return counts;
   }
 
-  /// Bisection over the bits of a double, whose order is that of the numbers >= 0. Ends with two
-  /// neighbours: by the earlier one too few units are done (before_), by the later one enough.
+  /// Ends with what all parts finish at the last moment (at_) and before it (before_).
   void find_last_moment() {
-    double latest = 0;
-    for (std::size_t n = 0; n < at_.size(); ++n)
-      if (at_[n] > 0) latest = std::max(latest, seconds_(n, at_[n]));
-    std::int64_t early = -1, late = std::bit_cast<std::int64_t>(latest);
-    while (late - early > 1) {
-      const std::int64_t middle = early + (late - early) / 2;
-      Counts counts = counts_by(std::bit_cast<double>(middle));
-      const bool enough = sum(counts) >= total_;
-      (enough ? late : early) = middle;
-      (enough ? at_ : before_) = std::move(counts);
+    bracket();
+    while (late_ - early_ > 1) {
+      if (sum(at_) - sum(before_) <= 2 * std::ssize(at_)) return select();
+      halve(early_ + (late_ - early_) / 2);
     }
+  }
+
+  void halve(std::int64_t bits) {
+    Counts counts = counts_by(std::bit_cast<double>(bits));
+    const bool enough = sum(counts) >= total_;
+    (enough ? late_ : early_) = bits;
+    (enough ? at_ : before_) = std::move(counts);
+  }
+
+  /// Some part has at least ceil(total / parts) units, and if all can have them, none needs more.
+  void bracket() {
+    const index_t parts = std::ssize(at_), level = (total_ + parts - 1) / parts;
+    double least = std::numeric_limits<double>::max(), most = 0, latest = 0;
+    for (std::size_t n = 0; n < at_.size(); ++n) {
+      if (at_[n] == 0) continue;
+      latest = std::max(latest, seconds_(n, at_[n]));
+      most = std::max(most, seconds_(n, std::min(at_[n], level)));
+      if (at_[n] >= level) least = std::min(least, seconds_(n, level));
+    }
+    late_ = std::bit_cast<std::int64_t>(latest);
+    if (most < latest) halve(std::bit_cast<std::int64_t>(most));
+    const std::int64_t before_least = std::bit_cast<std::int64_t>(least) - 1;
+    if (before_least > early_) halve(before_least);
+  }
+
+  /// The last moment among the few that are left: when the unit that makes the total is finished.
+  void select() {
+    std::vector<double> moments;
+    for (std::size_t n = 0; n < at_.size(); ++n)
+      for (index_t units = before_[n] + 1; units <= at_[n]; ++units)
+        moments.push_back(seconds_(n, units));
+    const auto last = moments.begin() + (total_ - sum(before_) - 1);
+    std::nth_element(moments.begin(), last, moments.end());
+    Counts before = counts_by(std::nextafter(*last, -1.0));
+    at_ = counts_by(*last);
+    before_ = std::move(before);
   }
 
   /// All parts at the same level, but not below before_ and not above at_.
@@ -99,6 +128,9 @@ class Apportionment {
   index_t total_;
   const PartSeconds& seconds_;
   Counts before_, at_;  // units done before and at the last moment, or brackets of them
+  /// Too few units are done by the early time, enough by the late one. As the bits of a double,
+  /// whose order is that of the numbers >= 0; -1: before any time.
+  std::int64_t early_ = -1, late_ = -1;
 };
 
 }  // namespace

@@ -30,14 +30,18 @@ struct WidthSolution {
   bool exact = false;  // bound == seconds, proven by search
 };
 
-/// Branch and bound where there are at most 10^6 lattice points, else the continuous optimum
-/// (vertices for tiny grids, cyclic exact coordinate steps from several starts for others), rounded
-/// by exact min-max one axis at a time, then repaired by moves of single units. Deterministic:
-/// equal inputs give equal widths on every machine of equal arithmetic; equal speeds give even
-/// widths. Throws Error(config) where the limits leave no solution.
+/// Continuous widths (following norms of the times from low to high order, from several starts),
+/// rounded by exact min-max one axis at a time and repaired by moves of single units; then branch
+/// and bound, to the end where there are at most 10^6 lattice points, else for a fixed number of
+/// operations, which mostly is the end too. Deterministic: equal inputs give equal widths on every
+/// machine of equal arithmetic (no time limits, no library functions but the square root); equal
+/// speeds give even widths. Throws Error(config) where the limits and the ranks of speed 0 leave no
+/// solution, or none was found.
 [[nodiscard]] WidthSolution solve_widths(const WidthProblem& problem);
 
-/// Continuous widths (sums 1 per axis) of the arrangement, and their seconds for work 1.
+/// Continuous widths (sums 1 per axis) of the arrangement, and their seconds for work 1: the best
+/// of several starts, on small grids mostly the optimum. Throws Error(config) where no rank has any
+/// speed.
 struct FluidWidths {
   std::array<std::vector<double>, 3> widths;
   double seconds = 0;

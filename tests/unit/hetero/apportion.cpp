@@ -111,6 +111,28 @@ TEST_CASE("speeds: the latest part of any other deal is not earlier", "[apportio
   }
 }
 
+/// With many units: fewer than the total are done strictly before the last part ends.
+TEST_CASE("nothing ends earlier with many units and parts", "[apportion]") {
+  Random random("many");
+  for (int round = 0; round < 200; ++round) {
+    std::vector<double> speeds(static_cast<std::size_t>(1 + random.below(60)));
+    for (double& speed : speeds) speed = 1e9 * (0.1 + static_cast<double>(random.below(1000)));
+    const index_t total = random.below(1 << 20);
+    const Counts found = min_max_apportion(total, speeds);
+    REQUIRE(std::accumulate(found.begin(), found.end(), index_t{0}) == total);
+    double last = 0;
+    for (std::size_t n = 0; n < speeds.size(); ++n)
+      last = std::max(last, static_cast<double>(found[n]) / speeds[n]);
+    index_t before = 0;
+    for (std::size_t n = 0; n < speeds.size(); ++n) {
+      index_t units = found[n];
+      while (static_cast<double>(units) / speeds[n] < last) ++units;
+      before += std::max<index_t>(units - 1, 0);
+    }
+    REQUIRE((total == 0 || before < total));
+  }
+}
+
 TEST_CASE("equal parts get the even cut, the first ones the extra", "[apportion]") {
   for (const index_t total : {0, 1, 7, 64, 1000003})
     for (const index_t parts : {1, 2, 3, 7, 64}) {
