@@ -20,6 +20,7 @@ struct RunOptions {
 
 struct MeshConfig {
   index_t replicas = 1;
+  bool replicas_auto = false;
   bool cuboid_auto = true;
   std::array<index_t, 3> cuboid{1, 1, 1};  // p, q, r
   std::vector<int> cuboids;                // p, q, r of each replica; empty = all as cuboid

@@ -178,6 +178,14 @@ class CrossCheck {
 
   void mesh() {
     cuboids();
+    const MeshConfig& m = config_.mesh;
+    if (m.replicas_auto && usable({"mesh.cuboid", "mesh.cuboids"}) &&
+        (!m.cuboid_auto || !m.cuboids.empty()))
+      fault("mesh.replicas", "mesh.replicas = \"auto\" with a cuboid that is written out",
+            "cuboid = \"auto\", or a number of replicas");
+    if (m.replicas_auto && usable({"batch.shares"}) && !config_.batch.shares.empty())
+      fault("mesh.replicas", "mesh.replicas = \"auto\" and batch.shares are both given",
+            "leave one of them out");
     weights("mesh.tokens", config_.mesh.tokens, "p", 0);
     weights("mesh.outputs", config_.mesh.outputs, "q", 1);
     weights("mesh.contractions", config_.mesh.contractions, "r", 2);

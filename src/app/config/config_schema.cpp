@@ -48,6 +48,14 @@ class TableRows {
       put(name, help, std::move(extra), [=](Config& c) -> Slot { return &(c.*member.*field); });
     }
   }
+  /// "auto" or an integer.
+  void add_count(const char* name, index_t Table::*count, bool Table::*automatic, const char* help,
+                 Extra extra) {
+    const auto member = member_;
+    put(name, help, std::move(extra), [=](Config& c) -> Slot {
+      return CountSlot{&(c.*member.*count), &(c.*member.*automatic)};
+    });
+  }
   void add_whole_table(const char* name, const char* help, Extra extra) {
     const auto member = member_;
     put(name, help, std::move(extra), [=](Config& c) -> Slot { return &(c.*member); });
@@ -129,10 +137,11 @@ void model_keys(std::vector<Key>& keys) {
 
 void mesh_keys(std::vector<Key>& keys) {
   TableRows rows(keys, "mesh", &Config::mesh);
-  rows.add(
-      "replicas", &MeshConfig::replicas,
-      "Copies of the whole cuboid, each with its share of the batch. With cuboid = \"auto\", ranks "
-      "that they do not use up are idle.",
+  rows.add_count(
+      "replicas", &MeshConfig::replicas, &MeshConfig::replicas_auto,
+      "Copies of the whole cuboid, each with its share of the batch; auto = as many as "
+      "are fastest (then cuboid = \"auto\" too). With cuboid = \"auto\", ranks that they "
+      "do not use up are idle.",
       {.range = at_least(1, kMany)});
   rows.add_whole_table(
       "cuboid",

@@ -21,10 +21,17 @@ struct WordSlot {
   std::function<std::string_view()> get;
 };
 
+/// "auto" or an integer.
+struct CountSlot {
+  index_t* count;
+  bool* automatic;
+};
+
 /// Where a key's value lies in a Config; the alternative is the key's type. MeshConfig stands for
 /// the cuboid: "auto" or [p, q, r].
-using Slot = std::variant<bool*, index_t*, int*, double*, std::string*, std::vector<std::string>*,
-                          std::vector<int>*, std::vector<double>*, MeshConfig*, WordSlot>;
+using Slot =
+    std::variant<bool*, index_t*, int*, double*, std::string*, std::vector<std::string>*,
+                 std::vector<int>*, std::vector<double>*, MeshConfig*, CountSlot, WordSlot>;
 
 /// Bounds of a number, or of each number of a list.
 struct Range {

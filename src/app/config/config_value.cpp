@@ -90,9 +90,14 @@ class Reader {
     numbers(*out, [this](const InputValue& item, double& x) { return number(item, x); });
   }
 
+  void operator()(const CountSlot& out) {
+    *out.automatic = is_auto();
+    if (!*out.automatic) integer(entry_.value, *out.count);
+  }
+
   void operator()(MeshConfig* out) {
     const InputValue& value = entry_.value;
-    if (value.kind == Kind::text && value.text == "auto") {
+    if (is_auto()) {
       out->cuboid_auto = true;
       return;
     }
@@ -108,6 +113,10 @@ class Reader {
   [[nodiscard]] const std::optional<Problem>& problem() const { return problem_; }
 
  private:
+  [[nodiscard]] bool is_auto() const {
+    return entry_.value.kind == Kind::text && entry_.value.text == "auto";
+  }
+
   /// The text of the entry, where it is one of the key's words.
   std::optional<std::string> allowed_text_value() {
     const bool bare = !entry_.bare.empty();
@@ -230,6 +239,7 @@ std::string Key::type_text() const {
                  [](std::vector<std::string>*) { return "a string or a list of strings"; },
                  [](std::vector<int>*) { return "a list of integers"; },
                  [](std::vector<double>*) { return "a list of numbers"; },
+                 [](const CountSlot&) { return "\"auto\" or an integer"; },
                  [](MeshConfig*) { return "\"auto\" or three integers [p, q, r]"; }},
       slot(config));
 }
@@ -263,6 +273,9 @@ std::string value_text(const Key& key, const Config& config) {
                                [](const std::vector<double>* x) { return list_text(*x); },
                                [](const MeshConfig* x) {
                                  return x->cuboid_auto ? quoted("auto") : list_text(x->cuboid);
+                               },
+                               [](const CountSlot& x) {
+                                 return *x.automatic ? quoted("auto") : item_text(*x.count);
                                },
                                [](const WordSlot& x) { return quoted(x.get()); },
                                [](const auto* x) { return item_text(*x); }},
