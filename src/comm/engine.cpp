@@ -13,12 +13,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Polls before the core is offered to others: an answer that is near comes within microseconds.
+// How long a waiting rank polls before it offers its core to others: an answer that is near comes
+// within microseconds. Where ranks share cores, whoever it waits for may need the core. Where it
+// has a core of its own, the core's other users would keep it for milliseconds.
 constexpr int kSpins = 64;
-
-// Then the rank sleeps, so that whoever it waits for has the core: an eighth of the time that it
-// has waited without progress, at most this long. The answer is late by an eighth of the wait at
-// most.
+constexpr double kPatience = 1e-3;
+// Then it sleeps, so that whoever needs the core has it: a sixteenth of the time that it has waited
+// without progress, at most this long. The answer is late by a sixteenth of the wait at most.
 constexpr double kLongestSleep = 0.5e-3, kShortestSleep = 30e-6;
 constexpr double kSleepShare = 1.0 / 16;
 
@@ -125,7 +126,9 @@ class Engine::Slower {
 };
 
 // Sleeps shall end when they are due, not up to 50 us later.
-Engine::Engine(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {
+Engine::Engine(std::unique_ptr<Transport> transport)
+    : transport_(std::move(transport)),
+      patience_seconds_(transport_->ranks_here() > transport_->cores_here() ? 0 : kPatience) {
   constexpr unsigned long kSlackNanoseconds = 1000;
   prctl(PR_SET_TIMERSLACK, kSlackNanoseconds, 0, 0, 0);
 }
@@ -193,7 +196,7 @@ void Engine::wait(InFlight& work) {
     seen = progress_made();
     const double idle = seconds_since(last_progress);
     if (limit > 0 && idle > limit) give_up(work, seconds_since(start), idle);
-    give_way(idle);
+    if (idle >= patience_seconds_) give_way(idle);
   }
   wait_seconds_[work.axis()] += seconds_since(start);
   wait_cpu_seconds_ += thread_cpu_seconds() - cpu_before;

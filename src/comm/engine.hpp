@@ -89,6 +89,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Trace trace_;
   std::map<std::string, double> wait_seconds_;
   double wait_cpu_seconds_ = 0;
+  double patience_seconds_ = 0;  // of a wait before the core is offered to others
   Dilation dilation_;
   double watchdog_seconds_ = 0;
   std::map<std::string, double> limit_of_axis_;

@@ -3,6 +3,7 @@
 // the order in which they were sent. Used by one thread per rank.
 #pragma once
 #include "core/types.hpp"
+#include "device/host_limits.hpp"
 
 namespace t3d {
 
@@ -18,6 +19,9 @@ class Transport {
   [[nodiscard]] virtual int size() const = 0;
   /// A number of this rank's node: the same for ranks that share memory, another for others.
   [[nodiscard]] virtual int node() const { return 0; }
+  /// Ranks on this rank's node, and cores that they can compute on together.
+  [[nodiscard]] virtual int ranks_here() const { return size(); }
+  [[nodiscard]] virtual int cores_here() const { return cores_available(); }
   /// `data` stays untouched until the request has finished. `peer` is never the own rank.
   [[nodiscard]] virtual Request send(int peer, int tag, const void* data, index_t bytes) = 0;
   [[nodiscard]] virtual Request receive(int peer, int tag, void* data, index_t bytes) = 0;

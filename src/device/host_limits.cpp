@@ -132,13 +132,21 @@ HostMemory host_memory(const std::string& root) {
   return memory;
 }
 
-int cores_available() {
+cpu_set_t affinity_mask() {
   cpu_set_t mask;
-  const bool known = sched_getaffinity(0, sizeof(mask), &mask) == 0;
-  const int cores = known ? CPU_COUNT(&mask) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  const double quota = core_quota();
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0)
+    for (int core = 0; core < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); ++core)
+      CPU_SET(static_cast<std::size_t>(core), &mask);
+  return mask;
+}
+
+int cores_of(const cpu_set_t& mask, double quota) {
+  const int cores = std::max(1, CPU_COUNT(&mask));
   return quota > 0 ? std::max(1, std::min(cores, static_cast<int>(quota))) : cores;
 }
+
+int cores_available() { return cores_of(affinity_mask(), core_quota()); }
 
 std::string host_name() {
   std::array<char, 256> name{};

@@ -2,6 +2,8 @@
 // groups (versions 1 and 2) allow. A limit may stand in any group above the process's own, so all
 // are asked; inside a container the outer ones are not visible.
 #pragma once
+#include <sched.h>
+
 #include <string>
 #include <string_view>
 
@@ -16,6 +18,10 @@ struct HostMemory {
 /// Cores that this process's threads can compute on at once: of the affinity mask, and not more
 /// than the quota in whole cores; at least 1.
 [[nodiscard]] int cores_available();
+/// Of the calling thread; all cores where the system does not say.
+[[nodiscard]] cpu_set_t affinity_mask();
+/// Cores of the mask, not more than a quota > 0 in whole cores; at least 1.
+[[nodiscard]] int cores_of(const cpu_set_t& mask, double quota);
 /// The quota alone, in cores; 0 = none. Files are looked for under `root` (tests).
 [[nodiscard]] double core_quota(const std::string& root = "");
 /// The host's memory or the groups' limit, whichever is less. Cached files count as free.

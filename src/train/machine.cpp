@@ -31,14 +31,6 @@ std::unique_ptr<Ops> host_ops(const PrecisionConfig& precision, int threads) {
   return ops;
 }
 
-/// This rank's part of its node's cores. Collective.
-int cores_of_rank(Communicator& world) {
-  const std::vector<int> nodes = node_of_ranks(world);
-  const auto here =
-      std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
-  return std::max(1, cores_available() / static_cast<int>(here));
-}
-
 Backend gpu_backend(const PrecisionConfig& precision, int gpu, const std::string& cache_file) {
   EngineOptions options;
   options.gemm = precision.gemm_engine;

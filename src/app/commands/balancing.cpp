@@ -20,14 +20,6 @@ std::vector<bool> gather_flags(Communicator& world, bool flag) {
   return {all.begin(), all.end()};
 }
 
-/// By rank: its node has more ranks than cores.
-std::vector<bool> crowded_ranks(Communicator& world) {
-  const std::vector<int> nodes = node_of_ranks(world);
-  const auto here =
-      std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
-  return gather_flags(world, here > cores_available());
-}
-
 }  // namespace
 
 Balancing::Balancing(Communicator& world, const Config& config, const MemoryRoom& room, bool on_gpu)

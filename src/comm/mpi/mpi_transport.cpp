@@ -43,6 +43,15 @@ void MpiTransport::find_node() {
             "MPI_Comm_split_type");
   node_ = rank_;
   check_mpi(MPI_Bcast(&node_, 1, MPI_INT, 0, node), "MPI_Bcast");
+  MPI_Comm_size(node, &ranks_here_);
+  // Ranks that are bound have few cores each, and together those of the node. A quota that only
+  // some of them have says how fast these are, not how many cores there are.
+  cpu_set_t cores = affinity_mask();
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof(cores), MPI_BYTE, MPI_BOR, node),
+            "MPI_Allreduce");
+  double quota = core_quota();
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &quota, 1, MPI_DOUBLE, MPI_MIN, node), "MPI_Allreduce");
+  cores_here_ = cores_of(cores, quota);
   MPI_Comm_free(&node);
 }
 

@@ -19,6 +19,8 @@ class MpiTransport final : public Transport {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
   [[nodiscard]] int node() const override { return node_; }
+  [[nodiscard]] int ranks_here() const override { return ranks_here_; }
+  [[nodiscard]] int cores_here() const override { return cores_here_; }
   [[nodiscard]] Request send(int peer, int tag, const void* data, index_t bytes) override;
   [[nodiscard]] Request receive(int peer, int tag, void* data, index_t bytes) override;
   void poll() override;
@@ -32,6 +34,7 @@ class MpiTransport final : public Transport {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
+  int ranks_here_ = 1, cores_here_ = 1;
   int node_ = 0;                       // its lowest rank
   std::vector<MPI_Request> requests_;  // MPI_REQUEST_NULL: finished or free
   std::vector<int> expected_;          // bytes of a receive, -1 for a send

@@ -2,25 +2,51 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <map>
 
 #include "comm/group.hpp"
 
 namespace t3d {
 
-std::vector<int> node_of_ranks(Communicator& world) {
+namespace {
+
+Transport& transport_of(Communicator& world) {
   auto* group = dynamic_cast<GroupCommunicator*>(&world);
   T3D_CHECK(group != nullptr, "nodes are asked of a communicator that moves host memory");
-  const std::int32_t own = group->engine().transport().node();
+  return group->engine().transport();
+}
+
+/// Collective. Everybody's number, by rank.
+std::vector<std::int32_t> gather(Communicator& world, std::int32_t own) {
   std::vector<std::int32_t> all(static_cast<std::size_t>(world.size()));
   const std::vector<index_t> counts(all.size(), 1);
   world.all_gather({&own, DType::i32, 1, 1}, {all.data(), DType::i32, 1, world.size()}, counts)
       .wait_host();
+  return all;
+}
+
+}  // namespace
+
+std::vector<int> node_of_ranks(Communicator& world) {
   std::map<std::int32_t, int> nodes;
   std::vector<int> result;
-  for (const std::int32_t node : all)
+  for (const std::int32_t node : gather(world, transport_of(world).node()))
     result.push_back(nodes.try_emplace(node, static_cast<int>(nodes.size())).first->second);
   return result;
+}
+
+int cores_of_rank(Communicator& world) {
+  const Transport& transport = transport_of(world);
+  // A rank that is bound to fewer has these.
+  return std::max(1, std::min(transport.cores_here() / transport.ranks_here(), cores_available()));
+}
+
+std::vector<bool> crowded_ranks(Communicator& world) {
+  const Transport& transport = transport_of(world);
+  const std::vector<std::int32_t> all =
+      gather(world, transport.ranks_here() > transport.cores_here() ? 1 : 0);
+  return {all.begin(), all.end()};
 }
 
 bool yields_when_idle() {
