@@ -75,8 +75,8 @@ TEST_CASE("entries of the schedule that cannot be read are named", "[slowdown]")
 }
 
 TEST_CASE("an entry that names an absent rank says how many there are", "[slowdown]") {
-  CHECK_THAT(refusal({}, {"6:2:2"}), contains("names rank 2, and there are 2"));
+  CHECK_THAT(refusal({}, {"6:2:2"}), contains("names rank 2, and the ranks are 0 to 1"));
   CHECK_THAT(refusal({}, {"6:-1:2"}), contains("names rank -1"));
-  CHECK_THAT(refusal({}, {"6:1:2"}, 1), contains("names rank 1, and there is 1"));
+  CHECK_THAT(refusal({}, {"6:1:2"}, 1), contains("names rank 1, and there is only rank 0"));
   CHECK(refusal({}, {"6:1:2"}).empty());
 }
