@@ -34,8 +34,9 @@ SlowdownSchedule::Change SlowdownSchedule::parse(const std::string& text, int ra
                 "factor of at least 1",
                 text);
   if (change.rank < 0 || change.rank >= ranks)
-    throw_error(ExitCode::config, "emulate.schedule: \"{}\" names rank {}, and there {} {}", text,
-                change.rank, ranks == 1 ? "is" : "are", ranks);
+    throw_error(
+        ExitCode::config, "emulate.schedule: \"{}\" names rank {}, and {}", text, change.rank,
+        ranks == 1 ? "there is only rank 0" : fmt::format("the ranks are 0 to {}", ranks - 1));
   return change;
 }
 

@@ -45,12 +45,15 @@ inline void recut(Partition& cut, std::vector<index_t> offsets) {
   cut = Partition::from_offsets(cut.name(), std::move(offsets), 1);
 }
 
+using MakeSource = std::function<std::shared_ptr<BatchSource>(const Config&)>;
+
 /// Calls body(world, machine, trainer) on every rank of a training that begins with `plan`.
 inline void with_trainer(const Plan& plan, const Config& config,
-                         const std::function<void(Communicator&, Machine&, Trainer&)>& body) {
+                         const std::function<void(Communicator&, Machine&, Trainer&)>& body,
+                         const MakeSource& source = corpus) {
   run_local_ranks(plan.ranks, [&](Communicator& world) {
     Machine machine(world, test_machine(config));
-    Trainer trainer(machine, plan, train_options(config, plan.ranks), corpus(config));
+    Trainer trainer(machine, plan, train_options(config, plan.ranks), source(config));
     body(world, machine, trainer);
   });
 }

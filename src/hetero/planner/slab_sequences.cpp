@@ -51,6 +51,7 @@ std::vector<std::vector<index_t>> even_leaves(index_t sequences, index_t leaves,
 
 index_t leaf_unit(const Plan& plan) {
   if (!moves_whole_leaves(plan)) return 1;
+  if (plan.updates_locally()) return 0;
   index_t unit = 0;
   for (const ReplicaPlan& replica : plan.replicas)
     for (std::size_t leaf = 0; leaf < replica.leaves.size(); ++leaf) {

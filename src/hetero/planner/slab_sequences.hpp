@@ -25,7 +25,8 @@ namespace t3d {
                                        index_t micro);
 
 /// Sequences that move between replicas at once: those of a leaf where leaves stay whole, else 1.
-/// 0 where leaves differ in size, so that none can move.
+/// 0 where none can move: leaves differ in size, or each has an optimizer of its own, whose state
+/// is where the leaf is.
 [[nodiscard]] index_t leaf_unit(const Plan& plan);
 
 }  // namespace t3d

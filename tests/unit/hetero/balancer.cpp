@@ -1,0 +1,273 @@
+// The balancer, fed with the reports that steps of ranks of known speeds would give
+// (hetero/balance/balancer.hpp).
+#include "hetero/balance/balancer.hpp"
+
+#include <functional>
+
+#include "core/random.hpp"
+#include "hetero/planner/slab_sequences.hpp"
+#include "support/catch.hpp"
+#include "support/plan_rig.hpp"
+
+using namespace t3d;
+using namespace t3d::test;
+
+namespace {
+
+using Counts = std::vector<index_t>;
+
+/// Steps of a run without ranks: rank r needs seconds_of(r, its sequences, step), and the
+/// balancer's answers take effect. As in a run, the times that a step reports are those of the step
+/// before.
+class Steps {
+ public:
+  using SecondsOf = std::function<RankTimes(int rank, index_t sequences, index_t step)>;
+
+  Steps(Plan start, const BalanceOptions& options, index_t micro = 0,
+        std::vector<bool> crowded = {})
+      : plan(std::move(start)),
+        balancer(options, micro,
+                 crowded.empty() ? std::vector<bool>(static_cast<std::size_t>(plan.ranks))
+                                 : std::move(crowded)) {}
+
+  /// Changes of plan within so many steps.
+  index_t steps(index_t count, const SecondsOf& seconds_of) {
+    index_t changes = 0;
+    for (index_t last = step_ + count; step_ < last; ++step_) {
+      StepReport report;
+      report.step = step_;
+      report.measured = measured_;
+      report.times = times_;
+      const std::optional<Plan> next = balancer.observe(report, plan);
+      measure(seconds_of);
+      if (!next) continue;
+      plan = *next;
+      fresh_ = true;
+      first_change = first_change == 0 ? step_ : first_change;
+      ++changes;
+    }
+    return changes;
+  }
+
+  Plan plan;
+  Balancer balancer;
+  index_t first_change = 0;     // the step after which it came
+  bool always_first = false;    // every step is said to be the first under its plan
+  std::optional<Counts> stale;  // times are said to be those of this division
+
+ private:
+  void measure(const SecondsOf& seconds_of) {
+    const Counts slabs = slab_sequences(plan);
+    const MeshShape mesh = plan.mesh();
+    const std::vector<int> active = plan.active();
+    times_.assign(static_cast<std::size_t>(plan.ranks), {});
+    std::size_t before = 0;
+    for (index_t d = 0; d < std::ssize(plan.replicas); ++d) {
+      const auto& [p, q, r] = plan.replica(d).cuboid;
+      for (index_t i = 0; i < p; ++i)
+        for (index_t j = 0; j < q; ++j)
+          for (index_t k = 0; k < r; ++k) {
+            const int number = mesh.seen_from(d).rank_of({d, i, j, k});
+            const int rank = active[static_cast<std::size_t>(number)];
+            times_[static_cast<std::size_t>(rank)] =
+                seconds_of(rank, slabs[before + static_cast<std::size_t>(i)], step_);
+          }
+      before += static_cast<std::size_t>(p);
+    }
+    measured_ = {step_, 1, stale.value_or(slabs), always_first || fresh_};
+    fresh_ = false;
+  }
+
+  index_t step_ = 1;
+  bool fresh_ = true;
+  MeasuredStep measured_;
+  std::vector<RankTimes> times_;
+};
+
+/// Seconds per sequence by rank, with noise of the relative size `noise`.
+Steps::SecondsOf ranks_of_costs(std::vector<double> costs, double noise = 0) {
+  return [costs, noise](int rank, index_t sequences, index_t step) {
+    const double draw = random_uniform({11, static_cast<std::uint64_t>(rank)}, step) - 0.5;
+    RankTimes times;
+    times.own =
+        costs[static_cast<std::size_t>(rank)] * static_cast<double>(sequences) * (1 + noise * draw);
+    times.matmul = times.cpu = times.own;
+    times.speed = times.own > 0 ? static_cast<double>(sequences) / times.own : 0;
+    return times;
+  };
+}
+
+Config input(index_t sequences) {
+  Config config = gpt_input();
+  config.batch.sequences = sequences;
+  return config;
+}
+
+BalanceOptions kind(BalanceKind kind) {
+  BalanceOptions options;
+  options.kind = kind;
+  return options;
+}
+const BalanceOptions kModel = kind(BalanceKind::model);
+
+/// Steps until a change that is seen at once has been confirmed: the first report has no times, the
+/// first times are those of a first step, then half a window and the confirmations.
+index_t steps_to_react(const BalanceOptions& options) {
+  return 2 + options.window / 2 + 1 + options.confirm;
+}
+
+}  // namespace
+
+TEST_CASE("of two slabs the slow one gets half of what the other one gets", "[balancer]") {
+  const Config config = input(12);
+  for (const Plan& plan :
+       {plan_of(config, Grid{2, 1, 1, {}, {}, {}}), plan_of(config, Grid{1, 1, 1, {}, {}, {}}, 2),
+        plan_of_cuboids(config, {{1, 1, 1}, {1, 1, 1}}, 3)}) {
+    INFO(plan.mesh().describe());
+    Steps run(plan, kModel);
+    CHECK(run.steps(40, ranks_of_costs({0.01, 0.02, 0})) == 1);
+    CHECK(slab_sequences(run.plan) == Counts{8, 4});
+    CHECK(run.first_change <= steps_to_react(kModel));
+    CHECK(plan.same_parameters(run.plan));
+    CHECK_THAT(run.balancer.reason(), contains("slowest is replica"));
+  }
+}
+
+TEST_CASE("a rank that becomes slow in the middle is relieved, and gets its part back",
+          "[balancer]") {
+  Steps run(plan_of(input(12), Grid{2, 1, 1, {}, {}, {}}), kModel);
+  CHECK(run.steps(30, ranks_of_costs({0.01, 0.01}, 0.01)) == 0);
+  CHECK(run.steps(10, ranks_of_costs({0.01, 0.02}, 0.01)) == 1);
+  CHECK(slab_sequences(run.plan) == Counts{8, 4});
+  (void)run.steps(40, ranks_of_costs({0.01, 0.01}, 0.01));
+  CHECK(slab_sequences(run.plan) == Counts{6, 6});
+}
+
+TEST_CASE("of a slab of several ranks the slowest one counts", "[balancer]") {
+  Steps run(plan_of(input(12), Grid{2, 2, 1, {}, {}, {}}), kModel);
+  CHECK(run.steps(40, ranks_of_costs({0.01, 0.01, 0.005, 0.02})) == 1);
+  CHECK(slab_sequences(run.plan) == Counts{8, 4});
+}
+
+TEST_CASE("slabs of different replicas, of different sizes, are one list", "[balancer]") {
+  const Plan plan = plan_of_cuboids(input(20), {{2, 1, 1}, {1, 2, 1}});
+  Steps run(plan, kModel);
+  CHECK(run.steps(40, ranks_of_costs({0.01, 0.02, 0.005, 0.005})) >= 1);
+  const Counts slabs = slab_sequences(run.plan);
+  CHECK(slabs == Counts{6, 3, 11});
+}
+
+// Of 1000 sequences 24 more for the faster one would save more than min_gain.
+TEST_CASE("ranks within 5 % of each other keep the even plan for ever", "[balancer]") {
+  for (const double noise : {0.0, 0.01})
+    for (const index_t sequences : {12, 100, 1000}) {
+      INFO(sequences << " sequences, noise " << noise);
+      Steps run(plan_of(input(sequences), Grid{2, 1, 1, {}, {}, {}}), kModel);
+      CHECK(run.steps(1000, ranks_of_costs({0.01, 0.0104}, noise)) == 0);
+    }
+  const Plan even = plan_of(input(1000), Grid{2, 1, 1, {}, {}, {}});
+  Steps same(even, kModel);
+  CHECK(same.steps(100, ranks_of_costs({0.01, 0.01048})) == 0);
+  Steps other(even, kModel);
+  CHECK(other.steps(100, ranks_of_costs({0.01, 0.0106})) > 0);
+  // Whoever has an uneven plan gets the even one.
+  Steps back(with_slab_sequences(even, Counts{600, 400}, 0), kModel);
+  CHECK(back.steps(100, ranks_of_costs({0.01, 0.01048})) == 1);
+  CHECK(slab_sequences(back.plan) == Counts{500, 500});
+}
+
+TEST_CASE("off never changes anything, and others change it", "[balancer]") {
+  const Plan plan = plan_of(input(24), Grid{2, 1, 1, {}, {}, {}});
+  Steps off(plan, kind(BalanceKind::off));
+  CHECK(off.steps(100, ranks_of_costs({0.01, 0.03})) == 0);
+  CHECK(off.balancer.reason().empty());
+  for (const BalanceKind other : {BalanceKind::lbbsp_analytic, BalanceKind::lbbsp_numeric}) {
+    INFO(other);
+    Steps run(plan, kind(other));
+    (void)run.steps(200, ranks_of_costs({0.01, 0.03}));
+    CHECK(slab_sequences(run.plan) == Counts{18, 6});
+    CHECK(!run.balancer.reason().empty());
+  }
+}
+
+TEST_CASE("one slab alone, and steps that report no times, change nothing", "[balancer]") {
+  Steps one(plan_of(input(12), Grid{1, 2, 1, {}, {}, {}}), kModel);
+  CHECK(one.steps(50, ranks_of_costs({0.01, 0.03})) == 0);
+  const Plan plan = plan_of(input(12), Grid{2, 1, 1, {}, {}, {}});
+  Balancer balancer(kModel, 0, {false, false});
+  for (index_t step = 1; step < 50; ++step) CHECK(!balancer.observe(StepReport{}, plan));
+}
+
+TEST_CASE("where ranks share cores their CPU time counts", "[balancer]") {
+  const Plan plan = plan_of(input(12), Grid{2, 1, 1, {}, {}, {}});
+  // By the wall clock rank 1 is slow, by its CPU time it is not; and the other way round.
+  const auto times = [](double own, double cpu) {
+    return [own, cpu](int rank, index_t sequences, index_t) {
+      const auto n = static_cast<double>(sequences);
+      RankTimes result;
+      result.own = n * 0.01 * (rank == 1 ? own : 1);
+      result.cpu = n * 0.01 * (rank == 1 ? cpu : 1);
+      result.matmul = result.own;
+      return result;
+    };
+  };
+  Steps neighbours(plan, kModel, 0, {true, true});
+  CHECK(neighbours.steps(50, times(2, 1)) == 0);
+  Steps slow(plan, kModel, 0, {true, true});
+  CHECK(slow.steps(50, times(1, 2)) == 1);
+  CHECK(slab_sequences(slow.plan) == Counts{8, 4});
+  Steps alone(plan, kModel, 0, {false, false});
+  CHECK(alone.steps(50, times(1, 2)) == 0);
+  // A GPU knows no CPU time.
+  Steps gpu(plan, kModel, 0, {true, true});
+  CHECK(gpu.steps(50, times(2, 0)) == 1);
+}
+
+TEST_CASE("whole leaves move, and keep their samples", "[balancer]") {
+  Config config = input(24);
+  config.aggregate.method = AggregateMethod::adasum;
+  config.aggregate.placement = AggregatePlacement::gain;
+  config.aggregate.leaves = 4;
+  const Plan plan = plan_of_cuboids(config, {{2, 1, 1}, {1, 1, 1}});
+  REQUIRE(leaf_unit(plan) == 3);
+  // The second replica is one rank against two: 2 : 1 would be 16 : 8, in leaves of 3 it is 15 : 9.
+  Steps run(plan, kModel);
+  CHECK(run.steps(60, ranks_of_costs({0.02, 0.02, 0.02})) == 1);
+  CHECK(run.plan.replica(0).sequences() == 15);
+  CHECK(run.plan.replica(1).sequences() == 9);
+  for (const ReplicaPlan& replica : run.plan.replicas)
+    for (std::size_t leaf = 0; leaf < replica.leaves.size(); ++leaf)
+      CHECK(replica.sequences_of(leaf) % 3 == 0);
+  // Leaves of different sizes cannot move.
+  config.batch.sequences = 25;
+  Steps unequal(plan_of_cuboids(config, {{2, 1, 1}, {1, 1, 1}}), kModel);
+  CHECK(unequal.steps(60, ranks_of_costs({0.02, 0.02, 0.05})) == 0);
+}
+
+TEST_CASE("first steps and times of another division are no measurements", "[balancer]") {
+  const Plan plan = plan_of(input(12), Grid{2, 1, 1, {}, {}, {}});
+  Steps first(plan, kModel);
+  first.always_first = true;
+  CHECK(first.steps(50, ranks_of_costs({0.01, 0.03})) == 0);
+  Steps stale(plan, kModel);
+  stale.stale = Counts{7, 5};
+  CHECK(stale.steps(50, ranks_of_costs({0.01, 0.03})) == 0);
+}
+
+TEST_CASE("every slab keeps a sequence, so that it is still measured", "[balancer]") {
+  Steps run(plan_of(input(12), Grid{3, 1, 1, {}, {}, {}}), kModel);
+  (void)run.steps(60, ranks_of_costs({0.01, 0.01, 1}));
+  CHECK(slab_sequences(run.plan).back() == 1);
+  (void)run.steps(60, ranks_of_costs({0.01, 0.01, 0.01}));
+  CHECK(slab_sequences(run.plan) == Counts{4, 4, 4});
+}
+
+TEST_CASE("with micro-batches the division is the nearest that whole sequences allow",
+          "[balancer]") {
+  Config config = input(24);
+  config.batch.micro = 6;
+  Steps run(plan_of(config, Grid{2, 1, 1, {}, {}, {}}), kModel, 6);
+  (void)run.steps(60, ranks_of_costs({0.01, 0.02}));
+  CHECK(slab_sequences(run.plan) == Counts{16, 8});
+  CHECK(run.plan.largest_micro() == 6);
+}
