@@ -50,7 +50,7 @@ class ClassProbe {
         shape_(shape),
         kind_(kind),
         end_(PhaseClock::now() + seconds),
-        rule_{budget.error, budget.shortest_sample, budget.longest_sample} {}
+        rule_{budget.error, budget.shortest_sample, budget.longest_sample, budget.cpu_time} {}
 
   /// Adds points of whole steps: the plan's own size first, then half of it, then twice. Returns
   /// the first one's error.

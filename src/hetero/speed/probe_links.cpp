@@ -43,9 +43,7 @@ class GroupProbe {
     const Tensor whole(machine_.device, DType::f32, group_.size(), count, MemoryKind::workspace);
     const TensorView own = whole.view().row_range(group_.rank(), 1);
     machine_.ops.fill(machine_.queue, whole, 1);
-    const auto gather = [&] {
-      group_.all_gather(own, whole, counts).wait(machine_.queue);
-    };
+    const auto gather = [&] { group_.all_gather(own, whole, counts).wait(machine_.queue); };
     (void)timed(machine_.queue, gather, 1);
     std::vector<double> times;
     for (int n = 0; n < kSamples; ++n) times.push_back(timed(machine_.queue, gather, 1));
@@ -104,8 +102,7 @@ GroupLinks probe_links(const ProbeMachine& machine, const Mesh& mesh, std::span<
     links[at].between = std::any_of(members.begin(), members.end(),
                                     [&](int rank) { return node(rank) != node(members.front()); });
     links[at].measured = true;
-    links[at].link =
-        GroupProbe(machine, mesh.group(kGroups[at])).measure(seconds / kProbedGroups);
+    links[at].link = GroupProbe(machine, mesh.group(kGroups[at])).measure(seconds / kProbedGroups);
   }
   machine.device.trim();
   machine.device.restart_peaks();

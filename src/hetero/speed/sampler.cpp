@@ -5,31 +5,34 @@
 #include <vector>
 
 #include "core/phase_clock.hpp"
+#include "core/thread_clock.hpp"
 #include "hetero/speed/robust.hpp"
 
 namespace t3d {
 
-double timed(Queue& queue, const std::function<void()>& body, int calls) {
+double timed(Queue& queue, const std::function<void()>& body, int calls, bool cpu_time) {
+  const auto now = [cpu_time] { return cpu_time ? thread_cpu_seconds() : PhaseClock::now(); };
   queue.mark()->wait();
-  const double start = PhaseClock::now();
+  const double start = now();
   for (int call = 0; call < calls; ++call) body();
   queue.mark()->wait();
-  return PhaseClock::now() - start;
+  return now() - start;
 }
 
 Sampled sample(Queue& queue, const std::function<void()>& body, double seconds,
                const SampleRule& rule) {
   const double end = PhaseClock::now() + seconds;
   const auto fits = [&](double next) { return PhaseClock::now() + next <= end; };
-  const double first = timed(queue, body, 1);  // touches pages, makes primitives, chooses engines
+  const auto measured = [&](int calls) { return timed(queue, body, calls, rule.cpu_time); };
+  const double first = measured(1);  // touches pages, makes primitives, chooses engines
   if (!fits(first)) return {first, 1};
-  const double once = timed(queue, body, 1);
+  const double once = measured(1);
   // Room for some 25 samples, or for eight shorter ones.
   const double shortest = std::min(rule.shortest, seconds / 8);
   const double wished = std::clamp(seconds / 25, shortest, rule.longest);
   const int calls = std::max(1, static_cast<int>(std::ceil(wished / std::max(once, 1e-9))));
   const double long_sample = once * calls;
-  const auto next = [&] { return timed(queue, body, calls) / calls; };
+  const auto next = [&] { return measured(calls) / calls; };
 
   WarmUp warm_up;
   const double warm = PhaseClock::now() + 0.2 * seconds;

@@ -13,11 +13,9 @@ namespace {
 constexpr double kLinksPart = 0.2;  // of the time
 
 /// Of this rank's part of its device.
-index_t free_bytes(const Machine& machine, const std::vector<int>& nodes) {
+index_t free_bytes(const Machine& machine, index_t ranks_here) {
   const index_t free = machine.device().capacity().free;
-  if (machine.choice().gpu >= 0) return free / machine.choice().sharers;
-  const int own = nodes[static_cast<std::size_t>(machine.world().rank())];
-  return free / std::count(nodes.begin(), nodes.end(), own);
+  return free / (machine.choice().gpu >= 0 ? machine.choice().sharers : ranks_here);
 }
 
 /// Everybody's, by way of the text that a file of speeds has: the same bits on all ranks.
@@ -67,13 +65,16 @@ Speeds probe_speeds(Machine& machine, const Formation& formation, const ProbeBud
   Communicator& world = machine.world();
   const Ledger before = world.ledger();
   const std::vector<int> nodes = node_of_ranks(world);
+  const index_t ranks_here =
+      std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
   const bool alone = world.size() == 1;
   ProbeBudget operators = budget;
   if (!alone) operators.seconds *= 1 - kLinksPart;
+  operators.cpu_time = machine.choice().gpu < 0 && ranks_here > cores_available();
   ProbeHooks hooks;
   hooks.together = [&world] { world.barrier(); };
   hooks.dilation = dilation;
-  const index_t free = free_bytes(machine, nodes);
+  const index_t free = free_bytes(machine, ranks_here);
   RankSpeed own;
   std::optional<Error> fault;
   try {

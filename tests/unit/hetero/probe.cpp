@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "core/thread_clock.hpp"
 #include "hetero/cost/matrix_owners.hpp"
 #include "hetero/speed/probe_pieces.hpp"
 #include "hetero/speed/robust.hpp"
@@ -48,6 +49,7 @@ Config small_llama() {
 ProbeBudget short_budget(double seconds) {
   ProbeBudget budget;
   budget.seconds = seconds;
+  budget.cpu_time = true;  // other programs may have the cores
   return budget;
 }
 
@@ -62,7 +64,11 @@ Comparison compare(const Config& config) {
   with_trainer(plan, config, [&](Communicator&, Machine& machine, Trainer& trainer) {
     std::vector<double> seconds;
     const auto run = [&](int steps) {
-      for (int step = 0; step < steps; ++step) seconds.push_back(trainer.step(kNoFlag).own_seconds);
+      for (int step = 0; step < steps; ++step) {
+        const double start = thread_cpu_seconds();
+        (void)trainer.step(kNoFlag);
+        seconds.push_back(thread_cpu_seconds() - start);
+      }
     };
     (void)trainer.step(kNoFlag);
     run(5);
@@ -74,7 +80,7 @@ Comparison compare(const Config& config) {
   return result;
 }
 
-/// Other programs may have the cores at the moment: true where one of a few trials is.
+/// Other programs may have the cores and caches at the moment: true where one of a few trials is.
 bool sometimes(const std::function<bool()>& trial) {
   for (int n = 0; n < 6; ++n)
     if (trial()) return true;
@@ -279,16 +285,17 @@ TEST_CASE("an emulated slower rank has longer times") {
   const Config config = small_gpt();
   const Plan plan = plan_of(config, 1);
   const StepWork work = step_work(plan, Coord{});
-  std::vector<double> seconds;
-  for (const double dilation : {1.0, 10.0})
-    run_local_ranks(1, [&](Communicator& world) {
-      Machine machine(world, test_machine(config));
-      ProbeHooks hooks;
-      hooks.dilation = dilation;
-      seconds.push_back(probe_machine(machine, plan, short_budget(0.2), hooks).seconds(work));
-    });
-  CHECK(seconds[1] / seconds[0] > 5);
-  CHECK(seconds[1] / seconds[0] < 20);
+  CHECK(sometimes([&] {
+    std::vector<double> seconds;
+    for (const double dilation : {1.0, 10.0})
+      run_local_ranks(1, [&](Communicator& world) {
+        Machine machine(world, test_machine(config));
+        ProbeHooks hooks;
+        hooks.dilation = dilation;
+        seconds.push_back(probe_machine(machine, plan, short_budget(0.2), hooks).seconds(work));
+      });
+    return seconds[1] > 7 * seconds[0] && seconds[1] < 14 * seconds[0];
+  }));
 }
 
 TEST_CASE("a rank that fails still meets the others before each class") {
