@@ -40,3 +40,34 @@ expect_status 74
 run 1 probe input.toml --set hetero.probe_seconds=-1
 expect_status 78
 expect_text "hetero.probe_seconds"
+
+# What the user states of nodes: ratios instead of measurements, other numbers of ranks refused.
+cp input.toml stated.toml
+cat >> stated.toml <<'TOML'
+[[nodes]]
+feature = "absent"
+speed = 9
+[[nodes]]
+name = "*"
+ranks = 2
+threads = 1
+speed = 2
+TOML
+run 2 probe stated.toml "${short[@]}" --output stated.json --set "mesh.cuboid=[2,1,1]" --set "emulate.slowdown=[1,8]"
+expect_status 0
+python3 - stated.json <<'PY' || fail "stated speeds were not taken"
+import json, sys
+first, second = (rank["matmul"] for rank in json.load(open(sys.argv[1]))["ranks"])
+sys.exit(first != second)
+PY
+run 1 probe stated.toml "${short[@]}"
+expect_status 78
+expect_text "has 1 ranks, and its \[\[nodes\]\] says 2"
+sed -e 's/speed = 2/speed = 0/' -e '/^ranks = 2/d' stated.toml > zero.toml
+run 2 probe zero.toml "${short[@]}"
+expect_status 78
+expect_text "speed 0"
+sed -e 's/speed = 2/speed = -2/' stated.toml > negative.toml
+run 2 probe negative.toml "${short[@]}"
+expect_status 78
+expect_text "negative.toml:.*nodes.speed"

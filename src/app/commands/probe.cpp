@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/node_kinds.hpp"
 #include "app/commands/setup.hpp"
 #include "io/log/step_record.hpp"
 #include "io/output.hpp"
@@ -66,15 +67,17 @@ int run_probe(Communicator& world, const CommandLine& command) {
   Config config = load_input(world, command.input, command.overrides, world.size(), origins);
   if (config.model.vocab == 0)
     all_or_none(world, [&] { (void)open_corpus(config.data.train, config, false); });
-  Machine machine(world, machine_options(config));
+  const NodeKinds kinds = find_node_kinds(world, config);
+  Machine machine(world, machine_options(config, kinds));
   Plan plan;
   all_or_none(world, [&] { plan = make_plan(config, plan_facts(machine)); });
   const Formation formation(machine, plan, config.optimizer);
   ProbeBudget budget;
   budget.seconds = config.hetero.probe_seconds;
   const TrainOptions options = train_options(config, world.size());
-  const Speeds speeds =
+  Speeds speeds =
       probe_speeds(machine, formation, budget, options.slowdown.factor(world.rank(), 1));
+  state_speeds(kinds.of_ranks, true, step_work(plan, Coord{}), speeds);
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
     write_output(table_text(speeds, plan));

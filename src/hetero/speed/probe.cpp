@@ -77,9 +77,14 @@ class ClassProbe {
     return free == 0 || 8 * bytes_ < free;
   }
 
+  [[nodiscard]] PieceSet make(double scale) const {
+    machine_.device.recycle();  // pages of the size before: touching new ones takes longer
+    return shape_.pieces(kind_, scale);
+  }
+
   void try_once(double scale) {
     const index_t before = machine_.device.memory().live;
-    const PieceSet set = shape_.pieces(kind_, scale);
+    const PieceSet set = make(scale);
     bytes_ = machine_.device.memory().live - before;
     seconds_.clear();
     for (const Piece& piece : set.pieces) {
@@ -108,7 +113,7 @@ class ClassProbe {
 
   double add_point(double scale, double seconds, TimeCurve& curve) {
     const double end = PhaseClock::now() + seconds;
-    const PieceSet set = shape_.pieces(kind_, scale);
+    const PieceSet set = make(scale);
     seconds = std::max(0.0, end - PhaseClock::now());
     double expected = 0;
     for (std::size_t at = 0; at < set.pieces.size(); ++at)
