@@ -21,7 +21,7 @@ using Action = CommandLine::Action;
 constexpr const char* kTryHelp = "transformer3d --help shows how to call it";
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names{"tokenize", "eval", "generate", "inspect"};
+  static const std::vector<std::string> names{"tokenize", "eval", "generate", "inspect", "probe"};
   return names;
 }
 
@@ -150,6 +150,14 @@ void add_inspect(CLI::App& app, InspectCommand& command) {
   sub->add_flag("--verify", command.verify, "read everything and compare checksums");
 }
 
+void add_probe(CLI::App& app, CommandLine& line) {
+  CLI::App* sub = app.add_subcommand("probe", "measure the ranks that were started, and quit");
+  sub->add_option("input", line.input, "input file")->required()->type_name("input.toml");
+  sub->add_option("-o,--output", line.probe_output, "save the speeds (hetero.file replays them)")
+      ->type_name("FILE");
+  add_overrides(*sub, line);
+}
+
 /// A first word that is neither a command nor an input file is most likely a slip in a command.
 void check_first_word(const std::string& word) {
   std::error_code unreachable;
@@ -169,6 +177,7 @@ Action chosen_action(const CLI::App& app, const Parsed& parsed) {
   if (app.got_subcommand("eval")) return Action::eval;
   if (app.got_subcommand("generate")) return Action::generate;
   if (app.got_subcommand("inspect")) return Action::inspect;
+  if (app.got_subcommand("probe")) return Action::probe;
   return parsed.dry_run.empty() ? Action::train : Action::dry_run;
 }
 
@@ -189,7 +198,8 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
     throw_error(ExitCode::usage, "the input file is missing; {}", kTryHelp);
   }
   if (main_job) check_first_word(line.input);
-  if (!main_job && line.action != Action::print && !line.input.empty()) {
+  if (!main_job && line.action != Action::print && line.action != Action::probe &&
+      !line.input.empty()) {
     throw_error(ExitCode::usage, "'{}' stands before a command; {}", line.input, kTryHelp);
   }
   if (line.action == Action::tokenize && line.tokenize.options.valid_fraction >= 1) {
@@ -221,6 +231,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_eval(app, parsed.line);
   add_generate(app, parsed.line);
   add_inspect(app, parsed.line.inspect);
+  add_probe(app, parsed.line);
   app.footer(exit_text());
   try {
     app.parse(words);

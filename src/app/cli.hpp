@@ -44,7 +44,8 @@ struct CommandLine {
     tokenize,  // tokenize
     eval,      // eval, overrides
     generate,  // generate, overrides
-    inspect    // inspect
+    inspect,   // inspect
+    probe      // input, overrides, probe_output
   };
   Action action = Action::train;
   std::string input;
@@ -56,6 +57,7 @@ struct CommandLine {
   EvalCommand eval;
   GenerateCommand generate;
   InspectCommand inspect;
+  std::string probe_output;  // file for the speeds; empty = none
 };
 
 /// Throws Error(usage) with the text to show.

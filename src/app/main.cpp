@@ -20,6 +20,7 @@ int run_command(Communicator& world, const CommandLine& command) {
     case CommandLine::Action::eval: return run_evaluation(world, command);
     case CommandLine::Action::generate: return run_generation(world, command);
     case CommandLine::Action::tokenize: return run_tokenize(world, command);
+    case CommandLine::Action::probe: return run_probe(world, command);
     case CommandLine::Action::inspect: return run_inspect(world, command);
     case CommandLine::Action::print:
       if (world.rank() == 0) write_output(command.text);

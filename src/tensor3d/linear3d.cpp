@@ -15,8 +15,7 @@ Linear3d::Linear3d(const Context& context, const std::string& name, const Linear
       vectors_(vectors),
       weight_entry_(weights.entry(name + ".weight")),
       bias_entry_(vectors != nullptr ? vectors->entry(name + ".bias") : -1),
-      out_panels_(shape.out_panels(context.mesh.shape(), context.mesh.coord())),
-      in_panels_(shape.in_panels(context.mesh.shape(), context.mesh.coord())),
+      products_(shape, context.mesh.shape(), context.mesh.coord()),
       out_columns_(out_.columns_partition().size(context.coord(out_axis_))),
       in_columns_(in_.columns_partition().size(context.coord(in_axis_))) {}
 
@@ -51,15 +50,6 @@ std::vector<index_t> Linear3d::counts(const Features& side, Axis other, index_t 
   return result;
 }
 
-TensorView Linear3d::panel_of(TensorView stacked, index_t rows, const Panel& panel) const {
-  return {stacked.flat().at(0, rows * panel.first), stacked.dtype, rows, panel.count};
-}
-
-ConstTensorView Linear3d::panel_of(ConstTensorView stacked, index_t rows,
-                                   const Panel& panel) const {
-  return {stacked.flat().at(0, rows * panel.first), stacked.dtype, rows, panel.count};
-}
-
 // The whole block [M_i x columns] as a flat view: x itself on an axis of one rank, else `buffer`.
 TensorView Linear3d::gather(const DistTensor& x, const Features& side, Axis other,
                             const std::vector<Panel>& panels, Tensor& buffer,
@@ -83,57 +73,23 @@ DType Linear3d::partial_dtype(const std::vector<Panel>& summed) const {
 
 void Linear3d::multiply_forward(ConstTensorView x, TensorView y, index_t rows) {
   const PhaseClock::Scope scope(context_.clock, "matmul");
-  const ConstTensorView weight = weights_.weights(weight_entry_);
   // The bias joins the sum over the contraction axis once: on its first rank.
   const bool with_bias = bias_entry_ >= 0 && context_.coord(in_axis_) == 0;
-  for (const Panel& out : out_panels_) {
-    bool first = true;
-    for (const Panel& in : in_panels_) {
-      GemmArgs args;
-      args.a = panel_of(x, rows, in);
-      args.b = weight.row_range(out.first, out.count).col_range(in.first, in.count);
-      args.c = panel_of(y, rows, out);
-      args.transpose_b = true;
-      args.accumulate = !first;
-      if (first && with_bias)
-        args.bias = vectors_->weights(bias_entry_).flat().col_range(out.first, out.count);
-      context_.ops.gemm(context_.queue, args);
-      first = false;
-    }
-  }
+  products_.forward(context_.ops, context_.queue, x, weights_.weights(weight_entry_),
+                    with_bias ? vectors_->weights(bias_entry_).flat() : ConstTensorView(), y, rows);
 }
 
 void Linear3d::multiply_dgrad(ConstTensorView dy, TensorView dx, index_t rows) {
   const PhaseClock::Scope scope(context_.clock, "matmul");
-  const ConstTensorView weight = weights_.weights(weight_entry_);
-  for (const Panel& in : in_panels_) {
-    bool first = true;
-    for (const Panel& out : out_panels_) {
-      GemmArgs args;
-      args.a = panel_of(dy, rows, out);
-      args.b = weight.row_range(out.first, out.count).col_range(in.first, in.count);
-      args.c = panel_of(dx, rows, in);
-      args.accumulate = !first;
-      context_.ops.gemm(context_.queue, args);
-      first = false;
-    }
-  }
+  products_.input_gradient(context_.ops, context_.queue, dy, weights_.weights(weight_entry_), dx,
+                           rows);
 }
 
 void Linear3d::multiply_wgrad(ConstTensorView dy, ConstTensorView x, index_t rows) {
   const PhaseClock::Scope scope(context_.clock, "matmul");
   const ParamBucket::GradientTarget target = weights_.gradient(weight_entry_);
-  for (const Panel& out : out_panels_) {
-    for (const Panel& in : in_panels_) {
-      GemmArgs args;
-      args.a = panel_of(dy, rows, out);
-      args.b = panel_of(x, rows, in);
-      args.c = target.view.row_range(out.first, out.count).col_range(in.first, in.count);
-      args.transpose_a = true;
-      args.accumulate = target.accumulate;
-      context_.ops.gemm(context_.queue, args);
-    }
-  }
+  products_.weight_gradient(context_.ops, context_.queue, dy, x, target.view, target.accumulate,
+                            rows);
 }
 
 DistTensor Linear3d::forward(const DistTensor& x, Saved* saved) {
@@ -143,12 +99,12 @@ DistTensor Linear3d::forward(const DistTensor& x, Saved* saved) {
   const index_t rows = tokens.size(context_.coord(Axis::i));
   weights_.prefetch();
   Tensor buffer;
-  const ConstTensorView gathered = gather(x, in_, out_axis_, in_panels_, buffer, "gather input");
+  const ConstTensorView gathered = gather(x, in_, out_axis_, products_.in, buffer, "gather input");
   weights_.acquire();
 
   DistTensor y = DistTensor::make(context_, output_layout(tokens), context_.activation,
                                   MemoryKind::activations);
-  const DType partial = partial_dtype(in_panels_);
+  const DType partial = partial_dtype(products_.in);
   if (context_.extent(in_axis_) == 1 && partial == context_.activation) {
     multiply_forward(gathered, y.local.view().flat(), rows);
   } else {
@@ -157,7 +113,7 @@ DistTensor Linear3d::forward(const DistTensor& x, Saved* saved) {
     const PhaseClock::Scope scope(context_.clock, "reduce output");
     context_.mesh.along(in_axis_)
         .reduce_scatter(sum, y.local.view().flat(),
-                        counts(out_, in_axis_, rows, tokens, out_panels_))
+                        counts(out_, in_axis_, rows, tokens, products_.out))
         .wait(context_.queue);
   }
   weights_.release();
@@ -174,12 +130,12 @@ DistTensor Linear3d::backward(const DistTensor& dy, const DistTensor& x, Saved& 
   add_bias_gradient(dy);
   Tensor dy_buffer;
   const ConstTensorView dy_whole =
-      gather(dy, out_, in_axis_, out_panels_, dy_buffer, "gather gradient");
+      gather(dy, out_, in_axis_, products_.out, dy_buffer, "gather gradient");
   weights_.acquire();
 
   DistTensor dx = DistTensor::make(context_, input_layout(tokens), context_.activation,
                                    MemoryKind::activations);
-  const DType partial = partial_dtype(out_panels_);
+  const DType partial = partial_dtype(products_.out);
   Tensor sum;
   Work scatter;
   if (context_.extent(out_axis_) == 1 && partial == context_.activation) {
@@ -188,7 +144,7 @@ DistTensor Linear3d::backward(const DistTensor& dy, const DistTensor& x, Saved& 
     sum = context_.make(partial, 1, rows * in_columns_, MemoryKind::workspace);
     multiply_dgrad(dy_whole, sum, rows);
     scatter = context_.mesh.along(out_axis_).reduce_scatter(
-        sum, dx.local.view().flat(), counts(in_, out_axis_, rows, tokens, in_panels_));
+        sum, dx.local.view().flat(), counts(in_, out_axis_, rows, tokens, products_.in));
   }
   weights_.release();
 
@@ -197,7 +153,7 @@ DistTensor Linear3d::backward(const DistTensor& dy, const DistTensor& x, Saved& 
     multiply_wgrad(dy_whole, x.local.view().flat(), rows);
   } else {
     if (!saved.gathered.allocated())
-      (void)gather(x, in_, out_axis_, in_panels_, saved.gathered, "gather input");
+      (void)gather(x, in_, out_axis_, products_.in, saved.gathered, "gather input");
     multiply_wgrad(dy_whole, saved.gathered, rows);
   }
   saved.gathered.reset();
@@ -211,7 +167,7 @@ void Linear3d::add_bias_gradient(const DistTensor& dy) {
   if (bias_entry_ < 0) return;
   TensorView target = vectors_->gradient_to_add(bias_entry_).flat();
   if (out_.panels) {
-    const Panel& own = out_panels_[static_cast<std::size_t>(context_.coord(in_axis_))];
+    const Panel& own = products_.out[static_cast<std::size_t>(context_.coord(in_axis_))];
     target = target.col_range(own.first, own.count);
   }
   const PhaseClock::Scope scope(context_.clock, "bias gradient");

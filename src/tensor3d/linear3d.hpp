@@ -20,6 +20,7 @@
 
 #include "tensor3d/context.hpp"
 #include "tensor3d/features.hpp"
+#include "tensor3d/linear_products.hpp"
 #include "tensor3d/param_bucket.hpp"
 
 namespace t3d {
@@ -49,9 +50,6 @@ class Linear3d {
                                             const std::vector<Panel>& panels) const;
   [[nodiscard]] Layout layout(const Features& side, Axis axis, Axis other,
                               const Partition& tokens) const;
-  [[nodiscard]] TensorView panel_of(TensorView stacked, index_t rows, const Panel& panel) const;
-  [[nodiscard]] ConstTensorView panel_of(ConstTensorView stacked, index_t rows,
-                                         const Panel& panel) const;
   [[nodiscard]] TensorView gather(const DistTensor& x, const Features& side, Axis other,
                                   const std::vector<Panel>& panels, Tensor& buffer,
                                   const char* phase) const;
@@ -67,7 +65,7 @@ class Linear3d {
   ParamBucket& weights_;
   ParamBucket* vectors_;
   int weight_entry_, bias_entry_;  // bias: -1 = none
-  std::vector<Panel> out_panels_, in_panels_;
+  LinearProducts products_;
   index_t out_columns_, in_columns_;  // local N_o, K_c
 };
 

@@ -22,8 +22,12 @@ struct Candidate {
 
 // Ranks of a node take its GPUs in turn. Where Slurm shows each rank one GPU only, they all call it
 // number 0; the identity tells them apart.
-Candidate own_candidate(int place_on_node) {
+Candidate own_candidate(int place_on_node, bool hidden) {
   Candidate own;
+  if (hidden) {
+    own.reason = "its [[nodes]] says device = \"cpu\"";
+    return own;
+  }
   try {
     const std::vector<Gpu> gpus = visible_gpus();
     if (gpus.empty()) {
@@ -97,7 +101,8 @@ TransportKind choose_transport(TransportRule rule, std::size_t owners, std::size
 
 }  // namespace
 
-DeviceChoice choose_device(Communicator& world, DeviceRule device, TransportRule transport) {
+DeviceChoice choose_device(Communicator& world, DeviceRule device, TransportRule transport,
+                           bool hidden) {
   DeviceChoice choice;
   choice.alone = world.size() == 1;
   if (device == DeviceRule::cpu || (device == DeviceRule::automatic && !cuda_built()))
@@ -106,7 +111,7 @@ DeviceChoice choose_device(Communicator& world, DeviceRule device, TransportRule
   const std::vector<int> nodes = node_of_ranks(world);
   const auto rank = static_cast<std::size_t>(world.rank());
   const auto place = std::count(nodes.begin(), nodes.begin() + world.rank(), nodes[rank]);
-  const Candidate own = own_candidate(static_cast<int>(place));
+  const Candidate own = own_candidate(static_cast<int>(place), hidden);
   const Survey all = survey(world, own);
 
   if (device == DeviceRule::automatic && !all.own_each()) {

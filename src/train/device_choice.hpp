@@ -21,9 +21,9 @@ struct DeviceChoice {
   std::vector<int> owners;
 };
 
-/// Collective. Throws the same AgreedError (ExitCode::unavailable) on all ranks where the wish
-/// cannot be met, naming the ranks that cannot.
+/// Collective. `hidden`: this rank may use no GPU. Throws the same AgreedError
+/// (ExitCode::unavailable) on all ranks where the wish cannot be met, naming the ranks that cannot.
 [[nodiscard]] DeviceChoice choose_device(Communicator& world, DeviceRule device,
-                                         TransportRule transport);
+                                         TransportRule transport, bool hidden = false);
 
 }  // namespace t3d

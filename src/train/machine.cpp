@@ -52,7 +52,7 @@ Machine::Machine(Communicator& world, const MachineOptions& options)
     queue_ = device_->make_queue();
     return;
   }
-  choice_ = choose_device(world, options.device, options.transport);
+  choice_ = choose_device(world, options.device, options.transport, options.hide_gpus);
   const int cores = cores_of_rank(world);
   std::optional<Error> fault;
   Backend backend;

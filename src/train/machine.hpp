@@ -16,6 +16,7 @@ struct MachineOptions {
   DeviceRule device = DeviceRule::automatic;
   TransportRule transport = TransportRule::automatic;
   PrecisionConfig precision;
+  bool hide_gpus = false;       // this rank computes on the CPU, whatever its node has
   int threads = 0;              // of a CPU rank; 0 = its part of the node's cores
   double watchdog_seconds = 0;  // 0 = wait for ever
   std::string

@@ -11,6 +11,7 @@ int run_dry(Communicator& world, const CommandLine& command);
 int run_evaluation(Communicator& world, const CommandLine& command);
 int run_generation(Communicator& world, const CommandLine& command);
 int run_tokenize(Communicator& world, const CommandLine& command);
+int run_probe(Communicator& world, const CommandLine& command);
 int run_inspect(Communicator& world, const CommandLine& command);
 
 }  // namespace t3d

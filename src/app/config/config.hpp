@@ -96,6 +96,22 @@ struct EmulateConfig {
   return !emulate.slowdown.empty() || !emulate.schedule.empty();
 }
 
+/// What a kind of node computes on.
+enum class NodeDevice { automatic, cpu };
+template <>
+struct Words<NodeDevice> {
+  static constexpr std::array<std::string_view, 2> all{"auto", "cpu"};
+};
+
+/// One [[nodes]] (app/config/nodes.hpp).
+struct NodeKind {
+  std::string name, feature, partition;  // what it is found by; empty = any
+  index_t ranks = 0;                     // of the job on each node; 0 = not stated
+  int threads = 0;                       // per rank; 0 = as debug.threads
+  NodeDevice device = NodeDevice::automatic;
+  double speed = -1;  // relative; negative = not stated
+};
+
 struct DebugConfig {
   bool check_finite = true;
   double watchdog_seconds = 300;
@@ -122,6 +138,7 @@ struct Config {
   EvalConfig eval;
   LogConfig log;
   DebugConfig debug;
+  std::vector<NodeKind> nodes;
 };
 
 }  // namespace t3d

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/config/config_schema.hpp"
+#include "app/config/nodes.hpp"
 #include "app/config/presets.hpp"
 #include "core/levenshtein.hpp"
 #include "core/utf8.hpp"
@@ -55,6 +56,7 @@ class Loader {
     read(text);
     apply_preset();
     for (const InputEntry& entry : entries_) apply(entry);
+    for (const InputElement& element : elements_) apply(element);
     require();
     fill_computed_defaults(config_, file_name_);
     add(path_faults(config_, origins_, file_name_, faulty_));
@@ -69,6 +71,7 @@ class Loader {
     collect([&] {
       InputDocument document = parse_toml(text, file_name_);
       entries_ = std::move(document.entries);
+      elements_ = std::move(document.elements);
       tables_ = std::move(document.tables);
     });
     if (!faults_.empty()) throw ConfigErrors(std::move(faults_));  // nothing else can be judged
@@ -127,6 +130,15 @@ class Loader {
     }
   }
 
+  void apply(const InputElement& element) {
+    if (element.array == "nodes") return add_node_kind(element, config_, faults_);
+    const bool table = is_table(element.array);
+    faults_.push_back(
+        {element.where, fmt::format("there is no [[{}]]", printable(element.array, kLongName)),
+         table ? fmt::format("write [{}], once", element.array)
+               : did_you_mean(nearest_word(element.array, std::vector<std::string>{"nodes"}))});
+  }
+
   void apply_top(const InputEntry& entry) {
     if (is_table(entry.key)) {
       fault(entry, fmt::format("{} must be a table", entry.key),
@@ -145,6 +157,11 @@ class Loader {
     faults_.push_back({entry.where, std::move(what), std::move(hint)});
   }
   void no_table(const Where& where, const std::string& table) {
+    if (table == "nodes") {
+      faults_.push_back(
+          {where, "[nodes] is a list", "write [[nodes]], once for each kind of node"});
+      return;
+    }
     faults_.push_back({where, fmt::format("there is no table [{}]", printable(table, kLongName)),
                        faults_.size() < ConfigErrors::kShown
                            ? did_you_mean(nearest_word(table, table_names()))
@@ -176,6 +193,7 @@ class Loader {
   std::string file_name_;
   const std::vector<std::string>& overrides_;
   std::vector<InputEntry> entries_;
+  std::vector<InputElement> elements_;
   std::map<std::string, Where> tables_;
   Config config_;
   Origins origins_;

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "app/config/config_schema.hpp"
+#include "app/config/nodes.hpp"
 #include "app/config/presets.hpp"
 
 namespace t3d {
@@ -97,6 +98,10 @@ std::string defaults_text() {
                       : fmt::format("{} = {}\n", key->name, key->default_text());
     }
   }
+  out += fmt::format("\n{}#[[nodes]]\n", comment(kNodesHelp));
+  for (const Key& key : node_keys())
+    out += comment(key.help + " " + in_brackets(key)) +
+           fmt::format("#{} =    # {}\n", key.name, key.default_text());
   return out;
 }
 
@@ -116,7 +121,7 @@ std::string resolved_text(const Config& config, const Origins& origins) {
       out += "\n";
     }
   }
-  return out;
+  return out + node_kinds_text(config);
 }
 
 std::string input_reference() {
@@ -134,8 +139,13 @@ std::string input_reference() {
     }
     out += "\n";
   }
+  out += fmt::format("## [[nodes]]\n\n{}\n\n", kNodesHelp);
+  out += "| key | type | default | allowed | meaning |\n|---|---|---|---|---|\n";
+  for (const Key& key : node_keys())
+    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name, key.type_text(), key.fallback,
+                       cell(key.allowed_text()), cell(key.help));
   out +=
-      "## Presets\n\n| name | layers | hidden | heads | kv heads | context | vocab |\n"
+      "\n## Presets\n\n| name | layers | hidden | heads | kv heads | context | vocab |\n"
       "|---|---|---|---|---|---|---|\n";
   for (const Preset& preset : presets()) {
     const ModelConfig& m = preset.model;

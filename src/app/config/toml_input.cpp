@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -73,31 +74,50 @@ std::string InputValue::describe() const {
   return "an unknown thing";
 }
 
+namespace {
+
+bool in_file_order(const InputEntry& a, const InputEntry& b) {
+  return std::tie(a.where.line, a.where.column) < std::tie(b.where.line, b.where.column);
+}
+
+std::vector<InputEntry> entries_of(const toml::table& table, const std::string& name,
+                                   const std::string& file_name) {
+  std::vector<InputEntry> entries;
+  for (auto&& [key, value] : table)
+    entries.push_back(
+        {name, std::string(key.str()), plain(value), place(file_name, key.source()), ""});
+  std::sort(entries.begin(), entries.end(), in_file_order);
+  return entries;
+}
+
+}  // namespace
+
 InputDocument parse_toml(const std::string& text, const std::string& file_name) {
   InputDocument document;
   try {
     const toml::table root = toml::parse(text, file_name);
     for (auto&& [key, node] : root) {
       const std::string name(key.str());
+      if (node.is_array_of_tables()) {
+        for (const toml::node& element : *node.as_array())
+          document.elements.push_back({name, place(file_name, element.source()),
+                                       entries_of(*element.as_table(), name, file_name)});
+        continue;
+      }
       const toml::table* table = node.as_table();
       if (!table) {
         document.entries.push_back({"", name, plain(node), place(file_name, key.source()), ""});
         continue;
       }
       document.tables[name] = place(file_name, table->source());
-      for (auto&& [inner, value] : *table) {
-        document.entries.push_back(
-            {name, std::string(inner.str()), plain(value), place(file_name, inner.source()), ""});
-      }
+      std::vector<InputEntry> entries = entries_of(*table, name, file_name);
+      std::move(entries.begin(), entries.end(), std::back_inserter(document.entries));
     }
   } catch (const toml::parse_error& error) {
     throw ConfigErrors({{place(file_name, error.source()),
                          fmt::format("this is not TOML: {}", error.description()), ""}});
   }
-  const auto in_file = [](const InputEntry& a, const InputEntry& b) {
-    return std::tie(a.where.line, a.where.column) < std::tie(b.where.line, b.where.column);
-  };
-  std::sort(document.entries.begin(), document.entries.end(), in_file);
+  std::sort(document.entries.begin(), document.entries.end(), in_file_order);
   return document;
 }
 

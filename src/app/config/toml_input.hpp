@@ -30,8 +30,16 @@ struct InputEntry {
   [[nodiscard]] std::string name() const { return table.empty() ? key : table + "." + key; }
 };
 
+/// One [[array]]; its entries have its name as their table.
+struct InputElement {
+  std::string array;
+  Where where;
+  std::vector<InputEntry> entries;  // as in the file
+};
+
 struct InputDocument {
   std::vector<InputEntry> entries;  // as in the file
+  std::vector<InputElement> elements;
   std::map<std::string, Where> tables;
 };
 

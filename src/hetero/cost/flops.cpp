@@ -78,13 +78,13 @@ void add_update_work(const RankView& rank, StepWork& work) {
   work.streamed +=
       at_rest * size_of(rank.accumulator) * updates * optimizer_numbers(rank.plan.optimizer);
   if (rank.plan.optimizer != OptimizerKind::muon) return;
-  constexpr index_t kIterations = 5;  // optimizer.newton_schulz_steps' default
   const std::vector<HiddenMatrix> matrices = hidden_matrices(rank.model);
   const MatrixOwners owners = muon_owners(matrices, rank.p * rank.q * rank.r);
   const index_t here = (rank.coord.i * rank.q + rank.coord.j) * rank.r + rank.coord.k;
   for (const index_t number : owners.owned[static_cast<std::size_t>(here)]) {
     const auto& [rows, cols] = matrices[static_cast<std::size_t>(number)];
-    work.whole += updates * static_cast<index_t>(newton_schulz_flops(rows, cols, kIterations));
+    work.whole +=
+        updates * static_cast<index_t>(newton_schulz_flops(rows, cols, kNewtonSchulzSteps));
   }
 }
 

@@ -25,6 +25,8 @@ struct MatrixOwners {
 [[nodiscard]] MatrixOwners choose_owners(std::span<const double> costs,
                                          std::span<const double> speeds);
 
+/// optimizer.newton_schulz_steps' default: what costs and the probe take for granted.
+inline constexpr index_t kNewtonSchulzSteps = 5;
 /// Flops of `steps` Newton-Schulz iterations on a matrix.
 [[nodiscard]] double newton_schulz_flops(index_t rows, index_t cols, index_t steps);
 

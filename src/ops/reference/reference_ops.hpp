@@ -6,7 +6,7 @@
 
 namespace t3d {
 
-class ReferenceOps final : public Ops {
+class ReferenceOps : public Ops {
  public:
   [[nodiscard]] std::string_view name() const override { return "reference"; }
   [[nodiscard]] bool supports(DType activation) const override { return activation != DType::i32; }

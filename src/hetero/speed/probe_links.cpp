@@ -1,0 +1,121 @@
+#include "hetero/speed/probe_links.hpp"
+
+#include <algorithm>
+
+#include "hetero/speed/robust.hpp"
+#include "hetero/speed/sampler.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr std::array<Group, kProbedGroups> kGroups{Group::i, Group::j, Group::k, Group::d,
+                                                   Group::world};
+constexpr index_t kSmallest = index_t{4} << 10, kLargest = index_t{16} << 20, kGrowth = 4;
+/// Of all pieces together: as much as a large gathered weight.
+constexpr index_t kMostTogether = index_t{64} << 20;
+constexpr int kSamples = 7;
+
+/// Times of one group. Its members take every decision from the same numbers.
+class GroupProbe {
+ public:
+  GroupProbe(const ProbeMachine& machine, Communicator& group) : machine_(machine), group_(group) {}
+
+  [[nodiscard]] LinkSpeed measure(double seconds) {
+    const index_t most = std::min(kLargest, kMostTogether / group_.size());
+    std::vector<LinePoint> points;
+    double spent = 0, next = 0;
+    for (index_t bytes = kSmallest; bytes <= std::max(most, kSmallest); bytes *= kGrowth) {
+      if (spent + next > seconds && points.size() >= 2) break;
+      const double message = message_seconds(bytes);
+      points.push_back({static_cast<double>(bytes), message});
+      spent += (kSamples + 1) * message * (group_.size() - 1);
+      next = static_cast<double>(kGrowth * (kSamples + 1)) * message * (group_.size() - 1);
+    }
+    const double beta = std::max(0.0, theil_sen_slope(points));
+    return {std::max(0.0, points.front().y - beta * points.front().x), beta};
+  }
+
+ private:
+  /// Of one message among those of a gathering, for the slowest member.
+  [[nodiscard]] double message_seconds(index_t bytes) {
+    const index_t count = bytes / size_of(DType::f32);
+    const std::vector<index_t> counts(static_cast<std::size_t>(group_.size()), count);
+    const Tensor whole(machine_.device, DType::f32, group_.size(), count, MemoryKind::workspace);
+    const TensorView own = whole.view().row_range(group_.rank(), 1);
+    machine_.ops.fill(machine_.queue, whole, 1);
+    const auto gather = [&] { group_.all_gather(own, whole, counts).wait(machine_.queue); };
+    (void)timed(machine_.queue, gather, 1);
+    std::vector<double> times;
+    for (int n = 0; n < kSamples; ++n) times.push_back(timed(machine_.queue, gather, 1));
+    return largest(median(std::move(times))) / (group_.size() - 1);
+  }
+
+  [[nodiscard]] double largest(double own) {
+    const Tensor number(machine_.device, DType::f64, 1, 1, MemoryKind::workspace);
+    machine_.ops.fill(machine_.queue, number, own);
+    group_.all_reduce(number, ReduceOp::max).wait(machine_.queue);
+    double result = 0;
+    machine_.device.copy(&result, number.view().data, sizeof result, machine_.queue);
+    machine_.queue.synchronize();
+    return result;
+  }
+
+  const ProbeMachine& machine_;
+  Communicator& group_;
+};
+
+std::vector<int> members_of(const Mesh& mesh, Group group) {
+  const MeshShape& shape = mesh.shape();
+  const int own = shape.rank_of(mesh.coord());
+  switch (group) {
+    case Group::i: return shape.group(own, {Axis::i});
+    case Group::j: return shape.group(own, {Axis::j});
+    case Group::k: return shape.group(own, {Axis::k});
+    case Group::d: return shape.alike() ? shape.group(own, {Axis::d}) : std::vector<int>{own};
+    default: break;
+  }
+  std::vector<int> all{own};
+  for (int rank = 0; !shape.alike() && rank < shape.ranks(); ++rank)
+    if (rank != own) all.push_back(rank);
+  return all;
+}
+
+LinkSpeed median_link(const std::vector<LinkSpeed>& links) {
+  std::vector<double> alphas, betas;
+  for (const LinkSpeed& link : links) {
+    alphas.push_back(link.alpha_seconds);
+    betas.push_back(link.beta_seconds_per_byte);
+  }
+  return {median(std::move(alphas)), median(std::move(betas))};
+}
+
+}  // namespace
+
+GroupLinks probe_links(const ProbeMachine& machine, const Mesh& mesh, std::span<const int> nodes,
+                       double seconds, const std::function<void()>& together) {
+  GroupLinks links;
+  for (std::size_t at = 0; at < kProbedGroups; ++at) {
+    if (together) together();
+    const std::vector<int> members = members_of(mesh, kGroups[at]);
+    if (members.size() == 1) continue;
+    const auto node = [&](int rank) { return nodes[static_cast<std::size_t>(rank)]; };
+    links[at].between = std::any_of(members.begin(), members.end(),
+                                    [&](int rank) { return node(rank) != node(members.front()); });
+    links[at].measured = true;
+    links[at].link = GroupProbe(machine, mesh.group(kGroups[at])).measure(seconds / kProbedGroups);
+  }
+  machine.device.trim();
+  machine.device.restart_peaks();
+  return links;
+}
+
+void summarise_links(std::span<const GroupLinks> ranks, Speeds& speeds) {
+  std::vector<LinkSpeed> inside, between;
+  for (const GroupLinks& links : ranks)
+    for (const GroupLink& group : links)
+      if (group.measured) (group.between ? between : inside).push_back(group.link);
+  speeds.inside = median_link(inside.empty() ? between : inside);
+  speeds.between = median_link(between.empty() ? inside : between);
+}
+
+}  // namespace t3d

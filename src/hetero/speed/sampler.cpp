@@ -1,0 +1,51 @@
+#include "hetero/speed/sampler.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/phase_clock.hpp"
+#include "core/thread_clock.hpp"
+#include "hetero/speed/robust.hpp"
+
+namespace t3d {
+
+double timed(Queue& queue, const std::function<void()>& body, int calls, bool cpu_time) {
+  const auto now = [cpu_time] { return cpu_time ? thread_cpu_seconds() : PhaseClock::now(); };
+  queue.mark()->wait();
+  const double start = now();
+  for (int call = 0; call < calls; ++call) body();
+  queue.mark()->wait();
+  return now() - start;
+}
+
+Sampled sample(Queue& queue, const std::function<void()>& body, double seconds,
+               const SampleRule& rule) {
+  const double end = PhaseClock::now() + seconds;
+  const auto fits = [&](double next) { return PhaseClock::now() + next <= end; };
+  const auto measured = [&](int calls) { return timed(queue, body, calls, rule.cpu_time); };
+  const double first = measured(1);  // touches pages, makes primitives, chooses engines
+  if (!fits(first)) return {first, 1};
+  const double once = measured(1);
+  // Room for some 25 samples, or for eight shorter ones.
+  const double shortest = std::min(rule.shortest, seconds / 8);
+  const double wished = std::clamp(seconds / 25, shortest, rule.longest);
+  const int calls = std::max(1, static_cast<int>(std::ceil(wished / std::max(once, 1e-9))));
+  const double long_sample = once * calls;
+  const auto next = [&] { return measured(calls) / calls; };
+
+  WarmUp warm_up;
+  const double warm = PhaseClock::now() + 0.2 * seconds;
+  while (PhaseClock::now() + long_sample < warm)
+    if (warm_up.add(next())) break;
+  std::vector<double> times;
+  if (calls == 1) times.push_back(once);
+  for (const std::size_t enough : {std::size_t{15}, std::size_t{31}, std::size_t{63}}) {
+    while (times.size() < enough && fits(long_sample)) times.push_back(next());
+    if (times.size() < enough || median_error(times) < rule.error * median(times)) break;
+  }
+  if (times.size() < 3) return {times.empty() ? once : median(times), 1};
+  return {median(times), median_error(times) / median(times)};
+}
+
+}  // namespace t3d

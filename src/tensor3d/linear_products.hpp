@@ -1,0 +1,32 @@
+// The three matrix products of a linear on one rank, panel by panel (tensor3d/features.hpp). What
+// Linear3d multiplies between its messages; the probe times the same calls.
+#pragma once
+#include <vector>
+
+#include "core/mesh_shape.hpp"
+#include "ops/ops.hpp"
+#include "tensor3d/features.hpp"
+
+namespace t3d {
+
+/// x [rows x columns of in] and y [rows x columns of out] are column panels stacked one after
+/// another, each [rows x panel]; weight [columns of out, columns of in].
+struct LinearProducts {
+  LinearProducts(const LinearShape& shape, const MeshShape& mesh, const Coord& coord)
+      : out(shape.out_panels(mesh, coord)), in(shape.in_panels(mesh, coord)) {}
+
+  /// y = x W^T, and `bias` [1, columns of out] where it has data. Sums over several panels of `in`
+  /// stay in y's type.
+  void forward(Ops& ops, Queue& queue, ConstTensorView x, ConstTensorView weight,
+               ConstTensorView bias, TensorView y, index_t rows) const;
+  /// dx = dy W
+  void input_gradient(Ops& ops, Queue& queue, ConstTensorView dy, ConstTensorView weight,
+                      TensorView dx, index_t rows) const;
+  /// dweight (+)= dy^T x
+  void weight_gradient(Ops& ops, Queue& queue, ConstTensorView dy, ConstTensorView x,
+                       TensorView dweight, bool accumulate, index_t rows) const;
+
+  std::vector<Panel> out, in;
+};
+
+}  // namespace t3d

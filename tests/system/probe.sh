@@ -1,0 +1,73 @@
+# transformer3d probe: every rank is measured, also under emulation, and the file holds what the
+# screen shows. A wrong input ends with all its faults and status 78.
+. "$T3D_SOURCE/tests/support/job.sh"
+make_text 20000
+make_input
+short=(--set hetero.probe_seconds=0.8 --set debug.threads=1)
+
+run 1 probe input.toml "${short[@]}" --output one.json
+expect_status 0
+expect_text "matmul"
+[[ $(grep -c '"node"' one.json) == 1 ]] || fail "one.json does not hold one rank"
+
+# Two ranks on two cores, one of them slower, by emulation.
+run 2 probe input.toml "${short[@]}" --output two.json --set "mesh.cuboid=[2,1,1]" --set "emulate.slowdown=[1,8]"
+expect_status 0
+expect_text "inside a node"
+python3 - two.json <<'PY' || fail "the file does not hold the speeds of two ranks"
+import json, sys
+speeds = json.load(open(sys.argv[1]))
+fast, slow = (rank["matmul"] for rank in speeds["ranks"])
+ratio = slow[-1][1] / fast[-1][1]
+print("slower by", ratio)
+sys.exit(not (len(fast) >= 1 and 3 < ratio < 24 and speeds["inside"]["alpha_seconds"] > 0))
+PY
+
+# More ranks than cores, a cuboid with three axes, Muon's whole matrices, an idle rank.
+run 8 probe input.toml "${short[@]}" --set "mesh.cuboid=[2,2,2]" --set optimizer.kind=muon
+expect_status 0
+[[ $(grep -c ' cpu ' screen.log) == 8 ]] || fail "not eight ranks on the screen"
+run 3 probe input.toml "${short[@]}" --set mesh.replicas=2 --set mesh.cuboid=auto
+expect_status 0
+[[ $(grep -c ' cpu ' screen.log) == 3 ]] || fail "the idle rank was not measured"
+
+run 1 probe
+expect_status 64
+run 1 probe missing.toml
+expect_status 66
+run 1 probe input.toml "${short[@]}" --output no/such/folder/speeds.json
+expect_status 74
+run 1 probe input.toml --set hetero.probe_seconds=-1
+expect_status 78
+expect_text "hetero.probe_seconds"
+
+# What the user states of nodes: ratios instead of measurements, other numbers of ranks refused.
+cp input.toml stated.toml
+cat >> stated.toml <<'TOML'
+[[nodes]]
+feature = "absent"
+speed = 9
+[[nodes]]
+name = "*"
+ranks = 2
+threads = 1
+speed = 2
+TOML
+run 2 probe stated.toml "${short[@]}" --output stated.json --set "mesh.cuboid=[2,1,1]" --set "emulate.slowdown=[1,8]"
+expect_status 0
+python3 - stated.json <<'PY' || fail "stated speeds were not taken"
+import json, sys
+first, second = (rank["matmul"] for rank in json.load(open(sys.argv[1]))["ranks"])
+sys.exit(first != second)
+PY
+run 1 probe stated.toml "${short[@]}"
+expect_status 78
+expect_text "has 1 ranks, and its \[\[nodes\]\] says 2"
+sed -e 's/speed = 2/speed = 0/' -e '/^ranks = 2/d' stated.toml > zero.toml
+run 2 probe zero.toml "${short[@]}"
+expect_status 78
+expect_text "speed 0"
+sed -e 's/speed = 2/speed = -2/' stated.toml > negative.toml
+run 2 probe negative.toml "${short[@]}"
+expect_status 78
+expect_text "negative.toml:.*nodes.speed"
