@@ -118,7 +118,9 @@ void check_aggregation(const Plan& plan) {
   const index_t leaves = plan.leaves_per_replica();
   if (!adasum && leaves > 1) refuse("{} leaves per replica are for adasum only", leaves);
   // More where whole leaves have moved from one replica to another; those that left are empty.
-  if (adasum && leaves < a.leaves)
+  const std::vector<double> weights = plan.leaf_weights();
+  const auto filled = std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; });
+  if (adasum && (leaves < a.leaves || filled > a.leaves * std::ssize(plan.replicas)))
     refuse("its replicas have {} leaves, and aggregate.leaves is {}", leaves, a.leaves);
   if (adasum && leaves * std::ssize(plan.replicas) > kMostLeaves)
     refuse(

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "core/random.hpp"
+#include "hetero/cost/memory.hpp"
 #include "hetero/planner/slab_sequences.hpp"
 #include "support/catch.hpp"
 #include "support/plan_rig.hpp"
@@ -16,6 +17,13 @@ namespace {
 
 using Counts = std::vector<index_t>;
 
+/// Of ranks on CPUs, of whose memory nothing is known.
+RankFacts facts(index_t ranks, std::vector<bool> crowded = {}) {
+  const auto count = static_cast<std::size_t>(ranks);
+  if (crowded.empty()) crowded.assign(count, false);
+  return {std::move(crowded), std::vector<index_t>(count, 0), std::vector<bool>(count, false)};
+}
+
 /// Steps of a run without ranks: rank r needs seconds_of(r, its sequences, step), and the
 /// balancer's answers take effect. As in a run, the times that a step reports are those of the step
 /// before.
@@ -25,10 +33,7 @@ class Steps {
 
   Steps(Plan start, const BalanceOptions& options, index_t micro = 0,
         std::vector<bool> crowded = {})
-      : plan(std::move(start)),
-        balancer(options, micro,
-                 crowded.empty() ? std::vector<bool>(static_cast<std::size_t>(plan.ranks))
-                                 : std::move(crowded)) {}
+      : plan(std::move(start)), balancer(options, micro, facts(plan.ranks, std::move(crowded))) {}
 
   /// Changes of plan within so many steps.
   index_t steps(index_t count, const SecondsOf& seconds_of) {
@@ -116,6 +121,19 @@ index_t steps_to_react(const BalanceOptions& options) {
   return 2 + options.window / 2 + 1 + options.confirm;
 }
 
+TEST_CASE("shares stay within the memory of the ranks", "[balancer]") {
+  const Plan plan = plan_of(input(12), Grid{2, 1, 1, {}, {}, {}});
+  RankFacts limited = facts(2);
+  const std::vector<index_t> enough{8, 4};
+  const MemoryCost at_eight = memory_cost(with_slab_sequences(plan, enough, 0), Coord{});
+  limited.room_bytes[0] = at_eight.tensors_peak + at_eight.messages;
+  Steps run(plan, kModel);
+  run.balancer = Balancer(kModel, 0, limited);
+  // By speed alone rank 0 would have 10 of the 12.
+  (void)run.steps(200, ranks_of_costs({0.01, 0.05}));
+  CHECK(slab_sequences(run.plan) == enough);
+}
+
 }  // namespace
 
 TEST_CASE("of two slabs the slow one gets half of what the other one gets", "[balancer]") {
@@ -194,7 +212,7 @@ TEST_CASE("one slab alone, and steps that report no times, change nothing", "[ba
   Steps one(plan_of(input(12), Grid{1, 2, 1, {}, {}, {}}), kModel);
   CHECK(one.steps(50, ranks_of_costs({0.01, 0.03})) == 0);
   const Plan plan = plan_of(input(12), Grid{2, 1, 1, {}, {}, {}});
-  Balancer balancer(kModel, 0, {false, false});
+  Balancer balancer(kModel, 0, facts(2));
   for (index_t step = 1; step < 50; ++step) CHECK(!balancer.observe(StepReport{}, plan));
 }
 
