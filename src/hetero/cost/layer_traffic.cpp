@@ -119,17 +119,27 @@ RankView::RankView(const Plan& plan_, const Coord& coord_)
       activation(plan_.activation()),
       accumulator(accumulator_of(activation)),
       reduce(plan_.reduce_in_fp32 ? accumulator : activation) {
-  ranks = static_cast<int>(slots_before(plan, std::ssize(plan.replicas)));
-  number = world_rank = static_cast<int>(slots_before(plan, coord.d)) + number_in_cuboid();
-  if (!plan.place.empty()) {
-    world_rank = plan.place[static_cast<std::size_t>(number)];
-    number = static_cast<int>(std::count_if(plan.place.begin(), plan.place.end(),
-                                            [&](int other) { return other < world_rank; }));
-  }
   const index_t groups = cut.groups.size(coord.j), size = model.head_size();
   group_columns = (group_heads + 2) * size;
   heads = groups * group_heads * size;
   kv = groups * 2 * size;
+}
+
+int RankView::ranks() const {
+  return static_cast<int>(slots_before(plan, std::ssize(plan.replicas)));
+}
+
+int RankView::world_rank() const {
+  const auto slot = static_cast<std::size_t>(slots_before(plan, coord.d)) +
+                    static_cast<std::size_t>(number_in_cuboid());
+  return plan.place.empty() ? static_cast<int>(slot) : plan.place[slot];
+}
+
+int RankView::number() const {
+  const int here = world_rank();
+  if (plan.place.empty()) return here;
+  return static_cast<int>(
+      std::count_if(plan.place.begin(), plan.place.end(), [&](int other) { return other < here; }));
 }
 
 Rows::Rows(const RankView& rank, index_t sequences) {

@@ -14,9 +14,6 @@ struct RankView {
   const ModelConfig& model;
   Coord coord;
   index_t p, q, r;
-  int ranks = 0;       // with a place
-  int number = 0;      // of this one among them
-  int world_rank = 0;  // among all of the job
   index_t hidden, heads, kv, ffn, up,
       vocab;                              // local widths; heads, kv: columns of all local groups
   index_t group_columns, group_heads;     // columns of one group: of q|k|v, of q
@@ -25,6 +22,11 @@ struct RankView {
   [[nodiscard]] int number_in_cuboid() const {
     return static_cast<int>((coord.i * q + coord.j) * r + coord.k);
   }
+  // These count over all replicas or places: for messages only, so that a planner can ask for the
+  // work of very many ranks.
+  [[nodiscard]] int ranks() const;       // with a place
+  [[nodiscard]] int number() const;      // of this one among them
+  [[nodiscard]] int world_rank() const;  // among all of the job
 };
 
 /// One micro-batch: the rows of this rank's slab, and those at rest on it.

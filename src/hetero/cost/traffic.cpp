@@ -65,7 +65,7 @@ Ledger TrafficTable::ledger() const {
 
 TrafficTable step_traffic(const Plan& plan, const Coord& coord) {
   const RankView rank(plan, coord);
-  TrafficTable traffic = idle_traffic(plan, rank.world_rank);  // the report
+  TrafficTable traffic = idle_traffic(plan, rank.world_rank());  // the report
   index_t micros = 0, last = -1;
   TrafficTable pass;  // of a micro-batch like the last one
   for (const auto& leaf : rank.cut.leaves)
@@ -89,7 +89,7 @@ TrafficTable step_traffic(const Plan& plan, const Coord& coord) {
 TrafficTable evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequences,
                                 index_t micro) {
   const RankView rank(plan, coord);
-  TrafficTable traffic = idle_evaluation_traffic(plan, rank.world_rank);
+  TrafficTable traffic = idle_evaluation_traffic(plan, rank.world_rank());
   const index_t share = even_size(sequences, std::ssize(plan.replicas), coord.d);
   index_t micros = 0;
   for (index_t at = 0; at < share; at += micro, ++micros) {

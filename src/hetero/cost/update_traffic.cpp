@@ -15,7 +15,7 @@ bool is_flat(const Plan& plan) {
 /// Where every rank sums `count` fp64 numbers over all ranks with a place.
 void add_world_sum(const RankView& rank, index_t count, TrafficTable& traffic) {
   traffic.add(Verb::all_reduce, Group::world,
-              all_reduce_bytes(count, rank.ranks, rank.number, DType::f64));
+              all_reduce_bytes(count, rank.ranks(), rank.number(), DType::f64));
 }
 
 void add_cuboid_sum(const RankView& rank, index_t count, index_t times, TrafficTable& traffic) {
@@ -53,7 +53,7 @@ void add_chunks(const RankView& rank, TrafficTable& traffic) {
 
 /// The same over the common refinement of different cuboids.
 void add_refined(const RankView& rank, TrafficTable& traffic) {
-  const int here = rank.number;
+  const int here = rank.number();
   const index_t leaves = rank.plan.leaves_per_replica(), size = size_of(leaf_wire(rank));
   for (const RefinedBucket& bucket : refined_routes(rank.plan, here)) {
     index_t out = 0, back = 0;

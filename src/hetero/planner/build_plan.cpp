@@ -1,6 +1,7 @@
 #include "hetero/planner/build_plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "hetero/cost/keep_cost.hpp"
@@ -56,13 +57,13 @@ ReplicaPlan replica_plan(const PlanRecipe& recipe, const ReplicaShape& shape) {
 // the largest micro-batch decides for all of them.
 void choose_attention(AttentionRule rule, Plan& plan) {
   const index_t largest = plan.largest_micro();
-  for (ReplicaPlan& replica : plan.replicas) {
-    const ReplicaPlan* decides = &replica;
-    for (const ReplicaPlan& other : plan.replicas)
-      if (other.cuboid == replica.cuboid && other.largest_micro() > decides->largest_micro())
-        decides = &other;
-    replica.attention = attention_cut(rule, *decides, largest);
+  std::map<Cuboid, const ReplicaPlan*> decides;
+  for (const ReplicaPlan& replica : plan.replicas) {
+    const ReplicaPlan*& best = decides[replica.cuboid];
+    if (best == nullptr || replica.largest_micro() > best->largest_micro()) best = &replica;
   }
+  for (ReplicaPlan& replica : plan.replicas)
+    replica.attention = attention_cut(rule, *decides.at(replica.cuboid), largest);
 }
 
 // Each low-precision addend is rounded once more: harmless for few ranks.
