@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "hetero/planner/message_seconds.hpp"
+#include "hetero/planner/slab_key.hpp"
 
 namespace t3d {
 namespace {
@@ -21,7 +22,7 @@ std::size_t index_of_largest(const Partition& cut) {
 
 class Prediction {
  public:
-  Prediction(const Plan& plan, const Speeds& speeds) : plan_(plan), speeds_(speeds) {
+  Prediction(const Plan& plan, const Speeds& speeds) : plan_(plan), speeds_(speeds), keys_(plan) {
     if (std::ssize(speeds.ranks) != plan.ranks)
       throw_error(ExitCode::config, "speeds of {} ranks for a job of {}", speeds.ranks.size(),
                   plan.ranks);
@@ -32,7 +33,6 @@ class Prediction {
 
   StepSeconds run() {
     for (index_t d = 0; d < std::ssize(plan_.replicas); ++d) {
-      if (d > 0 && !plan_.replica(d).cut_like(plan_.replica(d - 1))) ++cut_;
       add_compute(d);
       add_messages(d);
       slot_ += static_cast<std::size_t>(slots_of(plan_.replica(d).cuboid));
@@ -45,29 +45,13 @@ class Prediction {
   }
 
  private:
-  using Key = std::vector<index_t>;
-
   [[nodiscard]] std::size_t world_rank(std::size_t slot) const {
     return plan_.place.empty() ? slot : static_cast<std::size_t>(plan_.place[slot]);
   }
 
-  /// What the work of a slab's ranks depends on. Shards at rest may differ by a few elements
-  /// between slabs of equal keys. Muon's matrices belong to single ranks.
-  [[nodiscard]] Key key_of(index_t d, index_t i) const {
-    const ReplicaPlan& replica = plan_.replica(d);
-    Key key{cut_, replica.storage.size(i), plan_.optimizer == OptimizerKind::muon ? i : 0};
-    for (const auto& leaf : replica.leaves)
-      for (const index_t micro : leaf) {
-        key.push_back(micro);
-        for (const Partition& cut : replica.tokens)
-          if (cut.length() == micro) key.push_back(cut.size(i));
-      }
-    return key;
-  }
-
   /// By (j, k).
   const std::vector<StepWork>& slab_work(index_t d, index_t i) {
-    const auto [entry, is_new] = slabs_.try_emplace(key_of(d, i));
+    const auto [entry, is_new] = slabs_.try_emplace(keys_.key(d, i));
     if (is_new) {
       const auto& [p, q, r] = plan_.replica(d).cuboid;
       for (index_t j = 0; j < q; ++j)
@@ -107,7 +91,7 @@ class Prediction {
     const Coord coord{d, i, static_cast<index_t>(index_of_largest(replica.ffn)),
                       static_cast<index_t>(index_of_largest(replica.hidden))};
     const NodeCrossings crossings = crossings_of(d);
-    const auto [entry, is_new] = messages_.try_emplace({key_of(d, i), crossings});
+    const auto [entry, is_new] = messages_.try_emplace({keys_.key(d, i), crossings});
     if (is_new) entry->second = message_seconds(plan_, coord, speeds_, crossings);
     const MessageSeconds& taken = entry->second;
     ReplicaSeconds& seconds = result_.replicas.back();
@@ -135,11 +119,11 @@ class Prediction {
 
   const Plan& plan_;
   const Speeds& speeds_;
+  SlabKeys keys_;
   std::vector<int> nodes_;  // by world rank
-  index_t cut_ = 0;         // number of this replica's cut of the parameters
   std::size_t slot_ = 0;    // first one of this replica
-  std::map<Key, std::vector<StepWork>> slabs_;
-  std::map<std::pair<Key, NodeCrossings>, MessageSeconds> messages_;
+  std::map<SlabKeys::Key, std::vector<StepWork>> slabs_;
+  std::map<std::pair<SlabKeys::Key, NodeCrossings>, MessageSeconds> messages_;
   ClassWork work_{};
   StepSeconds result_;
 };

@@ -1,0 +1,228 @@
+#include "hetero/planner/planner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "core/error.hpp"
+#include "hetero/planner/dealt_plan.hpp"
+#include "hetero/planner/feature_widths.hpp"
+#include "hetero/planner/memory_fit.hpp"
+#include "hetero/planner/rank_order.hpp"
+#include "hetero/planner/slab_seconds.hpp"
+
+namespace t3d {
+namespace {
+
+/// A plan that is less simple must be faster by this, so that roundings decide nothing.
+constexpr double kWorthwhile = 1e-3;
+/// Feature widths are solved for where the plan without them loses more than this.
+constexpr double kFeatureLoss = 0.02;
+/// Different widths of the replicas make aggregation's messages dear to predict.
+constexpr index_t kMostMixedRanks = 64;
+
+struct Priced {
+  std::string name;
+  DealtPlan dealt;
+  StepSeconds seconds;
+};
+
+class ShapePlanner {
+ public:
+  ShapePlanner(const PlanRequest& request, const Speeds& speeds)
+      : request_(request), recipe_(request.recipe), speeds_(speeds) {
+    T3D_CHECK(request.replicas && !request.cuboids.empty(), "a shape without extents");
+    const index_t replicas = *request.replicas;
+    even_.place = request.place;
+    for (const index_t n : Partition::even("shares", recipe_.sequences, replicas).sizes()) {
+      ReplicaShape replica;
+      replica.cuboid = request.cuboids[request.cuboids.size() == 1 ? 0 : even_.replicas.size()];
+      replica.sequences = n;
+      slots_ += replica.cuboid[0] * replica.cuboid[1] * replica.cuboid[2];
+      even_.replicas.push_back(replica);
+    }
+    usual_ = usual_work();
+  }
+
+  PlanChoice choose() {
+    add_even();
+    if (!speeds_.equal(usual_, request_.tolerance) || best_ == nullptr) add_dealt();
+    if (best_ == nullptr)
+      throw_error(ExitCode::config, "the model does not fit into memory: {}", shortage_);
+    return choice();
+  }
+
+ private:
+  /// What one of the ranks computes if all do the same.
+  [[nodiscard]] StepWork usual_work() const {
+    double slabs = 0;
+    for (const ReplicaShape& replica : even_.replicas)
+      slabs += static_cast<double>(replica.cuboid[0]);
+    const std::vector<LinearWork> work = slab_work(recipe_, even_.replicas.front());
+    return work.front().step(static_cast<double>(recipe_.sequences) / slabs);
+  }
+
+  void add_even() {
+    DealtPlan even{build_plan(recipe_, even_), even_, {}};
+    const auto short_of = memory_shortages(even.plan, speeds_);
+    if (short_of.empty())
+      price("even", std::move(even));
+    else
+      note_shortage("even", short_of.front().text());
+  }
+
+  void add_dealt() {
+    if (!request_.place.empty()) {
+      add_place("", request_.place);
+    } else {
+      const RankOrder by_speed = order_by_speed(speeds_, usual_);
+      const RankOrder by_node = order_by_node(speeds_, usual_);
+      add_order("by speed", by_speed);
+      if (by_node.ranks != by_speed.ranks) add_order("by node", by_node);
+    }
+    if (best_ != nullptr) add_feature_widths();
+  }
+
+  void add_order(const std::string& name, const RankOrder& order) {
+    if (std::ssize(order.ranks) < slots_)
+      throw_error(ExitCode::config, "the mesh needs {} ranks, and {} of {} have any speed", slots_,
+                  order.ranks.size(), speeds_.ranks.size());
+    add_place("ranks " + name, {order.ranks.begin(), order.ranks.begin() + slots_});
+    // Whole replicas of equal speed matter only where they are divided into micro-batches.
+    const bool in_passes = recipe_.micro > 0 || recipe_.leaves > 1;
+    if (!in_passes || even_.replicas.size() < 2 || request_.cuboids.size() > 1) return;
+    const auto& [p, q, r] = even_.replicas.front().cuboid;
+    add_place("replicas alike, ranks " + name,
+              mixed_place(order, std::ssize(even_.replicas), p, q * r));
+  }
+
+  void add_place(const std::string& name, std::vector<int> place) {
+    PlanShape shape = even_;
+    shape.place = std::move(place);
+    // The first ranks in order need no list.
+    const auto count = static_cast<std::size_t>(slots_);
+    bool in_order = shape.place.size() == count && request_.place.empty();
+    for (std::size_t slot = 0; in_order && slot < count; ++slot)
+      in_order = shape.place[slot] == static_cast<int>(slot);
+    if (in_order) shape.place.clear();
+    add(name.empty() ? "sequences by speed" : "sequences by speed, " + name, std::move(shape));
+  }
+
+  void add(const std::string& name, PlanShape shape) {
+    DealtPlan dealt;
+    try {
+      dealt = dealt_plan(recipe_, request_.unit, std::move(shape), speeds_);
+    } catch (const Error& error) {
+      note_shortage(name, error.what());
+      return;
+    }
+    if (dealt.shortage.empty())
+      price(name, std::move(dealt));
+    else
+      note_shortage(name, dealt.shortage);
+  }
+
+  /// Cuts of features are tried on the best arrangement that sequences alone gave.
+  void add_feature_widths() {
+    const bool alone = even_.replicas.size() == 1;
+    const bool flat = recipe_.base.aggregate.method == AggregateMethod::adasum &&
+                      recipe_.base.aggregate.algorithm == AggregateAlgorithm::flat;
+    if (!alone && (flat || slots_ > kMostMixedRanks)) return;
+    if (best_->seconds.compute() <= (1 + kFeatureLoss) * best_->seconds.bound) return;
+    const DealtPlan base = best_->dealt;
+    for (const WidthLattice lattice : {WidthLattice::groups, WidthLattice::ffn}) {
+      PlanShape shape = base.shape;
+      if (shape.place.empty())
+        for (int rank = 0; rank < static_cast<int>(slots_); ++rank) shape.place.push_back(rank);
+      if (!set_widths(lattice, shape)) continue;
+      if (base.shape.place.empty()) shape.place.clear();
+      add(lattice == WidthLattice::groups ? "widths of features in whole heads"
+                                          : "widths of features",
+          std::move(shape));
+    }
+  }
+
+  /// False where no replica has anything to cut, or nothing can be cut.
+  bool set_widths(WidthLattice lattice, PlanShape& shape) const {
+    bool any = false;
+    auto slot = shape.place.begin();
+    for (ReplicaShape& replica : shape.replicas) {
+      const auto& [p, q, r] = replica.cuboid;
+      std::vector<double> rates;
+      for (index_t at = 0; at < p * q * r; ++at, ++slot)
+        rates.push_back(1 / speeds_.ranks[static_cast<std::size_t>(*slot)].seconds(usual_));
+      if (q * r == 1) continue;
+      try {
+        set_feature_widths(recipe_.base.model, rates, lattice, replica);
+      } catch (const Error&) {
+        return false;
+      }
+      any = true;
+    }
+    return any;
+  }
+
+  void price(const std::string& name, DealtPlan dealt) {
+    Priced priced{name, std::move(dealt), {}};
+    priced.seconds = predict_step(priced.dealt.plan, speeds_);
+    if (!std::isfinite(priced.seconds.step)) return note_shortage(name, "a rank has speed 0");
+    lines_.push_back(line(priced));
+    if (best_ == nullptr || priced.seconds.step < (1 - kWorthwhile) * best_->seconds.step) {
+      best_ = std::make_unique<Priced>(std::move(priced));
+      chosen_ = lines_.size() - 1;
+    }
+  }
+
+  [[nodiscard]] static std::string line(const Priced& priced) {
+    const StepSeconds& s = priced.seconds;
+    const Plan& plan = priced.dealt.plan;
+    const std::size_t slot = s.slowest_slot();
+    return fmt::format(
+        "{:.4g} ms: {} (compute {:.4g} ms, longest on rank {}; messages {:.4g} ms; {:.1f} % of the "
+        "ranks' speed)",
+        1e3 * s.step, priced.name, 1e3 * s.compute(),
+        plan.place.empty() ? static_cast<int>(slot) : plan.place[slot],
+        1e3 * (s.step - s.compute()), 100 * s.efficiency());
+  }
+
+  void note_shortage(const std::string& name, const std::string& what) {
+    shortage_ = what;
+    lines_.push_back(fmt::format("impossible: {}: {}", name, what));
+  }
+
+  PlanChoice choice() {
+    PlanChoice choice{best_->dealt.plan, best_->seconds, best_->seconds.bound, 0, {}};
+    choice.gap = choice.predicted.step / choice.bound - 1;
+    choice.why.push_back(lines_[chosen_]);
+    for (std::size_t at = 0; at < lines_.size(); ++at)
+      if (at != chosen_) choice.why.push_back(lines_[at]);
+    return choice;
+  }
+
+  const PlanRequest& request_;
+  const PlanRecipe& recipe_;
+  const Speeds& speeds_;
+  PlanShape even_;
+  index_t slots_ = 0;
+  StepWork usual_;
+  std::unique_ptr<Priced> best_;
+  std::size_t chosen_ = 0;  // in lines_
+  std::vector<std::string> lines_;
+  std::string shortage_;
+};
+
+}  // namespace
+
+PlanChoice plan_shape(const PlanRequest& request, const Speeds& speeds) {
+  if (std::ssize(speeds.ranks) != request.recipe.base.ranks)
+    throw_error(ExitCode::config, "speeds of {} ranks for a job of {}", speeds.ranks.size(),
+                request.recipe.base.ranks);
+  if (request.unit < 1 || request.recipe.sequences % request.unit != 0)
+    throw_error(ExitCode::config, "{} sequences in units of {}", request.recipe.sequences,
+                request.unit);
+  return ShapePlanner(request, speeds).choose();
+}
+
+}  // namespace t3d
