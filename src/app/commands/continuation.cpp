@@ -62,7 +62,8 @@ Plan Continuation::make_plan(const PlanFacts& facts, std::vector<std::string>& d
   differences = plan_differences(before_->plan, plan);
   Plan kept = before_->plan;
   kept.transport = plan.transport;
-  if (kept == plan) {
+  keeps_plan_ = kept == plan;
+  if (keeps_plan_) {
     plan_input_ = input;
   } else {  // with what it took over
     Config made = config_;

@@ -32,6 +32,9 @@ class Continuation {
   /// another; without a checkpoint the input's. `differences`: one line per field that changes.
   [[nodiscard]] Plan make_plan(const PlanFacts& facts, std::vector<std::string>& differences);
 
+  /// The plan that make_plan() gave is the checkpoint's.
+  [[nodiscard]] bool keeps_plan() const { return keeps_plan_; }
+
   /// The input from which the plan was made: its keys, not those of a run that only kept the plan,
   /// say what a later input changes. Empty without a checkpoint.
   [[nodiscard]] const std::string& plan_input() const { return plan_input_; }
@@ -59,6 +62,7 @@ class Continuation {
   std::optional<CheckpointInfo> info_;
   std::optional<Before> before_;
   std::string plan_input_;
+  bool keeps_plan_ = false;
   std::span<double> noise_;  // of the trainer, where it goes on from the checkpoint's
 };
 

@@ -8,6 +8,7 @@
 #include "app/commands/balancing.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/continuation.hpp"
+#include "app/commands/first_plan.hpp"
 #include "app/commands/job_report.hpp"
 #include "app/commands/memory_room.hpp"
 #include "app/commands/rank_plan.hpp"
@@ -204,12 +205,19 @@ class TrainJob {
     from_ = std::make_unique<Continuation>(world_, config_, origins_, info);
     stop_if_asked();
     all_or_none(world_, [&] { from_->adopt(config_); });
-    machine_ = std::make_unique<Machine>(world_, machine_options(config_));
+    const NodeKinds kinds = find_node_kinds(world_, config_);
+    machine_ = std::make_unique<Machine>(world_, machine_options(config_, kinds));
     const DeviceChoice& choice = machine_->choice();
     room_ = memory_room(world_, config_, machine_->device(), choice.gpu >= 0 ? choice.sharers : 0);
     Plan plan;
+    all_or_none(world_, [&] { plan = from_->make_plan(plan_facts(*machine_), plan_notes_); });
+    if (!from_->keeps_plan()) {
+      FirstPlan first = first_plan(*machine_, config_, origins_, kinds, room_, plan);
+      plan = std::move(first.plan);
+      speeds_ = std::move(first.speeds);
+      plan_notes_.insert(plan_notes_.end(), first.notes.begin(), first.notes.end());
+    }
     all_or_none(world_, [&] {
-      plan = from_->make_plan(plan_facts(*machine_), plan_notes_);
       check_memory(plan);
       for (const std::string& wish : config_.debug.replan) {
         Replan replan = parse_replan(wish, plan);
@@ -226,6 +234,7 @@ class TrainJob {
 
   void keep_plan() const {
     if (world_.rank() != 0) return;
+    if (speeds_) write_text_durably(config_.run.dir + "/speeds.json", speeds_->text());
     keep_plan_file(config_.run.dir, trainer_->progress().steps, trainer_->plan());
   }
 
@@ -487,6 +496,7 @@ class TrainJob {
   std::unique_ptr<JobReport> report_;
   std::unique_ptr<Balancing> balancing_;
   MemoryRoom room_;
+  std::optional<Speeds> speeds_;  // that the plan was made from, in this life
 };
 
 }  // namespace

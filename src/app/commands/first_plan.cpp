@@ -1,0 +1,111 @@
+#include "app/commands/first_plan.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "comm/agree.hpp"
+#include "device/host_limits.hpp"
+#include "hetero/planner/planner.hpp"
+#include "io/posix_file.hpp"
+#include "train/probe/probe_speeds.hpp"
+
+namespace t3d {
+namespace {
+
+/// The user wrote who does how much.
+bool written_by_hand(const Origins& origins) {
+  constexpr std::array keys{"mesh.place", "mesh.tokens", "mesh.outputs", "mesh.contractions",
+                            "batch.shares"};
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const char* key) { return origins.contains(key); });
+}
+
+bool states_speeds(const NodeKinds& kinds) {
+  return std::any_of(kinds.of_ranks.begin(), kinds.of_ranks.end(),
+                     [](const auto& kind) { return kind && kind->speed; });
+}
+
+/// Of ranks of which nothing is known: any rate does, as only their ratios count.
+Speeds equal_speeds(Communicator& world) {
+  constexpr double kRate = 1e10;
+  Speeds speeds;
+  speeds.ranks.resize(static_cast<std::size_t>(world.size()));
+  const std::vector<std::string> nodes = all_gather_texts(world, host_name());
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+    speeds.ranks[rank].node = nodes[rank];
+    for (TimeCurve& curve : speeds.ranks[rank].curves) curve = TimeCurve::of_rate(kRate);
+  }
+  return speeds;
+}
+
+Speeds speeds_of_file(Communicator& world, const std::string& file) {
+  std::string text;
+  all_or_none(world, [&] {
+    if (world.rank() == 0) text = read_text_file(file);
+  });
+  text = broadcast_text(world, text);
+  Speeds speeds;
+  all_or_none(world, [&] {
+    speeds = parse_speeds(text, file);
+    if (std::ssize(speeds.ranks) != world.size())
+      throw_error(ExitCode::config,
+                  "hetero.file: {} has the speeds of {} ranks, and there are {}; transformer3d "
+                  "probe measures these",
+                  file, speeds.ranks.size(), world.size());
+  });
+  return speeds;
+}
+
+Speeds probed(Machine& machine, const Config& config, const Plan& plan) {
+  const Formation formation(machine, plan, config.optimizer);
+  ProbeBudget budget;
+  budget.seconds = config.hetero.probe_seconds;
+  const int ranks = machine.world().size();
+  const SlowdownSchedule slowdown(config.emulate.slowdown, config.emulate.schedule, ranks);
+  return probe_speeds(machine, formation, budget, slowdown.factor(machine.world().rank(), 1));
+}
+
+Speeds speeds_of(Machine& machine, const Config& config, const NodeKinds& kinds, const Plan& plan) {
+  const SpeedSource source = config.hetero.speeds;
+  Speeds speeds = source == SpeedSource::file ? speeds_of_file(machine.world(), config.hetero.file)
+                  : source == SpeedSource::probe ? probed(machine, config, plan)
+                                                 : equal_speeds(machine.world());
+  state_speeds(kinds.of_ranks, source != SpeedSource::equal, step_work(plan, Coord{}), speeds);
+  return speeds;
+}
+
+PlanRequest request_of(const Config& config, const PlanFacts& facts, const Plan& even) {
+  PlanRequest request;
+  request.recipe = plan_recipe(config, facts);
+  request.tolerance = config.balance.tolerance;
+  request.replicas = std::ssize(even.replicas);
+  for (const ReplicaPlan& replica : even.replicas) request.cuboids.push_back(replica.cuboid);
+  return request;
+}
+
+}  // namespace
+
+FirstPlan first_plan(Machine& machine, const Config& config, const Origins& origins,
+                     const NodeKinds& kinds, const MemoryRoom& room, const Plan& even) {
+  Communicator& world = machine.world();
+  const bool equal = config.hetero.speeds == SpeedSource::equal && !states_speeds(kinds);
+  if (world.size() == 1 || written_by_hand(origins) || (equal && !config.mesh.replicas_auto))
+    return {even, std::nullopt, {}};
+  FirstPlan result;
+  result.speeds = speeds_of(machine, config, kinds, even);
+  const std::vector<index_t> rooms = gather_rooms(world, room);
+  for (std::size_t rank = 0; rank < rooms.size(); ++rank)
+    result.speeds->ranks[rank].free_bytes = rooms[rank];
+  all_or_none(world, [&] {
+    const PlanChoice choice =
+        plan_shape(request_of(config, plan_facts(machine), even), *result.speeds);
+    result.plan = choice.plan;
+    result.notes.push_back(fmt::format(
+        "planned: {:.1f} ms a step predicted, {:.1f} ms at least for any plan of this work",
+        1e3 * choice.predicted.step, 1e3 * choice.bound));
+    result.notes.insert(result.notes.end(), choice.why.begin(), choice.why.end());
+  });
+  return result;
+}
+
+}  // namespace t3d

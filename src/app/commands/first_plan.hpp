@@ -1,0 +1,29 @@
+// The first plan of a run: the input's shape, met by the speeds of the ranks. What the user wrote
+// by hand stays as it is; what is open goes where it is fastest.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/commands/memory_room.hpp"
+#include "app/commands/node_kinds.hpp"
+#include "app/config/make_plan.hpp"
+#include "hetero/speed/speeds.hpp"
+#include "train/machine.hpp"
+
+namespace t3d {
+
+struct FirstPlan {
+  Plan plan;
+  std::optional<Speeds> speeds;    // from which it was made; none where they do not count
+  std::vector<std::string> notes;  // for the log, a line each
+};
+
+/// Collective over machine.world(); the same on every rank. `even`: the plan that the input gives
+/// where ranks are equal. Throws on all ranks alike: Error(config) for a file of other ranks, where
+/// no rank has any speed, and where the ranks have too little memory.
+[[nodiscard]] FirstPlan first_plan(Machine& machine, const Config& config, const Origins& origins,
+                                   const NodeKinds& kinds, const MemoryRoom& room,
+                                   const Plan& even);
+
+}  // namespace t3d
