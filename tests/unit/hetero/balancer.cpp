@@ -216,15 +216,15 @@ TEST_CASE("where ranks share cores their CPU time counts", "[balancer]") {
       return result;
     };
   };
-  Steps neighbours(plan, kModel, 0, {.crowded = {true, true}});
+  Steps neighbours(plan, kModel, 0, {{true, true}, {}, {}});
   CHECK(neighbours.steps(50, times(2, 1)) == 0);
-  Steps slow(plan, kModel, 0, {.crowded = {true, true}});
+  Steps slow(plan, kModel, 0, {{true, true}, {}, {}});
   CHECK(slow.steps(50, times(1, 2)) == 1);
   CHECK(slab_sequences(slow.plan) == Counts{8, 4});
   Steps alone(plan, kModel);
   CHECK(alone.steps(50, times(1, 2)) == 0);
   // A GPU knows no CPU time.
-  Steps gpu(plan, kModel, 0, {.crowded = {true, true}});
+  Steps gpu(plan, kModel, 0, {{true, true}, {}, {}});
   CHECK(gpu.steps(50, times(2, 0)) == 1);
 }
 
@@ -288,7 +288,7 @@ TEST_CASE("no rank gets more than its memory has room for", "[balancer]") {
   for (const auto& [room, slabs] : {std::pair{needed(8), Counts{8, 4}},
                                     {needed(8) - 1, Counts{7, 5}},
                                     {needed(6), Counts{6, 6}}}) {
-    Steps run(plan, kModel, 0, {.room_bytes = {room, 0}});
+    Steps run(plan, kModel, 0, {{}, {room, 0}, {}});
     (void)run.steps(60, ranks_of_costs({0.01, 0.02}));
     INFO(room << " bytes");
     CHECK(slab_sequences(run.plan) == slabs);
