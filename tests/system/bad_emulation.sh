@@ -3,6 +3,7 @@
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 5000
 make_input
+sed -i '/^\[balance\]/,/^kind/d' input.toml
 printf '[mesh]\nreplicas = 2\n' >> input.toml
 line=$(($(wc -l < input.toml) + 2))
 

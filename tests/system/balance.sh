@@ -29,7 +29,7 @@ expect_text "emulated: some ranks are made slower"
 grep -q "^ *1 .*slower (" screen.log || fail "the end table does not say that rank 1 is slower"
 grep -q "^ *0 .*slower (" screen.log && fail "the end table says that rank 0 is slower"
 
-run 2 "${common[@]}" "${slow[@]}" -d model --set run.steps=40 --set balance.kind=model
+run 2 "${common[@]}" "${slow[@]}" -d model --set run.steps=40 --set balance.kind=model --set "run.name='a & <b>'"
 expect_status 0
 expect_moved model
 changes=$(grep -c "sequences by slab .* -> .*slowest is replica 1" model/run.log)
@@ -43,7 +43,8 @@ done
 python3 - model/ranks.svg << 'PY' || fail "ranks.svg is not well-formed"
 import sys, xml.etree.ElementTree as tree
 root = tree.parse(sys.argv[1]).getroot()
-assert root.tag.endswith("svg") and len(list(root.iter())) > 20
+texts = [text for text in root.itertext()]
+assert root.tag.endswith("svg") and len(texts) > 10 and any("a & <b>" in text for text in texts), texts
 PY
 grep -q emulated model/ranks.svg || fail "ranks.svg does not say that it is emulated"
 
@@ -57,7 +58,7 @@ for file in $(ls model/plans | sort -n); do
   [[ $(slabs model | awk -v s="$step" '$1 == s' | cut -d ' ' -f 2-) != \
     $(slabs model | awk -v s="$step" '$1 == s + 1' | cut -d ' ' -f 2-) ]] || fail "nothing changes after step $step"
 done
-run 2 "${common[@]}" -d replay --set run.steps=40 --set balance.kind=off --set "debug.replan=[${wishes%, }]"
+run 2 "${common[@]}" -d replay --set run.steps=40 --set "debug.replan=[${wishes%, }]"
 expect_status 0
 same_losses model replay 0
 [[ $(slabs model) == "$(slabs replay)" ]] || fail "the plans do not replay"
@@ -65,7 +66,7 @@ grep -q '"emulated":true' replay/log.jsonl && fail "the replay is called emulate
 
 # What comes after the checkpoint goes on with the shares that it has; all losses are those of `off`.
 before=$(last_slabs model)
-run 2 "${common[@]}" -d model --set run.steps=46 --set balance.kind=off
+run 2 "${common[@]}" -d model --set run.steps=46
 expect_status 0
 expect_text "resumed from model/ckpt/step-00000040"
 [[ $(slabs model | awk '$1 > 40' | cut -d ' ' -f 2- | sort -u) == "$before" ]] || fail "the shares do not go on"

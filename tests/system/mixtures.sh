@@ -4,8 +4,7 @@
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 20000
 make_input
-common=(input.toml --set batch.sequences=12 --set schedule.kind=constant --set run.steps=16
-  --set balance.kind=off --set debug.threads=1)
+common=(input.toml --set batch.sequences=12 --set schedule.kind=constant --set run.steps=16 --set debug.threads=1)
 run 1 "${common[@]}" -d one
 expect_status 0
 
