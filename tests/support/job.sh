@@ -12,7 +12,8 @@ make_text() { # bytes
     line = line w[int(seed / 65536) % 21 + 1] " " } print line; bytes += length(line) + 1 } }' > text.txt
 }
 
-# input.toml in the working directory; further tables and keys come by --set.
+# input.toml in the working directory; further tables and keys come by --set. Without balancing: what a busy
+# machine makes of the ranks' times would decide about shares, and runs are compared to the bit.
 make_input() {
   cat > input.toml <<'TOML'
 version = 1
@@ -34,6 +35,8 @@ sequences = 8
 micro = 4
 [optimizer]
 lr = 3e-3
+[balance]
+kind = "off"
 [checkpoint]
 every_minutes = 0
 TOML

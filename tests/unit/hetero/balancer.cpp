@@ -17,13 +17,6 @@ namespace {
 
 using Counts = std::vector<index_t>;
 
-/// Of ranks on CPUs, of whose memory nothing is known.
-RankFacts facts(index_t ranks, std::vector<bool> crowded = {}) {
-  const auto count = static_cast<std::size_t>(ranks);
-  if (crowded.empty()) crowded.assign(count, false);
-  return {std::move(crowded), std::vector<index_t>(count, 0), std::vector<bool>(count, false)};
-}
-
 /// Steps of a run without ranks: rank r needs seconds_of(r, its sequences, step), and the
 /// balancer's answers take effect. As in a run, the times that a step reports are those of the step
 /// before.
@@ -31,9 +24,16 @@ class Steps {
  public:
   using SecondsOf = std::function<RankTimes(int rank, index_t sequences, index_t step)>;
 
-  Steps(Plan start, const BalanceOptions& options, index_t micro = 0,
-        std::vector<bool> crowded = {})
-      : plan(std::move(start)), balancer(options, micro, facts(plan.ranks, std::move(crowded))) {}
+  Steps(Plan start, const BalanceOptions& options, index_t micro = 0, RankFacts facts = {})
+      : plan(std::move(start)), balancer(options, micro, facts_for(plan.ranks, std::move(facts))) {}
+
+  /// Of so many ranks: what is not given is false or not known.
+  static RankFacts facts_for(int ranks, RankFacts facts) {
+    facts.crowded.resize(static_cast<std::size_t>(ranks));
+    facts.room_bytes.resize(facts.crowded.size());
+    facts.on_gpu.resize(facts.crowded.size());
+    return facts;
+  }
 
   /// Changes of plan within so many steps.
   index_t steps(index_t count, const SecondsOf& seconds_of) {
@@ -121,19 +121,6 @@ index_t steps_to_react(const BalanceOptions& options) {
   return 2 + options.window / 2 + 1 + options.confirm;
 }
 
-TEST_CASE("shares stay within the memory of the ranks", "[balancer]") {
-  const Plan plan = plan_of(input(12), Grid{2, 1, 1, {}, {}, {}});
-  RankFacts limited = facts(2);
-  const std::vector<index_t> enough{8, 4};
-  const MemoryCost at_eight = memory_cost(with_slab_sequences(plan, enough, 0), Coord{});
-  limited.room_bytes[0] = at_eight.tensors_peak + at_eight.messages;
-  Steps run(plan, kModel);
-  run.balancer = Balancer(kModel, 0, limited);
-  // By speed alone rank 0 would have 10 of the 12.
-  (void)run.steps(200, ranks_of_costs({0.01, 0.05}));
-  CHECK(slab_sequences(run.plan) == enough);
-}
-
 }  // namespace
 
 TEST_CASE("of two slabs the slow one gets half of what the other one gets", "[balancer]") {
@@ -212,7 +199,7 @@ TEST_CASE("one slab alone, and steps that report no times, change nothing", "[ba
   Steps one(plan_of(input(12), Grid{1, 2, 1, {}, {}, {}}), kModel);
   CHECK(one.steps(50, ranks_of_costs({0.01, 0.03})) == 0);
   const Plan plan = plan_of(input(12), Grid{2, 1, 1, {}, {}, {}});
-  Balancer balancer(kModel, 0, facts(2));
+  Balancer balancer(kModel, 0, Steps::facts_for(2, {}));
   for (index_t step = 1; step < 50; ++step) CHECK(!balancer.observe(StepReport{}, plan));
 }
 
@@ -229,15 +216,15 @@ TEST_CASE("where ranks share cores their CPU time counts", "[balancer]") {
       return result;
     };
   };
-  Steps neighbours(plan, kModel, 0, {true, true});
+  Steps neighbours(plan, kModel, 0, {{true, true}, {}, {}});
   CHECK(neighbours.steps(50, times(2, 1)) == 0);
-  Steps slow(plan, kModel, 0, {true, true});
+  Steps slow(plan, kModel, 0, {{true, true}, {}, {}});
   CHECK(slow.steps(50, times(1, 2)) == 1);
   CHECK(slab_sequences(slow.plan) == Counts{8, 4});
-  Steps alone(plan, kModel, 0, {false, false});
+  Steps alone(plan, kModel);
   CHECK(alone.steps(50, times(1, 2)) == 0);
   // A GPU knows no CPU time.
-  Steps gpu(plan, kModel, 0, {true, true});
+  Steps gpu(plan, kModel, 0, {{true, true}, {}, {}});
   CHECK(gpu.steps(50, times(2, 0)) == 1);
 }
 
@@ -288,4 +275,22 @@ TEST_CASE("with micro-batches the division is the nearest that whole sequences a
   (void)run.steps(60, ranks_of_costs({0.01, 0.02}));
   CHECK(slab_sequences(run.plan) == Counts{16, 8});
   CHECK(run.plan.largest_micro() == 6);
+}
+
+TEST_CASE("no rank gets more than its memory has room for", "[balancer]") {
+  const Plan plan = plan_of(input(12), Grid{2, 1, 1, {}, {}, {}});
+  const auto needed = [&](index_t first) {
+    const Plan changed = with_slab_sequences(plan, Counts{first, 12 - first}, 0);
+    const MemoryCost cost = memory_cost(changed, {0, 0, 0, 0});
+    return cost.tensors_peak + cost.messages;
+  };
+  REQUIRE(needed(8) > needed(7));
+  for (const auto& [room, slabs] : {std::pair{needed(8), Counts{8, 4}},
+                                    {needed(8) - 1, Counts{7, 5}},
+                                    {needed(6), Counts{6, 6}}}) {
+    Steps run(plan, kModel, 0, {{}, {room, 0}, {}});
+    (void)run.steps(60, ranks_of_costs({0.01, 0.02}));
+    INFO(room << " bytes");
+    CHECK(slab_sequences(run.plan) == slabs);
+  }
 }

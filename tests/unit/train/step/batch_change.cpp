@@ -156,6 +156,26 @@ TEST_CASE("another batch alone moves no state and sends one small sum", "[batch_
   CHECK(remarks.all() == "");
 }
 
+TEST_CASE("times are gathered every so many steps, and the bytes are as predicted",
+          "[batch_change]") {
+  Config config = reference_input(ComputeType::fp32, AggregateMethod::mean);
+  config.balance.every = 3;
+  const Plan plan = shapes_of(config)[2];
+  Remarks remarks;
+  with_trainer(plan, config, [&](Communicator& world, Machine&, Trainer& trainer) {
+    for (index_t step = 1; step <= 7; ++step) {
+      world.ledger().clear();
+      const StepReport report = trainer.step(kNoFlag);
+      const std::string fault = difference(world.ledger(), trainer.predicted_step());
+      if (!fault.empty()) remarks.add(fmt::format("step {}: {}", step, fault));
+      if (report.times.empty() != (step % 3 != 0)) remarks.add(fmt::format("times in {}", step));
+      if (!report.times.empty() && report.measured.step != step - 1)
+        remarks.add(fmt::format("step {} reports {}", step, report.measured.step));
+    }
+  });
+  CHECK(remarks.all() == "");
+}
+
 TEST_CASE("with adasum whole leaves move between the replicas, and it trains the same",
           "[batch_change]") {
   for (const AggregatePlacement placement : {AggregatePlacement::gain, AggregatePlacement::pre}) {

@@ -1,0 +1,87 @@
+# One of two replicas becomes slower in the middle: its part of the batch shrinks, the losses stay, the
+# run says why, and its plans replay. Both ranks are put on one core, so that their CPU time counts: what else
+# the machine does is not taken for a slow rank.
+. "$T3D_SOURCE/tests/support/job.sh"
+make_text 60000
+make_input
+core=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
+printf '#!/bin/bash\nexec taskset -c %s "%s" "$@"\n' "$core" "$T3D_BIN" > on_one_core
+chmod +x on_one_core
+T3D_BIN=$PWD/on_one_core
+common=(input.toml --set mesh.replicas=2 --set model.hidden=128 --set model.context=64 --set batch.sequences=24
+  --set optimizer.lr=3e-4 --set schedule.kind=constant --set log.every_steps=10)
+slow=(--set "emulate.schedule=[\"6:1:3\"]")
+
+# slabs DIR: "step first second" of every step
+slabs() { sed -n 's/.*"step":\([0-9]*\),.*"slab_sequences":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2 \3/p' "$1/log.jsonl"; }
+last_slabs() { slabs "$1" | tail -n 1 | cut -d ' ' -f 2-; }
+expect_moved() { # DIR: in the end rank 0 has more than rank 1, and nothing is lost
+  local first second
+  read -r first second <<< "$(last_slabs "$1")"
+  ((first > second && first + second == 24)) || fail "$1: $first+$second sequences in the end"
+}
+
+run 2 "${common[@]}" "${slow[@]}" -d off --set run.steps=46 --set balance.kind=off
+expect_status 0
+[[ $(slabs off | cut -d ' ' -f 2- | sort -u) == "12 12" ]] || fail "off changes shares"
+[[ $(ls off/plans) == 0.toml ]] || fail "off has several plans"
+expect_text "emulated: some ranks are made slower"
+grep -q "^ *1 .*slower (" screen.log || fail "the end table does not say that rank 1 is slower"
+grep -q "^ *0 .*slower (" screen.log && fail "the end table says that rank 0 is slower"
+
+run 2 "${common[@]}" "${slow[@]}" -d model --set run.steps=40 --set balance.kind=model --set "run.name='a & <b>'"
+expect_status 0
+expect_moved model
+changes=$(grep -c "sequences by slab .* -> .*slowest is replica 1" model/run.log)
+((changes > 0)) || fail "run.log does not say why the shares move"
+[[ $(slabs model | awk '$1 <= 6' | cut -d ' ' -f 2- | sort -u) == "12 12" ]] || fail "shares move before rank 1 is slow"
+grep -q "differ" out.log && fail "bytes differ from the formula"
+[[ $(wc -l < model/log.jsonl) == 40 ]] || fail "not 40 lines in log.jsonl"
+for key in '"rank_milliseconds":{"own":\[[0-9.]*,[0-9.]*\]' '"slab_sequences"' '"emulated":true'; do
+  [[ $(grep -c "$key" model/log.jsonl) == 40 ]] || fail "log.jsonl: not every step has $key"
+done
+python3 - model/ranks.svg << 'PY' || fail "ranks.svg is not well-formed"
+import sys, xml.etree.ElementTree as tree
+root = tree.parse(sys.argv[1]).getroot()
+texts = [text for text in root.itertext()]
+assert root.tag.endswith("svg") and len(texts) > 10 and any("a & <b>" in text for text in texts), texts
+PY
+grep -q emulated model/ranks.svg || fail "ranks.svg does not say that it is emulated"
+
+# Every plan has its file, named by the last step before it; they make the same run, to the bit.
+cmp -s model/plan.toml "model/plans/$(ls model/plans | sort -n | tail -n 1)" || fail "plan.toml is not the last plan"
+wishes=""
+for file in $(ls model/plans | sort -n); do
+  step=${file%.toml}
+  ((step == 0)) && continue
+  wishes+="\"$step:model/plans/$file\", "
+  [[ $(slabs model | awk -v s="$step" '$1 == s' | cut -d ' ' -f 2-) != \
+    $(slabs model | awk -v s="$step" '$1 == s + 1' | cut -d ' ' -f 2-) ]] || fail "nothing changes after step $step"
+done
+run 2 "${common[@]}" -d replay --set run.steps=40 --set "debug.replan=[${wishes%, }]"
+expect_status 0
+same_losses model replay 0
+[[ $(slabs model) == "$(slabs replay)" ]] || fail "the plans do not replay"
+grep -q '"emulated":true' replay/log.jsonl && fail "the replay is called emulated"
+
+# What comes after the checkpoint goes on with the shares that it has; all losses are those of `off`.
+before=$(last_slabs model)
+run 2 "${common[@]}" -d model --set run.steps=46
+expect_status 0
+expect_text "resumed from model/ckpt/step-00000040"
+[[ $(slabs model | awk '$1 > 40' | cut -d ' ' -f 2- | sort -u) == "$before" ]] || fail "the shares do not go on"
+same_losses off model 1e-5
+
+# The rules of LB-BSP.
+run 2 "${common[@]}" -d analytic --set run.steps=20 --set balance.kind=lbbsp_analytic --set "emulate.slowdown=[1,3]"
+expect_status 0
+expect_moved analytic
+run 2 "${common[@]}" -d numeric --set run.steps=20 --set balance.kind=lbbsp_numeric --set "emulate.slowdown=[1,3]" \
+  --set balance.coarse_step=2 --set balance.coarse_window=3
+expect_status 0
+expect_moved numeric
+for dir in analytic numeric; do
+  head -n 20 off/log.jsonl > off20.jsonl
+  mkdir -p off20 && mv off20.jsonl off20/log.jsonl
+  same_losses off20 $dir 1e-5
+done
