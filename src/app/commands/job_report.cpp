@@ -166,6 +166,7 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   const double flops = flops_per_token(config_.model, false) * record.tokens_per_second;
   if (gemm_rate_ > 0) record.mfu = flops / gemm_rate_;
   if (vendor_rate_ > 0) record.mfu_of_peak = flops / vendor_rate_;
+  record.imbalance = std::numeric_limits<double>::quiet_NaN();
   if (step.mean_own_seconds() > 0)
     record.imbalance = step.max_own_seconds() / step.mean_own_seconds() - 1;
   record.ranks = step.times;
