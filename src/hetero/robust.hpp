@@ -36,4 +36,9 @@ inline constexpr double kMadToDeviation = 1.4826, kMedianError = 1.2533;
   return count == 0 ? 0 : kMedianError * kMadToDeviation * mad / std::sqrt(double(count));
 }
 
+/// Standard error of the values' median; 0 for fewer than two.
+[[nodiscard]] inline double median_error_of(std::span<const double> values) {
+  return values.size() < 2 ? 0 : median_error(mad_of(values, median_of(values)), values.size());
+}
+
 }  // namespace t3d

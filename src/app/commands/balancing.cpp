@@ -22,15 +22,40 @@ std::vector<bool> gather_flags(Communicator& world, bool flag) {
 
 }  // namespace
 
-Balancing::Balancing(Communicator& world, const Config& config, const MemoryRoom& room, bool on_gpu)
-    : balancer_(config.balance, config.batch.micro,
-                {crowded_ranks(world), gather_rooms(world, room), gather_flags(world, on_gpu)}) {}
+Balancing::Balancing(Communicator& world, const Config& config, const MemoryRoom& room, bool on_gpu,
+                     std::optional<Replanning> replanning)
+    : facts_{crowded_ranks(world), gather_rooms(world, room), gather_flags(world, on_gpu)},
+      balancer_(config.balance, config.batch.micro, facts_) {
+  if (replanning)
+    replanner_.emplace(config.balance, std::move(replanning->request), std::move(replanning->known),
+                       facts_);
+}
 
+// What costs nothing goes first. A change that moves state is priced at a step, the same number on
+// all ranks; measured, it takes a tenth to a quarter of one (docs/numbers.md).
 void Balancing::observe(const StepReport& report, const Plan& plan) {
   if (std::optional<Plan> next = balancer_.observe(report, plan)) {
     next_ = std::move(next);
     reason_ = balancer_.reason();
+    return;
   }
+  if (!replanner_) return;
+  if (auto next = replanner_->observe(report, plan, report.max_own_seconds())) {
+    next_ = std::move(next);
+    reason_ = replanner_->reason();
+  }
+}
+
+void Balancing::forget() {
+  next_.reset();
+  if (replanner_) replanner_->restart();
+}
+
+bool can_replan(const Plan& plan) {
+  return plan.leaves_per_replica() == 1 &&
+         std::any_of(plan.replicas.begin(), plan.replicas.end(), [](const ReplicaPlan& replica) {
+           return replica.cuboid[1] * replica.cuboid[2] > 1;
+         });
 }
 
 Plan Balancing::take() {

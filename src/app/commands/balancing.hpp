@@ -6,29 +6,41 @@
 
 #include "app/commands/memory_room.hpp"
 #include "comm/communicator.hpp"
-#include "hetero/balance/balancer.hpp"
+#include "hetero/balance/replanner.hpp"
 
 namespace t3d {
 
 class Balancing {
  public:
-  /// Collective over `world`.
-  Balancing(Communicator& world, const Config& config, const MemoryRoom& room, bool on_gpu);
+  /// What else is known where state may move, too.
+  struct Replanning {
+    PlanRequest request;
+    Speeds known;
+  };
+  /// Collective over `world`. No `replanning`: only the batch is divided anew.
+  Balancing(Communicator& world, const Config& config, const MemoryRoom& room, bool on_gpu,
+            std::optional<Replanning> replanning);
 
   void observe(const StepReport& report, const Plan& plan);
   /// A plan waits to be taken.
   [[nodiscard]] bool due() const { return next_.has_value(); }
   [[nodiscard]] Plan take();
   /// The plan has changed for another reason: what was to come is out of date.
-  void forget() { next_.reset(); }
+  void forget();
   /// Why the plan that take() gave is better; one line.
   [[nodiscard]] const std::string& reason() const { return reason_; }
 
  private:
+  RankFacts facts_;
   Balancer balancer_;
+  std::optional<Replanner> replanner_;
   std::optional<Plan> next_;
   std::string reason_;
 };
+
+/// Whether parts of the model may change hands under this plan: some feature is cut, and every
+/// leaf is a whole replica.
+[[nodiscard]] bool can_replan(const Plan& plan);
 
 /// Writes the plan that is in force from step `after` + 1 on to DIR/plans/AFTER.toml and to
 /// DIR/plan.toml. Throws Error(io).

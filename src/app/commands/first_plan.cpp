@@ -5,37 +5,15 @@
 
 #include "comm/agree.hpp"
 #include "device/host_limits.hpp"
-#include "hetero/planner/planner.hpp"
 #include "io/posix_file.hpp"
 #include "train/probe/probe_speeds.hpp"
 
 namespace t3d {
 namespace {
 
-/// The user wrote who does how much.
-bool written_by_hand(const Origins& origins) {
-  constexpr std::array keys{"mesh.place", "mesh.tokens", "mesh.outputs", "mesh.contractions",
-                            "batch.shares"};
-  return std::any_of(keys.begin(), keys.end(),
-                     [&](const char* key) { return origins.contains(key); });
-}
-
 bool states_speeds(const NodeKinds& kinds) {
   return std::any_of(kinds.of_ranks.begin(), kinds.of_ranks.end(),
                      [](const auto& kind) { return kind && kind->speed; });
-}
-
-/// Of ranks of which nothing is known: any rate does, as only their ratios count.
-Speeds equal_speeds(Communicator& world) {
-  constexpr double kRate = 1e10;
-  Speeds speeds;
-  speeds.ranks.resize(static_cast<std::size_t>(world.size()));
-  const std::vector<std::string> nodes = all_gather_texts(world, host_name());
-  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
-    speeds.ranks[rank].node = nodes[rank];
-    for (TimeCurve& curve : speeds.ranks[rank].curves) curve = TimeCurve::of_rate(kRate);
-  }
-  return speeds;
 }
 
 Speeds speeds_of_file(Communicator& world, const std::string& file) {
@@ -74,16 +52,35 @@ Speeds speeds_of(Machine& machine, const Config& config, const NodeKinds& kinds,
   return speeds;
 }
 
-PlanRequest request_of(const Config& config, const PlanFacts& facts, const Plan& even) {
+}  // namespace
+
+bool written_by_hand(const Origins& origins) {
+  constexpr std::array keys{"mesh.place", "mesh.tokens", "mesh.outputs", "mesh.contractions",
+                            "batch.shares"};
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const char* key) { return origins.contains(key); });
+}
+
+Speeds equal_speeds(Communicator& world) {
+  constexpr double kRate = 1e10;
+  Speeds speeds;
+  speeds.ranks.resize(static_cast<std::size_t>(world.size()));
+  const std::vector<std::string> nodes = all_gather_texts(world, host_name());
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+    speeds.ranks[rank].node = nodes[rank];
+    for (TimeCurve& curve : speeds.ranks[rank].curves) curve = TimeCurve::of_rate(kRate);
+  }
+  return speeds;
+}
+
+PlanRequest request_like(const Config& config, const PlanFacts& facts, const Plan& plan) {
   PlanRequest request;
   request.recipe = plan_recipe(config, facts);
   request.tolerance = config.balance.tolerance;
-  request.replicas = std::ssize(even.replicas);
-  for (const ReplicaPlan& replica : even.replicas) request.cuboids.push_back(replica.cuboid);
+  request.replicas = std::ssize(plan.replicas);
+  for (const ReplicaPlan& replica : plan.replicas) request.cuboids.push_back(replica.cuboid);
   return request;
 }
-
-}  // namespace
 
 FirstPlan first_plan(Machine& machine, const Config& config, const Origins& origins,
                      const NodeKinds& kinds, const MemoryRoom& room, const Plan& even) {
@@ -98,7 +95,7 @@ FirstPlan first_plan(Machine& machine, const Config& config, const Origins& orig
     result.speeds->ranks[rank].free_bytes = rooms[rank];
   all_or_none(world, [&] {
     const PlanChoice choice =
-        plan_shape(request_of(config, plan_facts(machine), even), *result.speeds);
+        plan_shape(request_like(config, plan_facts(machine), even), *result.speeds);
     result.plan = choice.plan;
     result.notes.push_back(fmt::format(
         "planned: {:.1f} ms a step predicted, {:.1f} ms at least for any plan of this work",

@@ -8,7 +8,7 @@
 #include "app/commands/memory_room.hpp"
 #include "app/commands/node_kinds.hpp"
 #include "app/config/make_plan.hpp"
-#include "hetero/speed/speeds.hpp"
+#include "hetero/planner/planner.hpp"
 #include "train/machine.hpp"
 
 namespace t3d {
@@ -25,5 +25,14 @@ struct FirstPlan {
 [[nodiscard]] FirstPlan first_plan(Machine& machine, const Config& config, const Origins& origins,
                                    const NodeKinds& kinds, const MemoryRoom& room,
                                    const Plan& even);
+
+/// The user wrote who does how much: nothing of it is planned anew.
+[[nodiscard]] bool written_by_hand(const Origins& origins);
+/// What a plan of the same replicas and cuboids as `plan` is asked for with.
+[[nodiscard]] PlanRequest request_like(const Config& config, const PlanFacts& facts,
+                                       const Plan& plan);
+/// Collective. Of ranks of which nothing is known but the node: any rate does, as only ratios
+/// count.
+[[nodiscard]] Speeds equal_speeds(Communicator& world);
 
 }  // namespace t3d

@@ -55,11 +55,21 @@ class TrainJob {
     if (trainer_->ended()) return nothing_left();
     stop_if_asked();
     report_->open(*trainer_);
-    balancing_ = std::make_unique<Balancing>(world_, config_, room_, machine_->choice().gpu >= 0);
+    make_balancing();
     stop_if_asked();
     report_->begin_steps();
     loop();
     return finish();
+  }
+
+  void make_balancing() {
+    const Plan& plan = trainer_->plan();
+    std::optional<Balancing::Replanning> replanning;
+    Speeds known = speeds_ ? *speeds_ : equal_speeds(world_);
+    if (!written_by_hand(origins_) && can_replan(plan))
+      replanning = {request_like(config_, plan_facts(*machine_), plan), std::move(known)};
+    balancing_ = std::make_unique<Balancing>(world_, config_, room_, machine_->choice().gpu >= 0,
+                                             std::move(replanning));
   }
 
   /// Writes exit.json, once the run folder is this job's.

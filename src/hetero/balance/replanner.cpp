@@ -8,7 +8,8 @@
 namespace t3d {
 namespace {
 
-/// Looks between two questions to the planner: batch and token widths, which cost nothing, go first.
+/// Looks between two questions to the planner: batch and token widths, which cost nothing, go
+/// first.
 constexpr index_t kBetween = 20;
 
 /// Seconds of each class of operators, in the order of WorkClass. Newton-Schulz runs between the
@@ -50,7 +51,7 @@ Speeds Replanner::measured(const Plan& plan) const {
       for (const std::vector<RankTimes>& look : looks_)
         seconds.push_back(seconds_of(look[rank], work, facts_.crowded[rank])[kind]);
       const double done = work_of(work, static_cast<WorkClass>(kind));
-      const double middle = median(seconds);
+      const double middle = median_of(seconds);
       if (done > 0 && middle > 0)
         speeds.ranks[rank].curves[kind] = TimeCurve::of_rate(done / middle);
     }
@@ -69,7 +70,8 @@ void Replanner::look(const Plan& plan) {
     if (choice.plan == plan || gain < options_.min_gain * now) return;
     better_ = choice.plan;
     loss_seconds_ = gain;
-    reason_ = fmt::format("{:.4g} s a step predicted instead of {:.4g} s", choice.predicted.step, now);
+    reason_ =
+        fmt::format("{:.4g} s a step predicted instead of {:.4g} s", choice.predicted.step, now);
   } catch (const Error&) {  // memory that is short now: the present plan has its place
   }
 }

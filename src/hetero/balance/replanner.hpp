@@ -1,8 +1,8 @@
 // Replanner: would another plan, whose change moves state (feature widths, storage, places), be
 // worth its price by now? It keeps what the steps measured as speeds, asks the planner now and then
 // for the best plan of the same shape, and adds up what the present plan loses against it. The
-// change is due when the loss has reached its price (balance/ski_rental.hpp). Every rank has one, all
-// are fed with the same numbers, and so all have the same answers.
+// change is due when the loss has reached its price (balance/ski_rental.hpp). Every rank has one,
+// all are fed with the same numbers, and so all have the same answers.
 #pragma once
 #include <optional>
 #include <string>
@@ -17,8 +17,8 @@ namespace t3d {
 
 class Replanner {
  public:
-  /// `request`: shape, recipe and tolerance of the run; replicas and cuboids are set. `known`: speeds
-  /// measured at the start, for the links; its curves are replaced by what the steps say.
+  /// `request`: shape, recipe and tolerance of the run; replicas and cuboids are set. `known`:
+  /// speeds measured at the start, for the links; its curves are replaced by what the steps say.
   Replanner(const BalanceOptions& options, PlanRequest request, Speeds known, RankFacts facts);
 
   /// After a step with `plan` in force. `price_seconds`: of a change that moves state. The plan of

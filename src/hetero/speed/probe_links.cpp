@@ -47,7 +47,7 @@ class GroupProbe {
     (void)timed(machine_.queue, gather, 1);
     std::vector<double> times;
     for (int n = 0; n < kSamples; ++n) times.push_back(timed(machine_.queue, gather, 1));
-    return largest(median(std::move(times))) / (group_.size() - 1);
+    return largest(median_of(std::move(times))) / (group_.size() - 1);
   }
 
   [[nodiscard]] double largest(double own) {
@@ -86,7 +86,7 @@ LinkSpeed median_link(const std::vector<LinkSpeed>& links) {
     alphas.push_back(link.alpha_seconds);
     betas.push_back(link.beta_seconds_per_byte);
   }
-  return {median(std::move(alphas)), median(std::move(betas))};
+  return {median_of(std::move(alphas)), median_of(std::move(betas))};
 }
 
 }  // namespace

@@ -4,15 +4,9 @@
 #include <span>
 #include <vector>
 
-namespace t3d {
+#include "hetero/robust.hpp"
 
-/// Mean of the middle two where the number is even; 0 of nothing.
-[[nodiscard]] double median(std::vector<double> values);
-/// Median absolute deviation from the median.
-[[nodiscard]] double median_deviation(std::span<const double> values);
-/// Standard error of the median, 1.2533 x 1.4826 MAD / sqrt(n): right for normal noise, and not
-/// moved by a few outliers. 0 for fewer than two values.
-[[nodiscard]] double median_error(std::span<const double> values);
+namespace t3d {
 
 struct LinePoint {
   double x = 0, y = 0;

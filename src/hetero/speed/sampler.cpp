@@ -42,10 +42,10 @@ Sampled sample(Queue& queue, const std::function<void()>& body, double seconds,
   if (calls == 1) times.push_back(once);
   for (const std::size_t enough : {std::size_t{15}, std::size_t{31}, std::size_t{63}}) {
     while (times.size() < enough && fits(long_sample)) times.push_back(next());
-    if (times.size() < enough || median_error(times) < rule.error * median(times)) break;
+    if (times.size() < enough || median_error_of(times) < rule.error * median_of(times)) break;
   }
-  if (times.size() < 3) return {times.empty() ? once : median(times), 1};
-  return {median(times), median_error(times) / median(times)};
+  if (times.size() < 3) return {times.empty() ? once : median_of(times), 1};
+  return {median_of(times), median_error_of(times) / median_of(times)};
 }
 
 }  // namespace t3d

@@ -75,7 +75,7 @@ Comparison compare(const Config& config) {
     const RankSpeed speed = probe_machine(machine, plan, short_budget(0.8));
     run(5);
     result.predicted = speed.seconds(step_work(plan, Coord{}));
-    result.measured = median(seconds);
+    result.measured = median_of(seconds);
   });
   return result;
 }

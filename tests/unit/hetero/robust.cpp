@@ -16,22 +16,22 @@ bool near(double a, double b) { return std::abs(a - b) <= kNear * (1 + std::abs(
 }  // namespace
 
 TEST_CASE("a median is the middle value, or the mean of the middle two") {
-  CHECK(median({}) == 0);
-  CHECK(median({3}) == 3);
-  CHECK(near(median({5, 1, 3}), 3));
-  CHECK(near(median({4, 1, 3, 2}), 2.5));
-  CHECK(near(median({2, 2, 1, 9, 2}), 2));
+  CHECK(median_of(std::vector<double>{}) == 0);
+  CHECK(median_of(std::vector<double>{3}) == 3);
+  CHECK(near(median_of(std::vector<double>{5, 1, 3}), 3));
+  CHECK(near(median_of(std::vector<double>{4, 1, 3, 2}), 2.5));
+  CHECK(near(median_of(std::vector<double>{2, 2, 1, 9, 2}), 2));
 }
 
 TEST_CASE("outliers move neither the median nor its error") {
   const std::vector<double> calm{10, 11, 9, 10.5, 9.5, 10, 10.2};
   std::vector<double> spiked = calm;
   spiked[1] = 1e6;
-  CHECK(near(median_deviation(std::vector<double>{1, 2, 4, 8, 16}), 3));
-  CHECK(median(spiked) == median(calm));
-  CHECK(median_error(spiked) < 3 * median_error(calm));
-  CHECK(median_error(std::vector<double>{1}) == 0);
-  CHECK(median_error(std::vector<double>{7, 7, 7}) == 0);
+  CHECK(near(mad_of(std::vector<double>{1, 2, 4, 8, 16}, 4), 3));
+  CHECK(median_of(spiked) == median_of(calm));
+  CHECK(median_error_of(spiked) < 3 * median_error_of(calm));
+  CHECK(median_error_of(std::vector<double>{1}) == 0);
+  CHECK(median_error_of(std::vector<double>{7, 7, 7}) == 0);
 }
 
 // Of many medians of normal numbers, the standard deviation is what one of them says of itself.
@@ -42,8 +42,8 @@ TEST_CASE("the error of the median is that of normal noise") {
     std::vector<double> values;
     for (int n = 0; n < kSamples; ++n)
       values.push_back(10 + random_normal({7, 0}, static_cast<std::uint64_t>(trial * 100 + n)));
-    squares += (median(values) - 10) * (median(values) - 10);
-    claimed += median_error(values);
+    squares += (median_of(values) - 10) * (median_of(values) - 10);
+    claimed += median_error_of(values);
   }
   const double measured = std::sqrt(squares / kTrials), mean = claimed / kTrials;
   INFO("measured " << measured << ", claimed " << mean);
