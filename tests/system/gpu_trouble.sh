@@ -21,7 +21,7 @@ expect_text "computing on CPUs: 1 GPUs for 2 ranks"
 # Refused before the first step, with the arithmetic.
 T3D_EMULATED_MEMORY_MIB=1 run 1 input.toml -d small --set mesh.device=cuda
 expect_status 69
-expect_text "too little GPU memory"
+expect_text "too little memory on rank"
 expect_text "optimizer"
 
 run 2 input.toml -d nccl --set "mesh.cuboid=[2,1,1]" --set mesh.device=cuda --set mesh.transport=nccl
