@@ -35,6 +35,8 @@ sequences = 8
 micro = 4
 [optimizer]
 lr = 3e-3
+[hetero]
+speeds = "equal"
 [balance]
 kind = "off"
 [checkpoint]

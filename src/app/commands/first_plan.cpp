@@ -52,6 +52,16 @@ Speeds speeds_of(Machine& machine, const Config& config, const NodeKinds& kinds,
   return speeds;
 }
 
+std::vector<std::string> notes_of(const PlanChoice& choice, const Plan& even) {
+  const std::string expected =
+      fmt::format("{:.1f} ms a step predicted, {:.1f} ms at least for any plan",
+                  1e3 * choice.predicted.step, 1e3 * choice.bound);
+  if (choice.plan == even) return {"the ranks' speeds leave the even plan: " + expected};
+  std::vector<std::string> notes{"planned by the ranks' speeds: " + expected};
+  notes.insert(notes.end(), choice.why.begin(), choice.why.end());
+  return notes;
+}
+
 }  // namespace
 
 bool written_by_hand(const Origins& origins) {
@@ -97,10 +107,7 @@ FirstPlan first_plan(Machine& machine, const Config& config, const Origins& orig
     const PlanChoice choice =
         plan_shape(request_like(config, plan_facts(machine), even), *result.speeds);
     result.plan = choice.plan;
-    result.notes.push_back(fmt::format(
-        "planned: {:.1f} ms a step predicted, {:.1f} ms at least for any plan of this work",
-        1e3 * choice.predicted.step, 1e3 * choice.bound));
-    result.notes.insert(result.notes.end(), choice.why.begin(), choice.why.end());
+    result.notes = notes_of(choice, even);
   });
   return result;
 }

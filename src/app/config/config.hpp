@@ -80,9 +80,9 @@ struct Words<SpeedSource> {
 };
 
 struct HeteroConfig {
-  SpeedSource speeds = SpeedSource::equal;
+  SpeedSource speeds = SpeedSource::probe;
   std::string file;          // for speeds = file
-  double probe_seconds = 4;  // at most
+  double probe_seconds = 2;  // at most
 };
 
 struct EmulateConfig {
