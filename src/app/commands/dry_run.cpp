@@ -3,10 +3,12 @@
 #include <map>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/first_plan.hpp"
 #include "app/commands/rank_cost.hpp"
 #include "app/commands/resident.hpp"
 #include "app/commands/setup.hpp"
 #include "io/log/step_record.hpp"
+#include "io/posix_file.hpp"
 
 namespace t3d {
 namespace {
@@ -135,6 +137,17 @@ void print_mesh(const Plan& plan, index_t steps) {
   }
 }
 
+// What speeds of a file make of it; others are not known before the ranks are there.
+Plan explained_plan(const Config& config, const Origins& origins, const PlanFacts& facts) {
+  const Plan even = make_plan(config, facts);
+  const std::string& file = config.hetero.file;
+  if (config.hetero.speeds != SpeedSource::file || written_by_hand(origins)) return even;
+  const FirstPlan planned =
+      planned_for(config, facts, even, speeds_of_text(read_text_file(file), file, facts.ranks));
+  for (const std::string& note : planned.notes) fmt::print("{}\n", note);
+  return planned.plan;
+}
+
 }  // namespace
 
 int run_dry(Communicator& world, const CommandLine& command) {
@@ -146,8 +159,8 @@ int run_dry(Communicator& world, const CommandLine& command) {
     if (config.model.vocab == 0) (void)open_corpus(config.data.train, config, false);
     const bool gpus =
         config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed;
-    const Plan plan =
-        make_plan(config, {ranks, gpus ? TransportKind::staged : TransportKind::host, gpus});
+    const PlanFacts facts{ranks, gpus ? TransportKind::staged : TransportKind::host, gpus};
+    const Plan plan = explained_plan(config, origins, facts);
     print_mesh(plan, planned_steps(config));
     const std::vector<RankCost> costs = rank_costs(plan);
     print_state(costs, plan);

@@ -23,14 +23,7 @@ Speeds speeds_of_file(Communicator& world, const std::string& file) {
   });
   text = broadcast_text(world, text);
   Speeds speeds;
-  all_or_none(world, [&] {
-    speeds = parse_speeds(text, file);
-    if (std::ssize(speeds.ranks) != world.size())
-      throw_error(ExitCode::config,
-                  "hetero.file: {} has the speeds of {} ranks, and there are {}; transformer3d "
-                  "probe measures these",
-                  file, speeds.ranks.size(), world.size());
-  });
+  all_or_none(world, [&] { speeds = speeds_of_text(text, file, world.size()); });
   return speeds;
 }
 
@@ -50,16 +43,6 @@ Speeds speeds_of(Machine& machine, const Config& config, const NodeKinds& kinds,
                                                  : equal_speeds(machine.world());
   state_speeds(kinds.of_ranks, source != SpeedSource::equal, step_work(plan, Coord{}), speeds);
   return speeds;
-}
-
-std::vector<std::string> notes_of(const PlanChoice& choice, const Plan& even) {
-  const std::string expected =
-      fmt::format("{:.1f} ms a step predicted, {:.1f} ms at least for any plan",
-                  1e3 * choice.predicted.step, 1e3 * choice.bound);
-  if (choice.plan == even) return {"the ranks' speeds leave the even plan: " + expected};
-  std::vector<std::string> notes{"planned by the ranks' speeds: " + expected};
-  notes.insert(notes.end(), choice.why.begin(), choice.why.end());
-  return notes;
 }
 
 }  // namespace
@@ -92,6 +75,29 @@ PlanRequest request_like(const Config& config, const PlanFacts& facts, const Pla
   return request;
 }
 
+Speeds speeds_of_text(const std::string& text, const std::string& file, index_t ranks) {
+  Speeds speeds = parse_speeds(text, file);
+  if (std::ssize(speeds.ranks) != ranks)
+    throw_error(ExitCode::config,
+                "hetero.file: {} has the speeds of {} ranks, and there are {}; transformer3d probe "
+                "measures these",
+                file, speeds.ranks.size(), ranks);
+  return speeds;
+}
+
+FirstPlan planned_for(const Config& config, const PlanFacts& facts, const Plan& even,
+                      Speeds speeds) {
+  PlanChoice choice = plan_shape(request_like(config, facts, even), speeds);
+  const std::string expected =
+      fmt::format("{:.1f} ms a step predicted, {:.1f} ms at least for any plan",
+                  1e3 * choice.predicted.step, 1e3 * choice.bound);
+  std::vector<std::string> notes{(choice.plan == even ? "the ranks' speeds leave the even plan: "
+                                                      : "planned by the ranks' speeds: ") +
+                                 expected};
+  notes.insert(notes.end(), choice.why.begin(), choice.why.end());
+  return {std::move(choice.plan), std::move(speeds), std::move(notes)};
+}
+
 FirstPlan first_plan(Machine& machine, const Config& config, const Origins& origins,
                      const NodeKinds& kinds, const MemoryRoom& room, const Plan& even) {
   Communicator& world = machine.world();
@@ -104,11 +110,9 @@ FirstPlan first_plan(Machine& machine, const Config& config, const Origins& orig
   for (std::size_t rank = 0; rank < rooms.size(); ++rank)
     result.speeds->ranks[rank].free_bytes = rooms[rank];
   all_or_none(world, [&] {
-    const PlanChoice choice =
-        plan_shape(request_like(config, plan_facts(machine), even), *result.speeds);
-    result.plan = choice.plan;
-    result.notes = notes_of(choice, even);
+    result = planned_for(config, plan_facts(machine), even, std::move(*result.speeds));
   });
+  if (result.plan == even) result.notes.resize(1);
   return result;
 }
 

@@ -26,6 +26,12 @@ struct FirstPlan {
                                    const NodeKinds& kinds, const MemoryRoom& room,
                                    const Plan& even);
 
+/// The same for known speeds; pure. `notes` explain the choice whatever it is.
+[[nodiscard]] FirstPlan planned_for(const Config& config, const PlanFacts& facts, const Plan& even,
+                                    Speeds speeds);
+/// Of hetero.file. Throws Error(config) where it is of other ranks.
+[[nodiscard]] Speeds speeds_of_text(const std::string& text, const std::string& file,
+                                    index_t ranks);
 /// The user wrote who does how much: nothing of it is planned anew.
 [[nodiscard]] bool written_by_hand(const Origins& origins);
 /// What a plan of the same replicas and cuboids as `plan` is asked for with.
