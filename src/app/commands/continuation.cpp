@@ -73,6 +73,15 @@ Plan Continuation::make_plan(const PlanFacts& facts, std::vector<std::string>& d
   return plan;
 }
 
+std::optional<Speeds> Continuation::speeds(index_t ranks) const {
+  if (!info_) return std::nullopt;
+  const auto found = info_->state.texts.find(kSpeedsText);
+  if (found == info_->state.texts.end()) return std::nullopt;
+  Speeds speeds = parse_speeds(found->second, info_->path + " (speeds)");
+  if (std::ssize(speeds.ranks) != ranks) return std::nullopt;
+  return speeds;
+}
+
 // Another optimizer has other state.
 void Continuation::check_optimizer() const {
   const OptimizerKind then = before_->plan.optimizer, now = config_.optimizer.kind;

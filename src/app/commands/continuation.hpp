@@ -8,6 +8,7 @@
 #include "app/config/config_schema.hpp"
 #include "app/config/make_plan.hpp"
 #include "comm/communicator.hpp"
+#include "hetero/speed/speeds.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "train/step/trainer.hpp"
 
@@ -15,6 +16,9 @@ namespace t3d {
 
 /// Name of the checkpoint's text with the input from which its plan was made.
 inline constexpr const char* kPlanInputText = "plan_input";
+
+/// Name of the checkpoint's text with the speeds from which it was made (hetero/speed/speeds.hpp).
+inline constexpr const char* kSpeedsText = "speeds";
 
 class Continuation {
  public:
@@ -38,6 +42,9 @@ class Continuation {
   /// The input from which the plan was made: its keys, not those of a run that only kept the plan,
   /// say what a later input changes. Empty without a checkpoint.
   [[nodiscard]] const std::string& plan_input() const { return plan_input_; }
+
+  /// The speeds that the checkpoint's plan was made from, where they are of as many ranks.
+  [[nodiscard]] std::optional<Speeds> speeds(index_t ranks) const;
 
   /// What the checkpoint has of the trainer's state, under the names that it has there.
   [[nodiscard]] std::vector<TensorPart> parts(Trainer& trainer);

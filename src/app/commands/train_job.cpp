@@ -221,6 +221,7 @@ class TrainJob {
     room_ = memory_room(world_, config_, machine_->device(), choice.gpu >= 0 ? choice.sharers : 0);
     Plan plan;
     all_or_none(world_, [&] { plan = from_->make_plan(plan_facts(*machine_), plan_notes_); });
+    speeds_ = from_->speeds(world_.size());
     if (!from_->keeps_plan()) {
       FirstPlan first = first_plan(*machine_, config_, origins_, kinds, room_, plan);
       plan = std::move(first.plan);
@@ -401,6 +402,7 @@ class TrainJob {
     state.texts["input"] = resolved_text(config_, origins_);
     state.texts[kPlanInputText] =
         from_->plan_input().empty() ? state.texts["input"] : from_->plan_input();
+    if (speeds_) state.texts[kSpeedsText] = speeds_->text();
     if (tokenizer_.hash != 0) state.texts[kTokenizerText] = tokenizer_text(tokenizer_.hash);
     const double start = PhaseClock::now();
     const std::vector<TensorPart> parts = trainer_->parts_to_save();
@@ -506,7 +508,7 @@ class TrainJob {
   std::unique_ptr<JobReport> report_;
   std::unique_ptr<Balancing> balancing_;
   MemoryRoom room_;
-  std::optional<Speeds> speeds_;  // that the plan was made from, in this life
+  std::optional<Speeds> speeds_;  // that the plan was made from
 };
 
 }  // namespace
