@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/error.hpp"
+
 namespace t3d {
 
 MicroBatch SlabReader::read(const Formation& formation, BatchSource* source, index_t position,
@@ -40,7 +42,11 @@ double evaluate_model(Machine& machine, const Formation& formation, BatchSource&
     sum = model.loss_sum();
   }
   machine.world().all_reduce({&sum, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
-  return sum / static_cast<double>(source.targets(0, sequences));
+  const index_t targets = source.targets(0, sequences);
+  if (targets == 0)
+    throw AgreedError(ExitCode::config,
+                      "no target of the validation text counts: all are data.ignore_token");
+  return sum / static_cast<double>(targets);
 }
 
 }  // namespace t3d
