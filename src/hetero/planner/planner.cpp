@@ -82,7 +82,7 @@ class ShapePlanner {
       add_order("by speed", by_speed);
       if (by_node.ranks != by_speed.ranks) add_order("by node", by_node);
     }
-    if (best_ != nullptr) add_feature_widths();
+    if (best_ != nullptr && request_.feature_widths) add_feature_widths();
   }
 
   void add_order(const std::string& name, const RankOrder& order) {
