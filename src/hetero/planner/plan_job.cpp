@@ -55,7 +55,8 @@ class JobPlanner {
       return a.choice.predicted.step < b.choice.predicted.step;
     });
     choose_simplest();
-    if (estimates_.ranks() > kCheapWidths && request_.feature_widths)
+    const auto& [p, q, r] = priced_.front().mesh.cuboid;
+    if (estimates_.ranks() > kCheapWidths && request_.feature_widths && q * r > 1)
       priced_.front().choice = plan_of(priced_.front().mesh, true);
     return result(at);
   }
