@@ -1,7 +1,7 @@
 #include "hetero/planner/dealt_plan.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <set>
 
 #include "core/error.hpp"
 #include "hetero/planner/memory_fit.hpp"
@@ -28,7 +28,7 @@ class Dealer {
 
   DealtPlan run() {
     // Sequences are taken away only where storage cannot help; what is freed lets it move again.
-    constexpr int kRounds = 24, kStorageRounds = 3;
+    constexpr int kRounds = 12, kStorageRounds = 3;
     DealtPlan result;
     for (int round = 0, moves = 0; round < kRounds; ++round) {
       deal();
@@ -40,7 +40,7 @@ class Dealer {
         ++moves;
         continue;
       }
-      moves = 0;
+      moves = kStorageRounds - 1;
       if (!lower_limits(result.plan, short_of)) break;
     }
     return result;
@@ -84,27 +84,28 @@ class Dealer {
   }
 
   bool move_storage(const Plan& plan, const std::vector<MemoryShortage>& short_of) {
+    std::set<Cuboid> cuboids;
+    for (const MemoryShortage& shortage : short_of)
+      cuboids.insert(plan.replica(shortage.coord.d).cuboid);
     bool changed = false;
-    index_t last = -1;
-    for (const MemoryShortage& shortage : short_of) {
-      const index_t d = shortage.coord.d;
-      if (d == last || plan.replica(d).cuboid[0] == 1) continue;
-      last = d;
-      ReplicaShape& replica = shape_.replicas[static_cast<std::size_t>(d)];
-      std::vector<index_t> sizes = storage_by_memory(plan, speeds_, d);
-      changed |= sizes != replica.storage;
-      replica.storage = std::move(sizes);
+    for (const Cuboid& cuboid : cuboids) {
+      if (cuboid[0] == 1) continue;
+      const std::vector<index_t> sizes = storage_by_memory(plan, speeds_, cuboid);
+      for (ReplicaShape& replica : shape_.replicas) {
+        if (replica.cuboid != cuboid) continue;
+        changed |= sizes != replica.storage;
+        replica.storage = sizes;
+      }
     }
     return changed;
   }
 
   /// False where a slab that is short has no sequences to give away, or no other can take them.
   bool lower_limits(const Plan& plan, const std::vector<MemoryShortage>& short_of) {
-    for (const MemoryShortage& shortage : short_of) {
-      index_t& limit = most_[shortage.slab];
-      const index_t now = counts_[shortage.slab];
-      if (now == 0) return false;
-      limit = std::max(sequences_that_fit(plan, shortage, now), index_t{0});
+    const std::vector<index_t> fits = sequences_that_fit(plan, short_of, counts_);
+    for (std::size_t at = 0; at < fits.size(); ++at) {
+      if (counts_[short_of[at].slab] == 0) return false;
+      most_[short_of[at].slab] = std::max(fits[at], index_t{0});
     }
     index_t room = 0;
     for (const index_t limit : most_) room += limit / unit_ * unit_;

@@ -22,32 +22,51 @@ index_t needed_bytes(const MemoryCost& cost, const RankSpeed& rank) {
   return cost.tensors_peak + (rank.device.empty() || rank.device == "cpu" ? cost.messages : 0);
 }
 
-/// The ranks of one slab: `visit(coord, world rank)`.
-template <class Visit>
-void for_slab(const Plan& plan, index_t d, index_t i, std::size_t first_slot, const Visit& visit) {
-  const auto& [p, q, r] = plan.replica(d).cuboid;
-  auto slot = first_slot + static_cast<std::size_t>(i * q * r);
-  for (index_t j = 0; j < q; ++j)
-    for (index_t k = 0; k < r; ++k, ++slot)
-      visit(Coord{d, i, j, k}, plan.place.empty() ? static_cast<int>(slot) : plan.place[slot]);
-}
+/// memory_cost() of a plan's ranks, once for those alike.
+class CostTable {
+ public:
+  explicit CostTable(const Plan& plan) : plan_(plan), keys_(plan) {}
 
-std::size_t first_slot(const Plan& plan, index_t d) {
-  index_t slots = 0;
-  for (index_t before = 0; before < d; ++before) {
-    const auto& [p, q, r] = plan.replica(before).cuboid;
-    slots += p * q * r;
+  /// The ranks of one slab whose memory is known: `visit(coord, world rank, cost)`.
+  template <class Visit>
+  void for_slab(const Speeds& speeds, index_t d, index_t i, std::size_t slot, const Visit& visit) {
+    const auto& [p, q, r] = plan_.replica(d).cuboid;
+    std::vector<MemoryCost>* known = nullptr;
+    for (index_t j = 0; j < q; ++j)
+      for (index_t k = 0; k < r; ++k, ++slot) {
+        const int rank = plan_.place.empty() ? static_cast<int>(slot) : plan_.place[slot];
+        if (speeds.ranks[static_cast<std::size_t>(rank)].free_bytes == 0) continue;
+        if (known == nullptr) known = &costs_[keys_.key(d, i)];
+        if (known->empty()) known->resize(static_cast<std::size_t>(q * r));
+        MemoryCost& cost = (*known)[static_cast<std::size_t>(j * r + k)];
+        if (cost.live_peak == 0) cost = memory_cost(plan_, {d, i, j, k});
+        visit(Coord{d, i, j, k}, rank, cost);
+      }
   }
-  return static_cast<std::size_t>(slots);
-}
+  /// All slabs: `visit(slab, d, i, first slot)`.
+  template <class Visit>
+  void for_all(const Visit& visit) const {
+    std::size_t slab = 0, slot = 0;
+    for (index_t d = 0; d < std::ssize(plan_.replicas); ++d) {
+      const auto& [p, q, r] = plan_.replica(d).cuboid;
+      for (index_t i = 0; i < p; ++i, ++slab, slot += static_cast<std::size_t>(q * r))
+        visit(slab, d, i, slot);
+    }
+  }
 
-/// All cuts of tokens give slab i `part` of them, and the rest to others.
-void set_slab_tokens(ReplicaPlan& replica, index_t i, double part) {
+ private:
+  const Plan& plan_;
+  SlabKeys keys_;
+  std::map<SlabKeys::Key, std::vector<MemoryCost>> costs_;  // by (j, k), where asked for
+};
+
+/// All cuts of tokens leave slab i empty.
+void empty_slab(ReplicaPlan& replica, index_t i) {
   for (Partition& cut : replica.tokens) {
-    std::vector<index_t> sizes(static_cast<std::size_t>(cut.parts()), 0);
-    const auto own = static_cast<index_t>(part * static_cast<double>(cut.size(i)));
-    sizes[static_cast<std::size_t>(i)] = own;
-    sizes[i == 0 ? sizes.size() - 1 : 0] += cut.length() - own;
+    std::vector<index_t> sizes = cut.sizes();
+    const auto at = static_cast<std::size_t>(i);
+    sizes[i == 0 ? sizes.size() - 1 : 0] += sizes[at];
+    sizes[at] = 0;
     cut = Partition::from_sizes(cut.name(), sizes);
   }
 }
@@ -59,7 +78,9 @@ double bytes_of_fibre(const Plan& plan, index_t d) {
     Plan changed = plan;
     std::vector<index_t> sizes(parts, 1);
     sizes.front() = size;
-    changed.replicas[static_cast<std::size_t>(d)].storage = Partition::from_sizes("storage", sizes);
+    for (ReplicaPlan& replica : changed.replicas)
+      if (replica.cuboid == plan.replica(d).cuboid)
+        replica.storage = Partition::from_sizes("storage", sizes);
     const MemoryCost cost = memory_cost(changed, {d, 0, 0, 0});
     return static_cast<double>(cost.tensors_peak + cost.messages);
   };
@@ -100,63 +121,64 @@ std::string MemoryShortage::text() const {
 }
 
 std::vector<MemoryShortage> memory_shortages(const Plan& plan, const Speeds& speeds) {
-  const SlabKeys keys(plan);
-  std::map<SlabKeys::Key, std::vector<MemoryCost>> costs;  // of a slab by (j, k), where asked for
+  CostTable table(plan);
   std::vector<MemoryShortage> all;
-  std::size_t slab = 0, slot = 0;
-  for (index_t d = 0; d < std::ssize(plan.replicas); ++d) {
-    const auto& [p, q, r] = plan.replica(d).cuboid;
-    for (index_t i = 0; i < p; ++i, ++slab) {
-      MemoryShortage worst;
-      std::vector<MemoryCost>* known = nullptr;
-      for_slab(plan, d, i, slot, [&](const Coord& coord, int rank) {
-        const RankSpeed& speed = speeds.ranks[static_cast<std::size_t>(rank)];
-        if (speed.free_bytes == 0) return;
-        if (known == nullptr) known = &costs[keys.key(d, i)];
-        if (known->empty()) known->resize(static_cast<std::size_t>(q * r));
-        MemoryCost& cost = (*known)[static_cast<std::size_t>(coord.j * r + coord.k)];
-        if (cost.live_peak == 0) cost = memory_cost(plan, coord);
-        const index_t needed = needed_bytes(cost, speed), over = needed - speed.free_bytes;
-        if (over > 0 && over > worst.needed - worst.room)
-          worst = {slab, coord, rank, cost, needed, speed.free_bytes};
-      });
-      if (worst.needed > 0) all.push_back(worst);
-    }
-    slot += static_cast<std::size_t>(p * q * r);
-  }
+  table.for_all([&](std::size_t slab, index_t d, index_t i, std::size_t slot) {
+    MemoryShortage worst;
+    table.for_slab(speeds, d, i, slot, [&](const Coord& at, int rank, const MemoryCost& cost) {
+      const RankSpeed& speed = speeds.ranks[static_cast<std::size_t>(rank)];
+      const index_t needed = needed_bytes(cost, speed), over = needed - speed.free_bytes;
+      if (over > 0 && over > worst.needed - worst.room)
+        worst = {slab, at, rank, cost, needed, speed.free_bytes};
+    });
+    if (worst.needed > 0) all.push_back(worst);
+  });
   return all;
 }
 
-index_t sequences_that_fit(const Plan& plan, const MemoryShortage& shortage, index_t now) {
-  Plan without = plan;
-  const Coord& at = shortage.coord;
-  if (now == 0 || plan.replica(at.d).cuboid[0] == 1) return now - 1;
-  set_slab_tokens(without.replicas[static_cast<std::size_t>(at.d)], at.i, 0);
-  const MemoryCost fixed = memory_cost(without, at);
-  const index_t least = fixed.tensors_peak + shortage.needed - shortage.cost.tensors_peak;
-  if (least > shortage.room) return -1;
-  const double each = static_cast<double>(shortage.needed - least) / static_cast<double>(now);
-  const auto fit = static_cast<index_t>(static_cast<double>(shortage.room - least) / each);
-  return std::min(fit, now - 1);
+std::vector<index_t> sequences_that_fit(const Plan& plan,
+                                        const std::vector<MemoryShortage>& shortages,
+                                        const std::vector<index_t>& counts) {
+  const SlabKeys keys(plan);
+  std::map<std::array<std::vector<index_t>, 2>, index_t> without;  // tensors by slab and (j, k)
+  std::vector<index_t> fits;
+  for (const MemoryShortage& shortage : shortages) {
+    const Coord& at = shortage.coord;
+    const index_t now = counts[shortage.slab];
+    fits.push_back(now - 1);
+    if (now == 0 || plan.replica(at.d).cuboid[0] == 1) continue;
+    const auto [entry, is_new] = without.try_emplace({keys.key(at.d, at.i), {at.j, at.k}});
+    if (is_new) {
+      Plan changed = plan;
+      empty_slab(changed.replicas[static_cast<std::size_t>(at.d)], at.i);
+      entry->second = memory_cost(changed, at).tensors_peak;
+    }
+    const index_t least = entry->second + shortage.needed - shortage.cost.tensors_peak;
+    const double each = static_cast<double>(shortage.needed - least) / static_cast<double>(now);
+    const auto fit = static_cast<index_t>(static_cast<double>(shortage.room - least) / each);
+    fits.back() = least > shortage.room ? -1 : std::min(fit, now - 1);
+  }
+  return fits;
 }
 
-std::vector<index_t> storage_by_memory(const Plan& plan, const Speeds& speeds, index_t d) {
-  const ReplicaPlan& replica = plan.replica(d);
-  const double fibre = bytes_of_fibre(plan, d);
-  const std::size_t slot = first_slot(plan, d);
-  std::vector<double> limits;
-  for (index_t i = 0; i < replica.cuboid[0]; ++i) {
+std::vector<index_t> storage_by_memory(const Plan& plan, const Speeds& speeds,
+                                       const Cuboid& cuboid) {
+  std::vector<double> limits(static_cast<std::size_t>(cuboid[0]), 1.0);
+  CostTable table(plan);
+  double fibre = 0;
+  table.for_all([&](std::size_t, index_t d, index_t i, std::size_t slot) {
+    const ReplicaPlan& replica = plan.replica(d);
+    if (replica.cuboid != cuboid) return;
+    if (fibre == 0) fibre = bytes_of_fibre(plan, d);
     const double share = static_cast<double>(replica.storage.size(i)) /
                          static_cast<double>(replica.storage.length());
-    double limit = 1;
-    for_slab(plan, d, i, slot, [&](const Coord& coord, int rank) {
+    double& limit = limits[static_cast<std::size_t>(i)];
+    table.for_slab(speeds, d, i, slot, [&](const Coord&, int rank, const MemoryCost& cost) {
       const RankSpeed& speed = speeds.ranks[static_cast<std::size_t>(rank)];
-      if (speed.free_bytes == 0) return;
-      const index_t left = speed.free_bytes - needed_bytes(memory_cost(plan, coord), speed);
-      limit = std::min(limit, share + static_cast<double>(left) / fibre);
+      const index_t left = speed.free_bytes - needed_bytes(cost, speed);
+      limit = std::clamp(share + static_cast<double>(left) / fibre, 0.0, limit);
     });
-    limits.push_back(std::max(limit, 0.0));
-  }
+  });
   std::vector<index_t> sizes;
   const std::vector<double> parts = filled(limits);
   // Rounded down where the limit binds.

@@ -23,14 +23,16 @@ struct MemoryShortage {
 /// In the order of slabs; none where everything fits. A rank with free_bytes = 0 has enough.
 [[nodiscard]] std::vector<MemoryShortage> memory_shortages(const Plan& plan, const Speeds& speeds);
 
-/// Sequences of a step with which the rank of the shortage fits, below the `now` that its slab has;
-/// negative where it does not fit with any.
-[[nodiscard]] index_t sequences_that_fit(const Plan& plan, const MemoryShortage& shortage,
-                                         index_t now);
+/// Sequences of a step with which the rank of each shortage fits, below the `counts` that the slabs
+/// have now; negative where it does not fit with any.
+[[nodiscard]] std::vector<index_t> sequences_that_fit(const Plan& plan,
+                                                      const std::vector<MemoryShortage>& shortages,
+                                                      const std::vector<index_t>& counts);
 
-/// Shards at rest of replica d, relative, as even as the ranks' free memory allows. Where memory is
-/// too small altogether, in proportion to it.
+/// Shards at rest of all replicas of this cuboid, relative, as even as the ranks' free memory
+/// allows: one division for all, since replicas that are cut alike aggregate with fewer messages.
+/// Where memory is too small altogether, in proportion to it.
 [[nodiscard]] std::vector<index_t> storage_by_memory(const Plan& plan, const Speeds& speeds,
-                                                     index_t d);
+                                                     const Cuboid& cuboid);
 
 }  // namespace t3d

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "core/error.hpp"
@@ -18,7 +19,8 @@ namespace {
 
 /// A plan that is less simple must be faster by this, so that roundings decide nothing.
 constexpr double kWorthwhile = 1e-3;
-/// Feature widths are solved for where the plan without them loses more than this.
+/// Feature widths are solved for where ranks wait for others of their slab for more than this part
+/// of their time: widths can gain no more.
 constexpr double kFeatureLoss = 0.02;
 /// Different widths of the replicas make aggregation's messages dear to predict.
 constexpr index_t kMostMixedRanks = 64;
@@ -74,15 +76,27 @@ class ShapePlanner {
   }
 
   void add_dealt() {
-    if (!request_.place.empty()) {
+    if (request_.place.empty())
+      add_orders();
+    else
       add_place("", request_.place);
-    } else {
-      const RankOrder by_speed = order_by_speed(speeds_, usual_);
-      const RankOrder by_node = order_by_node(speeds_, usual_);
-      add_order("by speed", by_speed);
-      if (by_node.ranks != by_speed.ranks) add_order("by node", by_node);
-    }
-    if (best_ != nullptr) add_feature_widths();
+    if (best_ != nullptr && request_.feature_widths) add_feature_widths();
+  }
+
+  /// Links between nodes are much slower than inside them, and lines of ranks may fit into a node.
+  [[nodiscard]] bool nodes_matter() const {
+    constexpr double kMuchSlower = 1.5;
+    const auto& [alpha, beta] = speeds_.inside;
+    return speeds_.between.alpha_seconds > kMuchSlower * alpha ||
+           speeds_.between.beta_seconds_per_byte > kMuchSlower * beta;
+  }
+
+  void add_orders() {
+    const RankOrder by_speed = order_by_speed(speeds_, usual_);
+    add_order("by speed", by_speed);
+    if (!nodes_matter()) return;
+    const RankOrder by_node = order_by_node(speeds_, usual_);
+    if (by_node.ranks != by_speed.ranks) add_order("by node", by_node);
   }
 
   void add_order(const std::string& name, const RankOrder& order) {
@@ -130,29 +144,49 @@ class ShapePlanner {
     const bool flat = recipe_.base.aggregate.method == AggregateMethod::adasum &&
                       recipe_.base.aggregate.algorithm == AggregateAlgorithm::flat;
     if (!alone && (flat || slots_ > kMostMixedRanks)) return;
-    if (best_->seconds.compute() <= (1 + kFeatureLoss) * best_->seconds.bound) return;
+    if (waiting_in_slabs(best_->dealt.shape) <= kFeatureLoss) return;
     const DealtPlan base = best_->dealt;
     for (const WidthLattice lattice : {WidthLattice::groups, WidthLattice::ffn}) {
       PlanShape shape = base.shape;
-      if (shape.place.empty())
-        for (int rank = 0; rank < static_cast<int>(slots_); ++rank) shape.place.push_back(rank);
       if (!set_widths(lattice, shape)) continue;
-      if (base.shape.place.empty()) shape.place.clear();
       add(lattice == WidthLattice::groups ? "widths of features in whole heads"
                                           : "widths of features",
           std::move(shape));
     }
   }
 
+  [[nodiscard]] double rate(const PlanShape& shape, std::size_t slot) const {
+    const std::size_t rank =
+        shape.place.empty() ? slot : static_cast<std::size_t>(shape.place[slot]);
+    return 1 / speeds_.ranks[rank].seconds(usual_);
+  }
+
+  /// Part of the speed of all ranks that is lost if every rank of a slab works like its slowest.
+  [[nodiscard]] double waiting_in_slabs(const PlanShape& shape) const {
+    double all = 0, used = 0;
+    std::size_t slot = 0;
+    for (const ReplicaShape& replica : shape.replicas) {
+      const index_t size = replica.cuboid[1] * replica.cuboid[2];
+      for (index_t i = 0; i < replica.cuboid[0]; ++i) {
+        double least = std::numeric_limits<double>::infinity();
+        for (index_t at = 0; at < size; ++at, ++slot) {
+          least = std::min(least, rate(shape, slot));
+          all += rate(shape, slot);
+        }
+        used += static_cast<double>(size) * least;
+      }
+    }
+    return 1 - used / all;
+  }
+
   /// False where no replica has anything to cut, or nothing can be cut.
   bool set_widths(WidthLattice lattice, PlanShape& shape) const {
     bool any = false;
-    auto slot = shape.place.begin();
+    std::size_t slot = 0;
     for (ReplicaShape& replica : shape.replicas) {
       const auto& [p, q, r] = replica.cuboid;
       std::vector<double> rates;
-      for (index_t at = 0; at < p * q * r; ++at, ++slot)
-        rates.push_back(1 / speeds_.ranks[static_cast<std::size_t>(*slot)].seconds(usual_));
+      for (index_t at = 0; at < p * q * r; ++at, ++slot) rates.push_back(rate(shape, slot));
       if (q * r == 1) continue;
       try {
         set_feature_widths(recipe_.base.model, rates, lattice, replica);

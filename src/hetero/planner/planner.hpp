@@ -21,6 +21,8 @@ struct PlanRequest {
   index_t unit = 1;
   /// Ranks whose speeds differ by no more than this fraction are equal: they keep the even plan.
   double tolerance = 0.05;
+  /// Features may be cut unevenly too, where sequences do not level the ranks out.
+  bool feature_widths = true;
 };
 
 struct PlanChoice {
@@ -36,5 +38,11 @@ struct PlanChoice {
 /// of even widths, with the first ranks in order. Throws Error(config) where fewer ranks than
 /// needed have any speed, or where the ranks' memory is too small, with the arithmetic.
 [[nodiscard]] PlanChoice plan_shape(const PlanRequest& request, const Speeds& speeds);
+
+/// What of replicas and cuboid the request leaves open is chosen too: all meshes of one cuboid that
+/// the ranks can fill are estimated, the best few are planned and priced. Slow ranks stay idle
+/// where that is faster. Of meshes that are equally fast the simplest. Throws as plan_shape()
+/// where no mesh is possible.
+[[nodiscard]] PlanChoice plan_job(const PlanRequest& request, const Speeds& speeds);
 
 }  // namespace t3d

@@ -44,11 +44,14 @@ void for_all_deals(std::vector<index_t>& counts, std::size_t at, index_t rest, c
 /// The least price over all placements and all whole numbers of sequences, features even.
 double enumerated(const PlanRequest& request, const Speeds& speeds) {
   PlanShape shape = even_shape(request.recipe, *request.replicas, request.cuboids.front());
-  shape.place.resize(speeds.ranks.size());
-  std::iota(shape.place.begin(), shape.place.end(), 0);
+  std::vector<int> order(speeds.ranks.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto& [p_, q, r] = request.cuboids.front();
+  const std::ptrdiff_t slots = *request.replicas * p_ * q * r;
   const auto p = static_cast<std::size_t>(request.cuboids.front()[0]);
   double best = std::numeric_limits<double>::infinity();
   do {
+    shape.place.assign(order.begin(), order.begin() + slots);
     std::vector<index_t> counts(shape.replicas.size() * p);
     for_all_deals(counts, 0, request.recipe.sequences, [&](const std::vector<index_t>& dealt) {
       for (std::size_t d = 0; d < shape.replicas.size(); ++d) {
@@ -60,7 +63,7 @@ double enumerated(const PlanRequest& request, const Speeds& speeds) {
       }
       best = std::min(best, price(build_plan(request.recipe, shape), speeds));
     });
-  } while (std::next_permutation(shape.place.begin(), shape.place.end()));
+  } while (std::next_permutation(order.begin(), order.end()));
   return best;
 }
 
@@ -180,6 +183,73 @@ TEST_CASE("within 1 % of the best of all placements and deals") {
     INFO("case " << seed);
     CHECK(plan_shape(request, speeds).predicted.step <= 1.01 * enumerated(request, speeds));
   }
+}
+
+namespace {
+
+/// Every mesh of one cuboid with up to `ranks` ranks.
+std::vector<std::pair<index_t, Cuboid>> all_meshes(index_t ranks) {
+  std::vector<std::pair<index_t, Cuboid>> all;
+  for (index_t d = 1; d <= ranks; ++d)
+    for (index_t p = 1; d * p <= ranks; ++p)
+      for (index_t q = 1; d * p * q <= ranks; ++q)
+        for (index_t r = 1; d * p * q * r <= ranks; ++r) all.push_back({d, {p, q, r}});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the mesh: within 2 % of the best of all meshes, placements and deals") {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    PlanRequest request = request_of(4, 6, 1, {});
+    request.replicas.reset();
+    request.cuboids.clear();
+    std::vector<double> factors;
+    for (index_t rank = 0; rank < 4; ++rank)
+      factors.push_back(0.1 + 0.9 * double(random_uniform({seed, 1}, rank)));
+    Speeds speeds = speeds_of(factors);
+    if (seed % 2 == 1) speeds.inside = {1e-5, 1e-9};
+    double best = std::numeric_limits<double>::infinity();
+    for (const auto& [d, cuboid] : all_meshes(4)) {
+      PlanRequest fixed = request;
+      fixed.replicas = d;
+      fixed.cuboids = {cuboid};
+      best = std::min(best, enumerated(fixed, speeds));
+    }
+    const PlanChoice choice = plan_job(request, speeds);
+    INFO("case " << seed << ": " << choice.plan.mesh().describe() << " " << choice.why.front());
+    CHECK(choice.predicted.step <= 1.02 * best);
+    CHECK(plan_job(request, speeds).plan == choice.plan);
+  }
+}
+
+TEST_CASE("the mesh follows links, memory, sequences, and what is fixed") {
+  PlanRequest request;
+  request.recipe = small_recipe(8, 16);
+  Speeds speeds = speeds_of(std::vector<double>(8, 1.0));
+  // All equally fast: the simplest.
+  CHECK(plan_job(request, speeds).plan.mesh().describe() == "8 x 1 x 1");
+  request.replicas = 2;
+  CHECK(plan_job(request, speeds).plan.mesh().describe() == "2 x (4 x 1 x 1)");
+  request.replicas.reset();
+  request.cuboids = {{2, 2, 1}};
+  CHECK(plan_job(request, speeds).plan.mesh().describe() == "2 x (2 x 2 x 1)");
+  request.cuboids.clear();
+  // Two sequences for eight ranks: features are cut too.
+  request.recipe.sequences = 2;
+  const Plan few = plan_job(request, speeds).plan;
+  CHECK(few.mesh().ranks() == 8);
+  CHECK(std::ssize(few.replicas) * few.replicas[0].cuboid[0] <= 2);
+  // One rank so slow that the others are faster without it.
+  request.recipe.sequences = 14;
+  speeds.ranks[2] = rank_speed(0.02);
+  const PlanChoice idle = plan_job(request, speeds);
+  const std::vector<int> used = idle.plan.active();
+  CHECK(std::find(used.begin(), used.end(), 2) == used.end());
+  CHECK(idle.why.size() > 4);
+  for (RankSpeed& rank : speeds.ranks) rank.free_bytes = 1 << 20;
+  CHECK_THROWS_WITH(plan_job(request, speeds),
+                    Catch::Contains("no mesh of 8 ranks is possible") && Catch::Contains("memory"));
 }
 
 }  // namespace t3d::test
