@@ -87,7 +87,14 @@ Speeds speeds_of_text(const std::string& text, const std::string& file, index_t 
 
 FirstPlan planned_for(const Config& config, const PlanFacts& facts, const Plan& even,
                       Speeds speeds) {
-  PlanChoice choice = plan_shape(request_like(config, facts, even), speeds);
+  PlanRequest request = request_like(config, facts, even);
+  // Equal ranks keep the shape that the input alone gives; only "auto" replicas ask for another.
+  const bool equal = speeds.equal(step_work(even, Coord{}), config.balance.tolerance);
+  if (config.mesh.cuboid_auto && config.mesh.cuboids.empty() &&
+      (!equal || config.mesh.replicas_auto))
+    request.cuboids.clear();
+  if (config.mesh.replicas_auto) request.replicas.reset();
+  PlanChoice choice = plan_job(request, speeds);
   const std::string expected =
       fmt::format("{:.1f} ms a step predicted, {:.1f} ms at least for any plan",
                   1e3 * choice.predicted.step, 1e3 * choice.bound);
