@@ -9,12 +9,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kSlice{200};
+constexpr double kComputedAtOnce = 1e-3;  // seconds
 
 }  // namespace
 
 void Dilation::set_factor(double factor) {
   if (!on()) resume();
   factor_ = factor;
+}
+
+bool Dilation::due() const {
+  return on() && thread_cpu_seconds() - computing_since_ > kComputedAtOnce;
 }
 
 // The deadlines are absolute: a slice that overslept shortens the next one.

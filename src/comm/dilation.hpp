@@ -13,6 +13,9 @@ class Dilation {
   /// 1 = off.
   void set_factor(double factor);
   [[nodiscard]] bool on() const { return factor_ > 1; }
+  /// So much was computed since resume() that it should be slept for now, although no message is
+  /// due: ranks that share cores and computed for long at once would be in each other's way.
+  [[nodiscard]] bool due() const;
   /// Sleeps for what was computed since resume(), in slices of 0.2 ms; `progress` runs in between,
   /// so that messages of others do not wait for this rank's sleep.
   void pay(const std::function<void()>& progress);

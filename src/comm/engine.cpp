@@ -155,6 +155,7 @@ void Engine::progress() noexcept {
   const double before = thread_cpu_seconds();
   progress_in_flight();
   dilation_.exclude(thread_cpu_seconds() - before);
+  if (dilation_.due()) dilation_.pay([this] { progress_in_flight(); });
 }
 
 void Engine::progress_in_flight() noexcept {
