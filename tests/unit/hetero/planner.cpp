@@ -229,6 +229,11 @@ TEST_CASE("the mesh follows links, memory, sequences, and what is fixed") {
   Speeds speeds = speeds_of(std::vector<double>(8, 1.0));
   // All equally fast: the simplest.
   CHECK(plan_job(request, speeds).plan.mesh().describe() == "8 x 1 x 1");
+  PlanRequest wide = request;
+  wide.recipe.base.model.hidden = 4096;
+  wide.recipe.base.model.layers = 32;
+  wide.recipe.base.model.context = 2048;
+  CHECK(plan_job(wide, speeds).plan.mesh().describe() == "8 x 1 x 1");
   request.replicas = 2;
   CHECK(plan_job(request, speeds).plan.mesh().describe() == "2 x (4 x 1 x 1)");
   request.replicas.reset();
@@ -247,6 +252,8 @@ TEST_CASE("the mesh follows links, memory, sequences, and what is fixed") {
   const std::vector<int> used = idle.plan.active();
   CHECK(std::find(used.begin(), used.end(), 2) == used.end());
   CHECK(idle.why.size() > 4);
+  request.replicas = 1;
+  CHECK(plan_job(request, speeds).plan.mesh().describe() == "7 x 1 x 1");
   for (RankSpeed& rank : speeds.ranks) rank.free_bytes = 1 << 20;
   CHECK_THROWS_WITH(plan_job(request, speeds),
                     Catch::Contains("no mesh of 8 ranks is possible") && Catch::Contains("memory"));
