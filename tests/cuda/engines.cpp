@@ -62,7 +62,7 @@ class Double final : public GemmEngine {
 
 struct Scene {
   Gpu gpu;
-  int native_calls = 0, library_calls = 0, second_calls = 0;
+  int native_calls = 0, vendor_calls = 0, second_calls = 0;
   EngineOptions options;
   Engines::Lists lists;
 
@@ -72,7 +72,7 @@ struct Scene {
         std::make_unique<Double>(gpu, "native one", Deed::right, native_calls));
     if (deed != Deed::refuses)
       lists.gemm_library.push_back(
-          std::make_unique<Double>(gpu, "library one", deed, library_calls));
+          std::make_unique<Double>(gpu, "library one", deed, vendor_calls));
   }
   Engines make() { return {*gpu.device, options, std::move(lists)}; }
 };
@@ -109,9 +109,9 @@ TEST_CASE("engines that agree are timed once") {
   CHECK_THAT(engines.table(), contains("gemm 24x40x32 NT bf16>fp32"));
   CHECK_THAT(engines.table(), contains("native one"));
   CHECK_THAT(engines.table(), contains("library one"));
-  const int before = scene.native_calls + scene.library_calls;
+  const int before = scene.native_calls + scene.vendor_calls;
   check_exact(scene, engines, kShape);
-  CHECK(scene.native_calls + scene.library_calls == before + 1);
+  CHECK(scene.native_calls + scene.vendor_calls == before + 1);
 }
 
 TEST_CASE("an engine with a wrong result is dropped with a note") {
@@ -123,9 +123,9 @@ TEST_CASE("an engine with a wrong result is dropped with a note") {
     CHECK_THAT(engines.notes()[0], contains("library one"));
     CHECK_THAT(engines.notes()[0], contains("gemm 24x40x32"));
     CHECK_THAT(engines.notes()[0], contains(deed == Deed::fails ? "out of order" : "native one"));
-    const int calls = scene.library_calls;
+    const int calls = scene.vendor_calls;
     check_exact(scene, engines, kShape);
-    CHECK(scene.library_calls == calls);
+    CHECK(scene.vendor_calls == calls);
   }
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("without tuning the first engine is used") {
   scene.options.tune = false;
   Engines engines = scene.make();
   check_exact(scene, engines, kShape);
-  CHECK(scene.library_calls == 1);
+  CHECK(scene.vendor_calls == 1);
   CHECK(scene.native_calls == 0);
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("nothing is timed in a recording") {
   GemmOnDevice call(op, kShape, 0, 0);
   scene.gpu.queue->record(0, [&] { engines.gemm(*scene.gpu.queue, call.args); });
   scene.gpu.queue->synchronize();
-  CHECK(scene.library_calls == 1);  // libraries are preferred
+  CHECK(scene.vendor_calls == 1);  // libraries are preferred
   CHECK(scene.native_calls == 0);
   CHECK(engines.table().empty());
   Queue host_queue;
@@ -182,7 +182,7 @@ TEST_CASE("engines may be restricted") {
     scene.options.gemm = EngineRule::native;
     Engines engines = scene.make();
     check_exact(scene, engines, kShape);
-    CHECK(scene.library_calls == 0);
+    CHECK(scene.vendor_calls == 0);
   }
   {
     Scene scene(Deed::right);
@@ -206,7 +206,7 @@ TEST_CASE("engines may be restricted") {
 TEST_CASE("a library that cannot do a shape is told") {
   Scene scene(Deed::refuses);
   scene.lists.gemm_library.push_back(
-      std::make_unique<Double>(scene.gpu, "choosy", Deed::refuses, scene.library_calls));
+      std::make_unique<Double>(scene.gpu, "choosy", Deed::refuses, scene.vendor_calls));
   scene.options.gemm = EngineRule::library;
   Engines engines = scene.make();
   const OpCase op = ops_test::gemm_case(kShape, DType::bf16, DType::f32);
@@ -235,7 +235,7 @@ TEST_CASE("choices live on in a file") {
     Engines engines = scene.make();
     CHECK(engines.notes().size() == notes);
     check_exact(scene, engines, kShape);
-    return std::pair(scene.native_calls, scene.library_calls);
+    return std::pair(scene.native_calls, scene.vendor_calls);
   };
   CHECK(calls_with(text, 0) == std::pair(native ? 1 : 0, native ? 0 : 1));
   // Other versions, an engine that is no more, a damaged line, no file: timed again.

@@ -11,7 +11,8 @@ namespace t3d::test {
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& name) {
-    path_ = (std::filesystem::temp_directory_path() / ("t3d_" + name + "_XXXXXX")).string();
+    const std::string filled_in(6, 'X');  // by mkdtemp
+    path_ = (std::filesystem::temp_directory_path() / ("t3d_" + name + "_" + filled_in)).string();
     if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot create " + path_);
   }
   ~ScratchFolder() {
