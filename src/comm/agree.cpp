@@ -51,6 +51,15 @@ void agree(Communicator& group, const std::optional<Error>& fault) {
   throw AgreedError(static_cast<ExitCode>(kind[0]), text, kind[1] != 0);
 }
 
+std::vector<double> all_gather_numbers(Communicator& group, double number) {
+  std::vector<double> all(static_cast<std::size_t>(group.size()));
+  const std::vector<index_t> counts(all.size(), 1);
+  group
+      .all_gather({&number, DType::f64, 1, 1}, {all.data(), DType::f64, 1, std::ssize(all)}, counts)
+      .wait_host();
+  return all;
+}
+
 std::vector<std::string> all_gather_texts(Communicator& group, const std::string& text) {
   const std::vector<index_t> lengths = gather_lengths(group, std::ssize(text));
   std::vector<index_t> counts;

@@ -30,6 +30,8 @@ void attempt(std::optional<Error>& fault, const Work& work) {
 /// Collective. Throws the fault of the lowest rank that has one, on every rank.
 void agree(Communicator& group, const std::optional<Error>& fault);
 
+/// Collective. Everybody's number, by rank, on every rank.
+[[nodiscard]] std::vector<double> all_gather_numbers(Communicator& group, double number);
 /// Collective. Everybody's text, on every rank.
 [[nodiscard]] std::vector<std::string> all_gather_texts(Communicator& group,
                                                         const std::string& text);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "comm/agree.hpp"
 #include "comm/placement.hpp"
 #include "core/error.hpp"
 #include "io/posix_file.hpp"
@@ -12,11 +13,7 @@ namespace {
 
 /// Collective. Everybody's flag, by rank.
 std::vector<bool> gather_flags(Communicator& world, bool flag) {
-  std::int32_t own = flag ? 1 : 0;
-  std::vector<std::int32_t> all(static_cast<std::size_t>(world.size()));
-  const std::vector<index_t> counts(all.size(), 1);
-  world.all_gather({&own, DType::i32, 1, 1}, {all.data(), DType::i32, 1, std::ssize(all)}, counts)
-      .wait_host();
+  const std::vector<double> all = all_gather_numbers(world, flag ? 1 : 0);
   return {all.begin(), all.end()};
 }
 

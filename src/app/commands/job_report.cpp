@@ -83,8 +83,7 @@ void JobReport::open(Trainer& trainer) {
   note(fmt::format("widths {}; {}; {}; {}; attention by {} over k", cut.hidden.describe(),
                    cut.groups.describe(), cut.ffn.describe(), cut.vocab.describe(), cut.attention));
   if (const index_t idle = plan.ranks - plan.mesh().ranks(); idle > 0)
-    warn(fmt::format("{} of {} ranks are idle: mesh.replicas does not divide them", idle,
-                     plan.ranks));
+    warn(fmt::format("{} of {} ranks are idle", idle, plan.ranks));
   if (const DeviceChoice& choice = machine_.choice(); choice.gpu >= 0)
     note(fmt::format("rank 0 on {}; GPU ranks talk {}", machine_.device().name(),
                      choice.alone                                ? "to nobody"

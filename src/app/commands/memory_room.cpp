@@ -60,16 +60,9 @@ MemoryRoom memory_room(Communicator& world, const Config& config, const Device& 
 }
 
 std::vector<index_t> gather_rooms(Communicator& world, const MemoryRoom& room) {
-  auto own = static_cast<double>(room.bytes);  // exact up to 2^53
-  std::vector<double> all(static_cast<std::size_t>(world.size()));
-  const std::vector<index_t> counts(all.size(), 1);
-  world.all_gather({&own, DType::f64, 1, 1}, {all.data(), DType::f64, 1, std::ssize(all)}, counts)
-      .wait_host();
+  // fp64 holds byte counts exactly up to 2^53.
+  const std::vector<double> all = all_gather_numbers(world, static_cast<double>(room.bytes));
   return {all.begin(), all.end()};
-}
-
-index_t needed_bytes(const MemoryCost& memory, bool on_gpu) {
-  return memory.tensors_peak + (on_gpu ? 0 : memory.messages);
 }
 
 std::string memory_shortage(const Coord& coord, const MemoryCost& memory, const MemoryRoom& room,

@@ -27,9 +27,6 @@ struct MemoryRoom {
 /// Collective. MemoryRoom::bytes of all ranks.
 [[nodiscard]] std::vector<index_t> gather_rooms(Communicator& world, const MemoryRoom& room);
 
-/// Bytes that the rank needs at most: tensors, and on CPUs messages.
-[[nodiscard]] index_t needed_bytes(const MemoryCost& memory, bool on_gpu);
-
 /// Empty where the room suffices, or where nobody knows; else the arithmetic in words.
 [[nodiscard]] std::string memory_shortage(const Coord& coord, const MemoryCost& memory,
                                           const MemoryRoom& room, bool on_gpu);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "comm/agree.hpp"
 #include "comm/group.hpp"
 
 namespace t3d {
@@ -17,21 +18,12 @@ Transport& transport_of(Communicator& world) {
   return group->engine().transport();
 }
 
-/// Collective. Everybody's number, by rank.
-std::vector<std::int32_t> gather(Communicator& world, std::int32_t own) {
-  std::vector<std::int32_t> all(static_cast<std::size_t>(world.size()));
-  const std::vector<index_t> counts(all.size(), 1);
-  world.all_gather({&own, DType::i32, 1, 1}, {all.data(), DType::i32, 1, world.size()}, counts)
-      .wait_host();
-  return all;
-}
-
 }  // namespace
 
 std::vector<int> node_of_ranks(Communicator& world) {
-  std::map<std::int32_t, int> nodes;
+  std::map<double, int> nodes;
   std::vector<int> result;
-  for (const std::int32_t node : gather(world, transport_of(world).node()))
+  for (const double node : all_gather_numbers(world, transport_of(world).node()))
     result.push_back(nodes.try_emplace(node, static_cast<int>(nodes.size())).first->second);
   return result;
 }
@@ -44,8 +36,8 @@ int cores_of_rank(Communicator& world) {
 
 std::vector<bool> crowded_ranks(Communicator& world) {
   const Transport& transport = transport_of(world);
-  const std::vector<std::int32_t> all =
-      gather(world, transport.ranks_here() > transport.cores_here() ? 1 : 0);
+  const std::vector<double> all =
+      all_gather_numbers(world, transport.ranks_here() > transport.cores_here() ? 1 : 0);
   return {all.begin(), all.end()};
 }
 

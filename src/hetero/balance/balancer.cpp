@@ -57,7 +57,7 @@ bool Balancer::fits(const Plan& plan, std::size_t part) const {
     const index_t room = facts_.room_bytes[rank];
     if (room == 0) continue;
     const MemoryCost cost = memory_cost(plan, parts_.coords[part][at]);
-    if (cost.tensors_peak + (facts_.on_gpu[rank] ? 0 : cost.messages) > room) return false;
+    if (needed_bytes(cost, facts_.on_gpu[rank]) > room) return false;
   }
   return true;
 }

@@ -21,6 +21,10 @@ struct MemoryCost {
   /// ranks.
   index_t messages = 0;
 };
+/// What the rank needs at most: tensors, and on CPUs messages.
+[[nodiscard]] inline index_t needed_bytes(const MemoryCost& memory, bool on_gpu) {
+  return memory.tensors_peak + (on_gpu ? 0 : memory.messages);
+}
 [[nodiscard]] MemoryCost memory_cost(const Plan& plan, const Coord& coord);
 
 /// Elements of weights at rest on this rank.

@@ -19,7 +19,7 @@ std::string mib(index_t bytes) {
 }
 
 index_t needed_bytes(const MemoryCost& cost, const RankSpeed& rank) {
-  return cost.tensors_peak + (rank.device.empty() || rank.device == "cpu" ? cost.messages : 0);
+  return needed_bytes(cost, !rank.device.empty() && rank.device != "cpu");
 }
 
 /// memory_cost() of a plan's ranks, once for those alike.
