@@ -116,8 +116,16 @@ FirstPlan first_plan(Machine& machine, const Config& config, const Origins& orig
   const std::vector<index_t> rooms = gather_rooms(world, room);
   for (std::size_t rank = 0; rank < rooms.size(); ++rank)
     result.speeds->ranks[rank].free_bytes = rooms[rank];
+  const std::vector<double> hard = all_gather_numbers(world, room.hard ? 1 : 0);
   all_or_none(world, [&] {
-    result = planned_for(config, plan_facts(machine), even, std::move(*result.speeds));
+    Speeds speeds = *result.speeds;
+    try {
+      result = planned_for(config, plan_facts(machine), even, speeds);
+    } catch (const Error&) {  // memory that others use may become free: it refuses nothing
+      for (std::size_t rank = 0; rank < hard.size(); ++rank)
+        if (hard[rank] == 0) speeds.ranks[rank].free_bytes = 0;
+      result = planned_for(config, plan_facts(machine), even, std::move(speeds));
+    }
   });
   if (result.plan == even) result.notes.resize(1);
   return result;
