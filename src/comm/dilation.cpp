@@ -1,15 +1,18 @@
 #include "comm/dilation.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 
 namespace t3d {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kSlice{200};
-constexpr double kComputedAtOnce = 1e-3;  // seconds
+constexpr double kComputedAtOnce = 4e-3;  // seconds
+
+std::chrono::steady_clock::duration as_duration(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(seconds));
+}
 
 }  // namespace
 
@@ -19,16 +22,26 @@ void Dilation::set_factor(double factor) {
 }
 
 bool Dilation::due() const {
-  return on() && thread_cpu_seconds() - computing_since_ > kComputedAtOnce;
+  return on() && thread_cpu_seconds() - cpu_since_ > kComputedAtOnce;
+}
+
+void Dilation::resume() {
+  cpu_since_ = thread_cpu_seconds();
+  since_ = Clock::now();
+}
+
+void Dilation::exclude(double seconds, double cpu_seconds) {
+  cpu_since_ += cpu_seconds;
+  since_ += as_duration(seconds);
 }
 
 // The deadlines are absolute: a slice that overslept shortens the next one.
 void Dilation::pay(const std::function<void()>& progress) {
-  const double computed = thread_cpu_seconds() - computing_since_;
+  const double computed = thread_cpu_seconds() - cpu_since_;
   if (computed <= 0) return;
+  emulated_cpu_seconds() += (factor_ - 1) * computed;
   const auto start = Clock::now();
-  const auto end = start + std::chrono::duration_cast<Clock::duration>(
-                               std::chrono::duration<double>((factor_ - 1) * computed));
+  const auto end = since_ + as_duration(factor_ * computed);
   for (auto until = start; until < end;) {
     until = std::min(end, std::max(until + kSlice, Clock::now()));
     std::this_thread::sleep_until(until);

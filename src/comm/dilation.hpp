@@ -1,7 +1,9 @@
 // Dilation: makes this rank compute slower, for emulation. Between two calls of the communicator a
-// rank computes; before it may send or wait again it sleeps (factor - 1) times the CPU time that
-// took. A sleeping rank uses no core, so that many slow ranks can share few cores.
+// rank computes; before it may send or wait again it sleeps until that has taken `factor` times its
+// CPU time. A sleeping rank uses no core, so that many slow ranks can share few cores; what it lost
+// to the others there is part of what it would have slept.
 #pragma once
+#include <chrono>
 #include <functional>
 
 #include "core/thread_clock.hpp"
@@ -20,13 +22,15 @@ class Dilation {
   /// so that messages of others do not wait for this rank's sleep.
   void pay(const std::function<void()>& progress);
   /// From here on the rank computes.
-  void resume() { computing_since_ = thread_cpu_seconds(); }
-  /// These seconds of CPU time were not computing.
-  void exclude(double cpu_seconds) { computing_since_ += cpu_seconds; }
+  void resume();
+  /// These seconds, and of them so many of CPU time, were not computing.
+  void exclude(double seconds, double cpu_seconds);
 
  private:
+  using Clock = std::chrono::steady_clock;
   double factor_ = 1;
-  double computing_since_ = 0;  // of the thread's CPU time
+  double cpu_since_ = 0;  // of the thread's CPU time
+  Clock::time_point since_{};
 };
 
 }  // namespace t3d

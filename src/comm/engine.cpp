@@ -152,9 +152,10 @@ Work Engine::start(std::unique_ptr<Operation> operation, Verb verb, const std::s
 
 void Engine::progress() noexcept {
   if (!dilation_.on()) return progress_in_flight();
+  const auto start = Clock::now();
   const double before = thread_cpu_seconds();
   progress_in_flight();
-  dilation_.exclude(thread_cpu_seconds() - before);
+  dilation_.exclude(seconds_since(start), thread_cpu_seconds() - before);
   if (dilation_.due()) dilation_.pay([this] { progress_in_flight(); });
 }
 

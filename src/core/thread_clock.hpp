@@ -17,4 +17,11 @@ namespace t3d {
   return seconds;
 }
 
+/// CPU time that the slower rank would have used beyond this thread's. More than paused_seconds()
+/// where the thread lost its core to others in between.
+[[nodiscard]] inline double& emulated_cpu_seconds() {
+  thread_local double seconds = 0;
+  return seconds;
+}
+
 }  // namespace t3d

@@ -263,6 +263,7 @@ Trainer::Clocks Trainer::clocks() {
   for (const auto& [axis, seconds] : world.wait_seconds()) now.waited += seconds;
   now.waited_cpu = world.wait_cpu_seconds();
   now.slept = paused_seconds();
+  now.emulated_cpu = emulated_cpu_seconds();
   for (const auto& [phase, seconds] : machine_.clock().seconds()) {
     if (phase == "matmul" || phase == "head") now.matmul += seconds;
     if (phase == "attention") now.attention += seconds;
@@ -280,7 +281,8 @@ void Trainer::measure(const Pending& pending, StepReport& report) {
   times.own = report.own_seconds;
   const double slept = now.slept - from.slept;
   if (machine_.choice().gpu < 0)
-    times.cpu = now.cpu - from.cpu - (now.waited_cpu - from.waited_cpu) + slept;
+    times.cpu = now.cpu - from.cpu - (now.waited_cpu - from.waited_cpu) + now.emulated_cpu -
+                from.emulated_cpu;
   // An emulated slower rank sleeps between its operators: each class is that much longer.
   const double longer = times.own > slept ? times.own / (times.own - slept) : 1;
   times.matmul = longer * (now.matmul - from.matmul);

@@ -103,7 +103,7 @@ class Trainer {
   struct Clocks {
     double wall = 0, cpu = 0;           // cpu: of the thread
     double waited = 0, waited_cpu = 0;  // for others
-    double slept = 0;                   // emulation
+    double slept = 0, emulated_cpu = 0;  // core/thread_clock.hpp
     double matmul = 0, attention = 0;   // phases
   };
   [[nodiscard]] Clocks clocks();

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -56,7 +57,7 @@ TEST_CASE("what does not count as computing is not paid", "[dilation]") {
   Dilation dilation;
   dilation.set_factor(5);
   const double excluded = compute(0.05);
-  dilation.exclude(excluded);
+  dilation.exclude(excluded, excluded);
   const double before = paused_seconds();
   dilation.pay([] {});
   CHECK(paused_seconds() - before < 0.1);  // instead of 0.2
@@ -65,6 +66,18 @@ TEST_CASE("what does not count as computing is not paid", "[dilation]") {
   const double again = paused_seconds();
   dilation.pay([] {});
   CHECK(paused_seconds() - again < 0.1);
+}
+
+TEST_CASE("a core lost to others is part of the sleep", "[dilation]") {
+  Dilation dilation;
+  dilation.set_factor(10);
+  const double before = paused_seconds(), emulated = emulated_cpu_seconds(), start = now();
+  const double computed = compute(0.02);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  dilation.pay([] {});
+  CHECK(now() - start >= 0.98 * 10 * computed);
+  CHECK(paused_seconds() - before <= 9 * computed - 0.05);
+  CHECK(emulated_cpu_seconds() - emulated == Approx(9 * computed).epsilon(0.1));
 }
 
 TEST_CASE("what was computed before it is switched on is not paid", "[dilation]") {
