@@ -21,9 +21,7 @@ void Dilation::set_factor(double factor) {
   factor_ = factor;
 }
 
-bool Dilation::due() const {
-  return on() && thread_cpu_seconds() - cpu_since_ > kComputedAtOnce;
-}
+bool Dilation::due() const { return on() && thread_cpu_seconds() - cpu_since_ > kComputedAtOnce; }
 
 void Dilation::resume() {
   cpu_since_ = thread_cpu_seconds();

@@ -33,6 +33,7 @@ struct RankTimes {
   double cpu = 0;
   double matmul = 0, attention = 0, other = 0;
   double speed = 0;  // expected in the next step: sequences of its slab per second; 0 = not known
+  double step = 0;   // wall time of the step on this rank, with waiting
 };
 
 /// The step that times belong to.

@@ -1,6 +1,5 @@
 #include "app/commands/balancing.hpp"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "comm/agree.hpp"
@@ -34,25 +33,28 @@ void Balancing::observe(const StepReport& report, const Plan& plan) {
   if (std::optional<Plan> next = balancer_.observe(report, plan)) {
     next_ = std::move(next);
     reason_ = balancer_.reason();
+    moves_state_ = false;
     return;
   }
   if (!replanner_) return;
   if (auto next = replanner_->observe(report, plan, report.max_own_seconds())) {
     next_ = std::move(next);
     reason_ = replanner_->reason();
+    moves_state_ = true;
   }
+}
+
+void Balancing::taken() {
+  if (!replanner_) return;
+  if (moves_state_)
+    replanner_->taken();
+  else
+    replanner_->restart();
 }
 
 void Balancing::forget() {
   next_.reset();
-  if (replanner_) replanner_->restart();
-}
-
-bool can_replan(const Plan& plan) {
-  return plan.leaves_per_replica() == 1 &&
-         std::any_of(plan.replicas.begin(), plan.replicas.end(), [](const ReplicaPlan& replica) {
-           return replica.cuboid[1] * replica.cuboid[2] > 1;
-         });
+  if (replanner_) replanner_->keep_shape();
 }
 
 Plan Balancing::take() {

@@ -14,7 +14,7 @@ class Balancing {
  public:
   /// What else is known where state may move, too.
   struct Replanning {
-    PlanRequest request;
+    PlanRequest request;  // as Replanner's
     Speeds known;
   };
   /// Collective over `world`. No `replanning`: only the batch is divided anew.
@@ -25,7 +25,10 @@ class Balancing {
   /// A plan waits to be taken.
   [[nodiscard]] bool due() const { return next_.has_value(); }
   [[nodiscard]] Plan take();
-  /// The plan has changed for another reason: what was to come is out of date.
+  /// The plan that take() gave is in force.
+  void taken();
+  /// The plan has changed because the user asked for it: what was to come is out of date, and the
+  /// shape stays.
   void forget();
   /// Why the plan that take() gave is better; one line.
   [[nodiscard]] const std::string& reason() const { return reason_; }
@@ -35,12 +38,9 @@ class Balancing {
   Balancer balancer_;
   std::optional<Replanner> replanner_;
   std::optional<Plan> next_;
+  bool moves_state_ = false;  // the replanner proposed it
   std::string reason_;
 };
-
-/// Whether parts of the model may change hands under this plan: some feature is cut, and every
-/// leaf is a whole replica.
-[[nodiscard]] bool can_replan(const Plan& plan);
 
 /// Writes the plan that is in force from step `after` + 1 on to DIR/plans/AFTER.toml and to
 /// DIR/plan.toml. Throws Error(io).

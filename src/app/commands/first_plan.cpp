@@ -75,6 +75,15 @@ PlanRequest request_like(const Config& config, const PlanFacts& facts, const Pla
   return request;
 }
 
+OpenMesh open_mesh(const MeshConfig& mesh) {
+  return {mesh.replicas_auto, mesh.cuboid_auto && mesh.cuboids.empty()};
+}
+
+void open_shape(const OpenMesh& open, PlanRequest& request) {
+  if (open.cuboid) request.cuboids.clear();
+  if (open.replicas) request.replicas.reset();
+}
+
 Speeds speeds_of_text(const std::string& text, const std::string& file, index_t ranks) {
   Speeds speeds = parse_speeds(text, file);
   if (std::ssize(speeds.ranks) != ranks)
@@ -90,10 +99,9 @@ FirstPlan planned_for(const Config& config, const PlanFacts& facts, const Plan& 
   PlanRequest request = request_like(config, facts, even);
   // Equal ranks keep the shape that the input alone gives; only "auto" replicas ask for another.
   const bool equal = speeds.equal(step_work(even, Coord{}), config.balance.tolerance);
-  if (config.mesh.cuboid_auto && config.mesh.cuboids.empty() &&
-      (!equal || config.mesh.replicas_auto))
-    request.cuboids.clear();
-  if (config.mesh.replicas_auto) request.replicas.reset();
+  OpenMesh open = open_mesh(config.mesh);
+  open.cuboid = open.cuboid && (!equal || open.replicas);
+  open_shape(open, request);
   PlanChoice choice = plan_job(request, speeds);
   const std::string expected =
       fmt::format("{:.1f} ms a step predicted, {:.1f} ms at least for any plan",

@@ -37,6 +37,13 @@ struct FirstPlan {
 /// What a plan of the same replicas and cuboids as `plan` is asked for with.
 [[nodiscard]] PlanRequest request_like(const Config& config, const PlanFacts& facts,
                                        const Plan& plan);
+/// What of the mesh the input leaves to the program.
+struct OpenMesh {
+  bool replicas = false, cuboid = false;
+};
+[[nodiscard]] OpenMesh open_mesh(const MeshConfig& mesh);
+/// Takes out of the request what is open.
+void open_shape(const OpenMesh& open, PlanRequest& request);
 /// Collective. Of ranks of which nothing is known but the node: any rate does, as only ratios
 /// count.
 [[nodiscard]] Speeds equal_speeds(Communicator& world);

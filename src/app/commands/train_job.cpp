@@ -66,8 +66,11 @@ class TrainJob {
     const Plan& plan = trainer_->plan();
     std::optional<Balancing::Replanning> replanning;
     Speeds known = speeds_ ? *speeds_ : equal_speeds(world_);
-    if (!written_by_hand(origins_) && can_replan(plan))
-      replanning = {request_like(config_, plan_facts(*machine_), plan), std::move(known)};
+    if (!written_by_hand(origins_)) {
+      PlanRequest request = request_like(config_, plan_facts(*machine_), plan);
+      open_shape(open_mesh_, request);
+      replanning = {std::move(request), std::move(known)};
+    }
     balancing_ = std::make_unique<Balancing>(world_, config_, room_, machine_->choice().gpu >= 0,
                                              std::move(replanning));
   }
@@ -212,6 +215,7 @@ class TrainJob {
     plan_notes_.clear();
     replans_.clear();
     config_ = asked;
+    open_mesh_ = open_mesh(config_.mesh);
     from_ = std::make_unique<Continuation>(world_, config_, origins_, info);
     stop_if_asked();
     all_or_none(world_, [&] { from_->adopt(config_); });
@@ -268,7 +272,7 @@ class TrainJob {
       take_reports(machine_->runs_ahead() && !wait ? 1 : 0);
       if (decision_.stop || decision_.checkpoint) take_reports(0);
       if (std::exchange(decision_.reshape, false) && replan != nullptr && !trainer_->ended())
-        reshape(replan->plan, "asked for by debug.replan");
+        replan_as_asked(replan->plan);
       rebalance();
       if (!save_now && !decision_.stop && !decision_.checkpoint) continue;
       save();
@@ -302,13 +306,19 @@ class TrainJob {
   void rebalance() {
     if (!balancing_->due() || decision_.stop || trainer_->ended()) return;
     take_reports(0);
-    if (balancing_->due() && !decision_.stop) reshape(balancing_->take(), balancing_->reason());
+    if (!balancing_->due() || decision_.stop) return;
+    reshape(balancing_->take(), balancing_->reason());
+    balancing_->taken();
+  }
+
+  void replan_as_asked(const Plan& plan) {
+    reshape(plan, "asked for by debug.replan");
+    balancing_->forget();
   }
 
   void reshape(const Plan& plan, const std::string& reason) {
     const Plan before = trainer_->plan();
     const ReshapeReport done = trainer_->reshape(plan);
-    balancing_->forget();
     report_->expect(done.predicted);
     try {
       keep_plan();
@@ -501,6 +511,7 @@ class TrainJob {
   std::unique_ptr<Continuation> from_;
   std::vector<std::string> plan_notes_;
   std::vector<Replan> replans_;
+  OpenMesh open_mesh_;
   std::shared_ptr<BatchSource> source_, valid_;
   RunTokenizer tokenizer_;
   std::unique_ptr<Machine> machine_;

@@ -1,11 +1,13 @@
-// Replanner: would another plan, whose change moves state (feature widths, storage, places), be
-// worth its price by now? It keeps what the steps measured as speeds, asks the planner now and then
-// for the best plan of the same shape, and adds up what the present plan loses against it. The
-// change is due when the loss has reached its price (balance/ski_rental.hpp). Every rank has one,
-// all are fed with the same numbers, and so all have the same answers.
+// Replanner: would another plan, whose change moves state (feature widths, storage, places, shape),
+// be worth its price by now? It keeps what the steps measured as speeds, asks the planner now and
+// then for the best plan, and adds up what the present plan loses against it. The change is due
+// when the loss has reached its price (balance/ski_rental.hpp). A change that measures worse than
+// what was before is taken back. Every rank has one, all are fed with the same numbers, and so all
+// have the same answers.
 #pragma once
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/run_event.hpp"
@@ -17,8 +19,9 @@ namespace t3d {
 
 class Replanner {
  public:
-  /// `request`: shape, recipe and tolerance of the run; replicas and cuboids are set. `known`:
-  /// speeds measured at the start, for the links; its curves are replaced by what the steps say.
+  /// `request`: replicas and cuboids are set where they stay as they are, and absent where the
+  /// input leaves them open; what else it asks for is taken from the plan in force. `known`: speeds
+  /// measured at the start, for the links and the form of the curves; the steps say their height.
   Replanner(const BalanceOptions& options, PlanRequest request, Speeds known, RankFacts facts);
 
   /// After a step with `plan` in force. `price_seconds`: of a change that moves state. The plan of
@@ -27,24 +30,54 @@ class Replanner {
                                             double price_seconds);
   /// One line: why the last plan was proposed.
   [[nodiscard]] const std::string& reason() const { return reason_; }
-  /// The plan has changed, whoever asked for it.
+
+  /// The plan last proposed is in force: it is on trial.
+  void taken();
+  /// Only the batch was divided anew: a trial goes on.
   void restart();
+  /// The user has asked for another plan: its shape stays.
+  void keep_shape();
   /// Medians of what the steps measured since then, as speeds.
   [[nodiscard]] Speeds measured(const Plan& plan) const;
 
  private:
-  void look(const Plan& plan);
+  struct Look {
+    std::vector<RankTimes> times;  // by world rank
+  };
+  /// Of a plan that was proposed: is it as good as was thought?
+  struct Trial {
+    Plan before;
+    double before_seconds = 0, before_error = 0;  // of a step, and of its median; 0 = not known
+    bool begun = false;                           // the plan has been taken
+  };
+
+  void look(const Plan& plan, double price_seconds);
+  void consider(const Plan& plan, const StepSeconds& now, const Speeds& speeds, bool shape_open,
+                double price_seconds);
+  [[nodiscard]] std::optional<Plan> judge(const Plan& plan);
+  [[nodiscard]] PlanRequest request_for(const Plan& plan, bool shape_open) const;
+  [[nodiscard]] bool shape_is_open(const Plan& plan) const;
+  /// The median over the looks of the slowest rank's wall time of a step; its standard error.
+  [[nodiscard]] std::pair<double, double> step_seconds() const;
 
   BalanceOptions options_;
   PlanRequest request_;
   Speeds known_;
   RankFacts facts_;
-  std::vector<std::vector<RankTimes>> looks_;  // the last ones, by step, then world rank
-  index_t since_look_ = 0;
+  bool replicas_open_, cuboid_open_;
+  std::vector<Look> looks_;  // the last ones under this plan
+  index_t last_step_ = 0, last_question_ = 0;
   SkiRental rental_;
   std::optional<Plan> better_;
   double loss_seconds_ = 0;  // of a step, against better_
+  double price_ = 0;         // of the change to it
+  std::optional<Trial> trial_;
+  index_t hold_ = 0, next_hold_ = 4;  // questions left out after a change was taken back
   std::string reason_;
 };
+
+/// Whether parts of the model may change hands under this plan without a change of its shape: some
+/// feature is cut, and every leaf is a whole replica.
+[[nodiscard]] bool can_replan(const Plan& plan);
 
 }  // namespace t3d

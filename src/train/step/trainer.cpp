@@ -13,7 +13,7 @@ namespace t3d {
 namespace {
 
 /// Numbers of a rank's report; loss, squares and flags travel as sums beside them.
-enum ReportNumber { kOwn, kCpu, kMatmul, kAttention, kOther, kSpeed, kNumbers };
+enum ReportNumber { kOwn, kCpu, kMatmul, kAttention, kOther, kSpeed, kStep, kNumbers };
 static_assert(kNumbers == kReportNumbers);
 
 }  // namespace
@@ -230,7 +230,8 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
   const RankTimes& times = last_times_;
   gathers_times_ = pending.report.step % options_.times_every == 0;
   if (gathers_times_) {
-    pending.own = {times.own, times.cpu, times.matmul, times.attention, times.other, times.speed};
+    pending.own = {times.own,   times.cpu,   times.matmul, times.attention,
+                   times.other, times.speed, times.step};
     pending.of_ranks.resize(ranks * kNumbers);
     const std::vector<index_t> counts(ranks, kNumbers);
     pending.gathering = machine_.world().all_gather(
@@ -249,8 +250,8 @@ void Trainer::read_report(const Pending& pending, StepReport& report) const {
     if (pending.values[kFlags + bit] > 0) report.flags |= 1U << bit;
   for (std::size_t at = 0; at < pending.of_ranks.size(); at += kNumbers) {
     const double* rank = pending.of_ranks.data() + at;
-    report.times.push_back(
-        {rank[kOwn], rank[kCpu], rank[kMatmul], rank[kAttention], rank[kOther], rank[kSpeed]});
+    report.times.push_back({rank[kOwn], rank[kCpu], rank[kMatmul], rank[kAttention], rank[kOther],
+                            rank[kSpeed], rank[kStep]});
   }
   read_summary(pending, report);
 }
@@ -279,6 +280,7 @@ void Trainer::measure(const Pending& pending, StepReport& report) {
   report.own_seconds = report.seconds - (now.waited - from.waited);
   RankTimes& times = last_times_;
   times.own = report.own_seconds;
+  times.step = report.seconds;
   const double slept = now.slept - from.slept;
   if (machine_.choice().gpu < 0)
     times.cpu = now.cpu - from.cpu - (now.waited_cpu - from.waited_cpu) + now.emulated_cpu -

@@ -42,10 +42,12 @@ RankFacts facts_of(std::size_t ranks) {
   return {std::vector<bool>(ranks), std::vector<index_t>(ranks), std::vector<bool>(ranks)};
 }
 
-/// What a step under `plan` reports where ranks have these speeds.
-StepReport report_of(const Plan& plan, const std::vector<double>& speeds) {
+/// What a step under `plan` reports where ranks have these speeds, and ends `later` times later
+/// than computing alone would have it.
+StepReport report_of(const Plan& plan, const std::vector<double>& speeds, index_t step = 1,
+                     double later = 1) {
   StepReport report;
-  report.measured = {1, 0, slab_sequences(plan), false};
+  report.measured = {step, 0, slab_sequences(plan), false};
   report.times.resize(speeds.size());
   const std::vector<int> active = plan.active();
   for (std::size_t number = 0; number < active.size(); ++number) {
@@ -58,15 +60,17 @@ StepReport report_of(const Plan& plan, const std::vector<double>& speeds) {
     times.other = work_of(work, WorkClass::streamed) / rate;
     times.own = times.cpu = times.matmul + times.attention + times.other;
   }
+  for (RankTimes& times : report.times) times.step = later * report.max_own_seconds();
   return report;
 }
 
 /// Steps until the first proposal, at most `most`; its plan.
 std::pair<index_t, std::optional<Plan>> wait_for(Replanner& replanner, const Plan& plan,
                                                  const std::vector<double>& speeds, double price,
-                                                 index_t most) {
+                                                 index_t most, double later = 1) {
   for (index_t step = 1; step <= most; ++step)
-    if (auto next = replanner.observe(report_of(plan, speeds), plan, price)) return {step, next};
+    if (auto next = replanner.observe(report_of(plan, speeds, step, later), plan, price))
+      return {step, next};
   return {most, std::nullopt};
 }
 
@@ -110,6 +114,7 @@ TEST_CASE("equal ranks, first steps and times of another plan propose nothing", 
   StepReport stale = report_of(plan, {0.2, 0.2, 1, 1});
   stale.measured.slabs = {3};
   for (int step = 0; step < 100; ++step) {
+    first.measured.step = stale.measured.step = step;
     CHECK_FALSE(replanner.observe(first, plan, 0));
     CHECK_FALSE(replanner.observe(stale, plan, 0));
   }
@@ -125,5 +130,88 @@ TEST_CASE("of ranks that share cores CPU time counts", "[replanner]") {
   StepReport report = report_of(plan, {0.25, 0.25, 1, 1});
   const StepReport equal = report_of(plan, {1, 1, 1, 1});
   for (std::size_t rank = 0; rank < 4; ++rank) report.times[rank].cpu = equal.times[rank].own;
-  for (int step = 0; step < 100; ++step) CHECK_FALSE(replanner.observe(report, plan, 0));
+  for (report.measured.step = 0; report.measured.step < 100; ++report.measured.step)
+    CHECK_FALSE(replanner.observe(report, plan, 0));
+}
+
+TEST_CASE("a change that measures worse than before is taken back, and not asked for soon again",
+          "[replanner]") {
+  Config config = input(4);
+  config.model.hidden = 256, config.model.heads = 16, config.model.kv_heads = 16;
+  config.model.ffn = 1024;
+  const Plan plan = plan_of(config, Grid{1, 2, 2, {}, {}, {}});
+  const std::vector<double> speeds{0.25, 0.25, 1, 1};
+  for (const bool worse : {false, true}) {
+    Replanner replanner(kModel, request_of(plan, 4), speeds_of({1, 1, 1, 1}), facts_of(4));
+    const auto [soon, better] = wait_for(replanner, plan, speeds, 1e-9, 200);
+    REQUIRE(better);
+    replanner.taken();
+    // Messages that nobody predicted, say.
+    const auto [late, back] = wait_for(replanner, *better, speeds, 1e-9, 200, worse ? 5 : 1);
+    CHECK(back.has_value() == worse);
+    if (!worse) continue;
+    CHECK(*back == plan);
+    CHECK(late == 20);
+    CHECK_THAT(replanner.reason(), contains("taken back"));
+    replanner.taken();
+    const auto [again, same] = wait_for(replanner, plan, speeds, 1e-9, 200);
+    CHECK(same == better);
+    CHECK(again >= 5 * 20);
+  }
+}
+
+TEST_CASE("an open shape changes where that gains much, and stays once the user has asked for one",
+          "[replanner]") {
+  Config config = input(16);
+  const Plan plan = plan_of(config, Grid{1, 2, 2, {}, {}, {}});
+  const std::vector<double> speeds{0.1, 1, 1, 1};
+  PlanRequest open = request_of(plan, 16);
+  open.cuboids.clear();
+  Replanner closed(kModel, request_of(plan, 16), speeds_of({1, 1, 1, 1}), facts_of(4));
+  const auto within = wait_for(closed, plan, speeds, 0, 200).second;
+  Replanner free(kModel, open, speeds_of({1, 1, 1, 1}), facts_of(4));
+  const auto beyond = wait_for(free, plan, speeds, 0, 200).second;
+  REQUIRE(beyond);
+  CHECK(beyond->mesh().describe() != plan.mesh().describe());
+  const double reached = predict_step(*beyond, speeds_of(speeds)).step;
+  CHECK(reached < 0.9 * predict_step(plan, speeds_of(speeds)).step);
+  if (within) {
+    CHECK(within->mesh().describe() == plan.mesh().describe());
+    CHECK(reached < predict_step(*within, speeds_of(speeds)).step);
+  }
+  free.taken();
+  free.keep_shape();
+  CHECK_FALSE(wait_for(free, plan, speeds, 0, 200).second.value_or(plan).mesh().describe() !=
+              plan.mesh().describe());
+}
+
+TEST_CASE("other replicas only under the mean", "[replanner]") {
+  for (const AggregateMethod method : {AggregateMethod::mean, AggregateMethod::adasum}) {
+    Config config = input(16);
+    config.aggregate.method = method;
+    const Plan plan = plan_of(config, Grid{1, 2, 2, {}, {}, {}});
+    PlanRequest open = request_of(plan, 16);
+    open.cuboids.clear();
+    open.replicas.reset();
+    Replanner replanner(kModel, open, speeds_of({1, 1, 1, 1}), facts_of(4));
+    const auto next = wait_for(replanner, plan, {0.1, 1, 1, 1}, 0, 200).second;
+    REQUIRE(next);
+    if (method == AggregateMethod::adasum) CHECK(next->replicas.size() == 1);
+  }
+}
+
+TEST_CASE("a loss that is found now and then does not add up for ever", "[replanner]") {
+  Config config = input(4);
+  config.model.hidden = 256, config.model.heads = 16, config.model.kv_heads = 16;
+  config.model.ffn = 1024;
+  const Plan plan = plan_of(config, Grid{1, 2, 2, {}, {}, {}});
+  Replanner replanner(kModel, request_of(plan, 4), speeds_of({1, 1, 1, 1}), facts_of(4));
+  const double step = predict_step(plan, speeds_of({1, 1, 1, 1})).step;
+  // A third of the time two ranks are slower: what is lost then is less than the price each time.
+  for (index_t at = 1; at <= 900; ++at) {
+    const bool slow = at % 60 >= 40;
+    const std::vector<double> speeds =
+        slow ? std::vector<double>{0.7, 0.7, 1, 1} : std::vector<double>{1, 1, 1, 1};
+    CHECK_FALSE(replanner.observe(report_of(plan, speeds, at), plan, 12 * step));
+  }
 }
