@@ -34,16 +34,17 @@ void Dilation::exclude(double seconds, double cpu_seconds) {
 }
 
 // The deadlines are absolute: a slice that overslept shortens the next one.
-void Dilation::pay(const std::function<void()>& progress) {
+void Dilation::pay(const std::function<bool()>& progress) {
   const double computed = thread_cpu_seconds() - cpu_since_;
   if (computed <= 0) return;
   emulated_cpu_seconds() += (factor_ - 1) * computed;
   const auto start = Clock::now();
   const auto end = since_ + as_duration(factor_ * computed);
+  bool under_way = start < end && progress();
   for (auto until = start; until < end;) {
-    until = std::min(end, std::max(until + kSlice, Clock::now()));
+    until = under_way ? std::min(end, std::max(until + kSlice, Clock::now())) : end;
     std::this_thread::sleep_until(until);
-    progress();
+    if (under_way) under_way = progress();
   }
   paused_seconds() += std::chrono::duration<double>(Clock::now() - start).count();
   resume();

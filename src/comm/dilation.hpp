@@ -19,8 +19,9 @@ class Dilation {
   /// due: ranks that share cores and computed for long at once would be in each other's way.
   [[nodiscard]] bool due() const;
   /// Sleeps for what was computed since resume(), in slices of 0.2 ms; `progress` runs in between,
-  /// so that messages of others do not wait for this rank's sleep.
-  void pay(const std::function<void()>& progress);
+  /// so that messages of others do not wait for this rank's sleep. Once it says that no message is
+  /// under way the rest is slept in one piece.
+  void pay(const std::function<bool()>& progress);
   /// From here on the rank computes.
   void resume();
   /// These seconds, and of them so many of CPU time, were not computing.

@@ -113,7 +113,8 @@ class Engine::InFlight final : public Work::Impl {
 class Engine::Slower {
  public:
   explicit Slower(Engine& engine) : engine_(engine.dilation_.on() ? &engine : nullptr) {
-    if (engine_ != nullptr) engine_->dilation_.pay([this] { engine_->progress_in_flight(); });
+    if (engine_ != nullptr)
+      engine_->dilation_.pay([this] { return engine_->progress_in_flight(); });
   }
   Slower(const Slower&) = delete;
   Slower& operator=(const Slower&) = delete;
@@ -151,16 +152,19 @@ Work Engine::start(std::unique_ptr<Operation> operation, Verb verb, const std::s
 }
 
 void Engine::progress() noexcept {
-  if (!dilation_.on()) return progress_in_flight();
+  if (!dilation_.on()) {
+    (void)progress_in_flight();
+    return;
+  }
   const auto start = Clock::now();
   const double before = thread_cpu_seconds();
-  progress_in_flight();
+  (void)progress_in_flight();
   dilation_.exclude(seconds_since(start), thread_cpu_seconds() - before);
-  if (dilation_.due()) dilation_.pay([this] { progress_in_flight(); });
+  if (dilation_.due()) dilation_.pay([this] { return progress_in_flight(); });
 }
 
-void Engine::progress_in_flight() noexcept {
-  if (in_flight_.empty() || !failure_.empty()) return;
+bool Engine::progress_in_flight() noexcept {
+  if (in_flight_.empty() || !failure_.empty()) return false;
   try {
     advance();
   } catch (const Error& error) {
@@ -170,6 +174,7 @@ void Engine::progress_in_flight() noexcept {
     failure_ = error.what();
     failure_code_ = ExitCode::internal;
   }
+  return !in_flight_.empty();
 }
 
 void Engine::check() const {
@@ -191,7 +196,7 @@ void Engine::wait(InFlight& work) {
   auto last_progress = start;
   index_t seen = progress_made();
   for (int turn = 0; !work.finished(); ++turn) {
-    progress_in_flight();
+    (void)progress_in_flight();
     check();
     if (turn < kSpins || work.finished()) continue;
     if (progress_made() != seen) last_progress = Clock::now();

@@ -72,7 +72,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   class InFlight;
   class Slower;
-  void progress_in_flight() noexcept;
+  /// Whether messages are still under way.
+  bool progress_in_flight() noexcept;
   void advance();
   [[nodiscard]] const InFlight& first_in_turn(const InFlight& work) const;
   void wait(InFlight& work);
