@@ -7,7 +7,7 @@ namespace t3d {
 namespace {
 
 constexpr std::chrono::microseconds kSlice{200};
-constexpr double kComputedAtOnce = 4e-3;  // seconds
+constexpr double kComputedAtOnce = 16e-3;  // seconds
 
 std::chrono::steady_clock::duration as_duration(double seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
