@@ -143,9 +143,12 @@ def main():
         shape = {"dilation": {"mesh.replicas": 8, "mesh.cuboid": [1, 1, 1]},
                  "widths": {"mesh.replicas": 1, "mesh.cuboid": [2, 2, 2]},
                  "free": {"mesh.replicas": "auto", "mesh.cuboid": "auto"}}[options.scenario]
-        # Few weights and many sequences: on 8 ranks of 2 cores messages are copies that cost both.
+        # On 8 ranks of 2 cores messages are copies that cost both: few weights and many sequences for
+        # replicas, much computing per activation inside one cuboid.
         model = {"model.layers": 2, "model.hidden": 128, "model.heads": 8, "batch.sequences": 160}
-        settings = shape | model | {"emulate.slowdown": FACTORS}
+        if options.scenario == "widths":
+            model |= {"model.hidden": 1024, "model.context": 64, "batch.sequences": 16}
+        settings = shape | model | {"emulate.slowdown": FACTORS, "hetero.probe_seconds": 8}
         if options.scenario == "free":
             even |= {"mesh.replicas": 8, "mesh.cuboid": [1, 1, 1]}
         bench.pairs(options.pairs, 8, settings, even, fluid=fluid_gain(FACTORS))

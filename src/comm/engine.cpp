@@ -20,7 +20,7 @@ constexpr int kSpins = 64;
 constexpr double kPatience = 1e-3;
 // Then it sleeps, so that whoever needs the core has it: a sixteenth of the time that it has waited
 // without progress, at most this long. The answer is late by a sixteenth of the wait at most.
-constexpr double kLongestSleep = 0.5e-3, kShortestSleep = 30e-6;
+constexpr double kLongestSleep = 0.2e-3, kShortestSleep = 30e-6;
 constexpr double kSleepShare = 1.0 / 16;
 
 double seconds_since(Clock::time_point start) {
