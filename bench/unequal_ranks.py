@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What balancing gains where ranks are unequal, in real MPI runs on one machine.
 
-    bench/unequal_ranks.py PROGRAM SCENARIO [--pairs 5] [--steps 60]
+    bench/unequal_ranks.py PROGRAM SCENARIO [--pairs 5] [--steps 60] [--at 150]
 
     dilation     emulated: 8 ranks, factors 4/8/16 on 3/3/2 of them, as 8 replicas
     widths       the same ranks inside one 2 x 2 x 2 cuboid
     free         the same ranks, shape and places chosen by the planner
-    halved       emulated: 4 replicas, one rank half as fast from step 150 on, all four balance.kind
+    halved       emulated: 4 replicas, one rank half as fast from step --at on, all four balance.kind
     contention   real: 2 ranks, one core each, cuboid 2 x 1 x 1, a busy loop beside rank 1
     quota        real: the same, with rank 1 in a control group of half a core, period 10 ms
 
@@ -89,21 +89,39 @@ def fluid_gain(factors):
     return sum(1 / f for f in factors) / (len(factors) / max(factors))
 
 
-def halved(bench):
-    """Steps until the step is back within 5 % of where it settles, for each kind."""
-    steps = 220
+def step_of_shares(shares, factors):
+    """A step's length if only sequences cost: relative to those of one unslowed rank."""
+    return max(share * factor for share, factor in zip(shares, factors))
+
+
+def halved(bench, at, after=80):
+    """Steps until the step is back within 5 % of the new optimum, for each kind."""
+    # 56 = 4 x 14 before and 3 x 16 + 8 after: whole sequences reach the fluid optimum.
+    sequences, factors = 56, [4, 4, 4, 8]
+    fluid = sequences / sum(1 / factor for factor in factors)
+    settings = {"mesh.replicas": 4, "mesh.cuboid": [1, 1, 1], "batch.sequences": sequences,
+                "model.context": 64, "hetero.speeds": "equal", "emulate.slowdown": [4, 4, 4, 4],
+                "emulate.schedule": [f"{at + 1}:3:8"]}
+    runs = {}
     for kind in ("model", "lbbsp_analytic", "lbbsp_numeric", "off"):
-        seconds, _ = bench.run(4, {"mesh.replicas": 4, "mesh.cuboid": [1, 1, 1], "batch.sequences": 64,
-                                   "emulate.slowdown": [4, 4, 4, 4], "emulate.schedule": ["150:3:8"],
-                                   "balance.kind": kind}, steps=steps)
-        before = statistics.median(seconds[100:148])
-        settled = statistics.median(seconds[-30:])
-        optimum = before * 4 / 3.5
-        back = next((n for n in range(150, steps - 2)
-                     if statistics.median(seconds[n:n + 3]) <= 1.05 * optimum), None)
-        print(f"{kind:15} before {1e3 * before:.0f} ms, after {1e3 * settled:.0f} ms "
-              f"({settled / optimum:.3f} of the fluid optimum), back within 5 % of it "
-              f"{'never' if back is None else f'{back - 149} steps after the change'}", flush=True)
+        seconds, folder = bench.run(4, settings | {"balance.kind": kind}, steps=at + after)
+        shares = [json.loads(line)["slab_sequences"] for line in open(folder / "log.jsonl")]
+        runs[kind] = seconds, shares
+        print(f"{kind}: {1e3 * statistics.median(seconds[at // 2:at]):.0f} ms before, "
+              f"{1e3 * statistics.median(seconds[-20:]):.0f} ms in the end", flush=True)
+    best = min(statistics.median(seconds[-20:]) for seconds, _ in runs.values())
+    print(f"rank 3 of 4 half as fast from step {at + 1} on; steps from there until the step is within 5 % of "
+          f"the best ({1e3 * best:.0f} ms),\nand until the shares are within 5 % of the optimum")
+    print("kind            in the end  of best    steps   shares  changes  last shares")
+    for kind, (seconds, shares) in runs.items():
+        settled = statistics.median(seconds[-20:])
+        near = [second <= 1.05 * best for second in seconds]
+        back = next((n - at for n in range(at, len(near) - 4) if near[n] and sum(near[n:n + 5]) >= 3), "never")
+        fits = next((n - at for n in range(at, len(shares))
+                     if step_of_shares(shares[n], factors) <= 1.05 * fluid), "never")
+        changes = sum(a != b for a, b in zip(shares, shares[1:]))
+        print(f"{kind:15} {1e3 * settled:7.0f} ms  {settled / best:7.3f}  {back:>7}  {fits:>7}  {changes:7}  "
+              f"{shares[-1]}", flush=True)
 
 
 def busy_loop(core):
@@ -134,6 +152,7 @@ def main():
     parser.add_argument("scenario", choices=["dilation", "widths", "free", "halved", "contention", "quota"])
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--at", type=int, default=150, help="halved: steps before the change")
     options = parser.parse_args()
     bench = Bench(options.program, options.steps)
     model = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
@@ -153,7 +172,7 @@ def main():
             even |= {"mesh.replicas": 8, "mesh.cuboid": [1, 1, 1]}
         bench.pairs(options.pairs, 8, settings, even, fluid=fluid_gain(FACTORS))
     elif options.scenario == "halved":
-        halved(bench)
+        halved(bench, options.at)
     else:
         bench.env["OMPI_MCA_mpi_yield_when_idle"] = "0"  # as where every rank has a core
         settings = {"mesh.replicas": 1, "mesh.cuboid": [2, 1, 1], "batch.sequences": 32}

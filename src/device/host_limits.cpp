@@ -49,19 +49,19 @@ std::vector<std::string> group_folders(const std::string& root, const std::strin
   }
 }
 
-/// What one group says of memory.
-struct GroupMemory {
+/// The files in which a group says what it knows of memory, and a word of its statistics.
+struct GroupFiles {
   const char *limit, *usage, *reclaimable;
 };
 
-void apply(HostMemory& memory, const std::string& folder, const GroupMemory& files) {
-  const index_t limit = memory_limit_of(text_of(folder + files.limit));
-  if (limit == 0) return;
-  memory.total = memory.total > 0 ? std::min(memory.total, limit) : limit;
+/// total = 0 where the group has no limit.
+MemoryLimit limit_of_group(const std::string& folder, const GroupFiles& files) {
+  MemoryLimit limit{folder, memory_limit_of(text_of(folder + files.limit)), 0};
+  if (limit.total == 0) return limit;
   const index_t used = std::max<index_t>(0, number_in(text_of(folder + files.usage)));
   const index_t cached = value_of(text_of(folder + "/memory.stat"), files.reclaimable);
-  const index_t free = std::max<index_t>(0, limit - std::max<index_t>(0, used - cached));
-  memory.free = memory.free > 0 ? std::min(memory.free, free) : free;
+  limit.free = std::max<index_t>(0, limit.total - std::max<index_t>(0, used - cached));
+  return limit;
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ index_t value_of(std::string_view text, std::string_view key) {
     if (!line.starts_with(key)) continue;
     line.remove_prefix(key.size());
     if (line.starts_with(":")) line.remove_prefix(1);
-    if (!line.starts_with(" ")) continue;  // a longer key
+    if (!line.starts_with(" ") && !line.starts_with("\t")) continue;  // a longer key
     const index_t unit = line.ends_with("kB") ? 1024 : 1;
     return std::max<index_t>(0, number_in(line)) * unit;
   }
@@ -124,12 +124,35 @@ double core_quota(const std::string& root) {
 HostMemory host_memory(const std::string& root) {
   const std::string text = text_of(root + "/proc/meminfo");
   HostMemory memory{value_of(text, "MemTotal"), value_of(text, "MemAvailable")};
-  for (const std::string& folder : group_folders(root, ""))
-    apply(memory, folder, {"/memory.max", "/memory.current", "inactive_file"});
-  for (const std::string& folder : group_folders(root, "memory"))
-    apply(memory, folder,
-          {"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"});
+  for (const MemoryLimit& limit : memory_limits(root)) {
+    if (limit.group.empty()) continue;
+    memory.total = memory.total > 0 ? std::min(memory.total, limit.total) : limit.total;
+    memory.free = memory.free > 0 ? std::min(memory.free, limit.free) : limit.free;
+  }
   return memory;
+}
+
+std::vector<MemoryLimit> memory_limits(const std::string& root) {
+  const std::string text = text_of(root + "/proc/meminfo");
+  std::vector<MemoryLimit> limits;
+  const auto add = [&](const MemoryLimit& limit) {
+    if (limit.total > 0) limits.push_back(limit);
+  };
+  const auto add_groups = [&](const std::string& controller, const GroupFiles& files) {
+    const std::vector<std::string> folders = group_folders(root, controller);
+    for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder)
+      add(limit_of_group(*folder, files));
+  };
+  add({"", value_of(text, "MemTotal") + value_of(text, "SwapTotal"),
+       value_of(text, "MemAvailable")});
+  add_groups("", {"/memory.max", "/memory.current", "inactive_file"});
+  add_groups("memory", {"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"});
+  return limits;
+}
+
+ResidentMemory resident_memory(const std::string& root) {
+  const std::string text = text_of(root + "/proc/self/status");
+  return {value_of(text, "VmRSS"), value_of(text, "RssAnon") + value_of(text, "RssShmem")};
 }
 
 cpu_set_t affinity_mask() {

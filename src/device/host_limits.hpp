@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/types.hpp"
 
@@ -13,6 +14,13 @@ namespace t3d {
 
 struct HostMemory {
   index_t total = 0, free = 0;  // bytes; 0 where nobody knows
+};
+
+/// What a host or a control group has for all processes in it.
+struct MemoryLimit {
+  std::string group;  // its folder; empty = the whole host
+  index_t total = 0;  // with the host's swap
+  index_t free = 0;   // without swap
 };
 
 /// Cores that this process's threads can compute on at once: of the affinity mask, and not more
@@ -26,6 +34,15 @@ struct HostMemory {
 [[nodiscard]] double core_quota(const std::string& root = "");
 /// The host's memory or the groups' limit, whichever is less. Cached files count as free.
 [[nodiscard]] HostMemory host_memory(const std::string& root = "");
+/// The host and every visible group that has a limit, from the outermost to the process's own.
+[[nodiscard]] std::vector<MemoryLimit> memory_limits(const std::string& root = "");
+
+struct ResidentMemory {
+  index_t all = 0;   // bytes; 0 where nobody knows
+  index_t kept = 0;  // of these, what the system cannot drop and read again from a file
+};
+/// Of this process, now.
+[[nodiscard]] ResidentMemory resident_memory(const std::string& root = "");
 
 // The formats, text in, number out.
 
@@ -38,8 +55,8 @@ struct HostMemory {
 [[nodiscard]] double cores_of_cfs(std::string_view quota, std::string_view period);
 /// memory.max or memory.limit_in_bytes; 0 = no limit (version 1 writes a number near 2^63).
 [[nodiscard]] index_t memory_limit_of(std::string_view text);
-/// The number after `key` in lines of "key number" (memory.stat) or "key: number kB" (meminfo), in
-/// bytes; 0 where it is missing.
+/// The number after `key` in lines of "key number" (memory.stat) or "key: number kB" (meminfo,
+/// status), in bytes; 0 where it is missing.
 [[nodiscard]] index_t value_of(std::string_view text, std::string_view key);
 
 /// The name of this machine, as the system has it.

@@ -20,7 +20,7 @@ std::vector<bool> gather_flags(Communicator& world, bool flag) {
 
 Balancing::Balancing(Communicator& world, const Config& config, const MemoryRoom& room, bool on_gpu,
                      std::optional<Replanning> replanning)
-    : facts_{crowded_ranks(world), gather_rooms(world, room), gather_flags(world, on_gpu)},
+    : facts_{crowded_ranks(world), gather_rooms(world, room.bytes), gather_flags(world, on_gpu)},
       balancer_(config.balance, config.batch.micro, facts_) {
   if (replanning)
     replanner_.emplace(config.balance, std::move(replanning->request), std::move(replanning->known),

@@ -5,6 +5,7 @@
 
 #include "comm/agree.hpp"
 #include "device/host_limits.hpp"
+#include "hetero/planner/memory_fit.hpp"
 #include "io/posix_file.hpp"
 #include "train/probe/probe_speeds.hpp"
 
@@ -27,22 +28,46 @@ Speeds speeds_of_file(Communicator& world, const std::string& file) {
   return speeds;
 }
 
-Speeds probed(Machine& machine, const Config& config, const Plan& plan) {
+Speeds probed(Machine& machine, const Config& config, const Plan& plan, index_t least_room) {
   const Formation formation(machine, plan, config.optimizer);
   ProbeBudget budget;
   budget.seconds = config.hetero.probe_seconds;
+  if (least_room > 0) budget.message_bytes = std::min(budget.message_bytes, least_room / 2);
   const int ranks = machine.world().size();
   const SlowdownSchedule slowdown(config.emulate.slowdown, config.emulate.schedule, ranks);
   return probe_speeds(machine, formation, budget, slowdown.factor(machine.world().rank(), 1));
 }
 
-Speeds speeds_of(Machine& machine, const Config& config, const NodeKinds& kinds, const Plan& plan) {
+Speeds speeds_of(Machine& machine, const Config& config, const NodeKinds& kinds, const Plan& plan,
+                 index_t least_room) {
   const SpeedSource source = config.hetero.speeds;
   Speeds speeds = source == SpeedSource::file ? speeds_of_file(machine.world(), config.hetero.file)
-                  : source == SpeedSource::probe ? probed(machine, config, plan)
+                  : source == SpeedSource::probe ? probed(machine, config, plan, least_room)
                                                  : equal_speeds(machine.world());
   state_speeds(kinds.of_ranks, source != SpeedSource::equal, step_work(plan, Coord{}), speeds);
   return speeds;
+}
+
+/// Of all ranks.
+struct Rooms {
+  std::vector<index_t> free, most;
+};
+
+void set_rooms(const std::vector<index_t>& rooms, Speeds& speeds) {
+  for (std::size_t rank = 0; rank < rooms.size(); ++rank)
+    speeds.ranks[rank].free_bytes = rooms[rank];
+}
+
+/// Within what is free; where nothing fits, within what could be.
+FirstPlan planned_within(const Rooms& rooms, const Config& config, const PlanFacts& facts,
+                         const Plan& even, Speeds speeds) {
+  set_rooms(rooms.free, speeds);
+  try {
+    return planned_for(config, facts, even, speeds);
+  } catch (const Error&) {  // memory that others use may become free: it refuses nothing
+    set_rooms(rooms.most, speeds);
+    return planned_for(config, facts, even, std::move(speeds));
+  }
 }
 
 }  // namespace
@@ -97,10 +122,12 @@ Speeds speeds_of_text(const std::string& text, const std::string& file, index_t 
 FirstPlan planned_for(const Config& config, const PlanFacts& facts, const Plan& even,
                       Speeds speeds) {
   PlanRequest request = request_like(config, facts, even);
-  // Equal ranks keep the shape that the input alone gives; only "auto" replicas ask for another.
-  const bool equal = speeds.equal(step_work(even, Coord{}), config.balance.tolerance);
+  // Equal ranks keep the shape that the input alone gives where it fits; only "auto" replicas ask
+  // for another.
+  const bool keeps = speeds.equal(step_work(even, Coord{}), config.balance.tolerance) &&
+                     memory_shortages(even, speeds).empty();
   OpenMesh open = open_mesh(config.mesh);
-  open.cuboid = open.cuboid && (!equal || open.replicas);
+  open.cuboid = open.cuboid && (!keeps || open.replicas);
   open_shape(open, request);
   PlanChoice choice = plan_job(request, speeds);
   const std::string expected =
@@ -119,22 +146,20 @@ FirstPlan first_plan(Machine& machine, const Config& config, const Origins& orig
   const bool equal = config.hetero.speeds == SpeedSource::equal && !states_speeds(kinds);
   if (world.size() == 1 || written_by_hand(origins) || (equal && !config.mesh.replicas_auto))
     return {even, std::nullopt, {}};
-  FirstPlan result;
-  result.speeds = speeds_of(machine, config, kinds, even);
-  const std::vector<index_t> rooms = gather_rooms(world, room);
-  for (std::size_t rank = 0; rank < rooms.size(); ++rank)
-    result.speeds->ranks[rank].free_bytes = rooms[rank];
-  const std::vector<double> hard = all_gather_numbers(world, room.hard ? 1 : 0);
-  all_or_none(world, [&] {
-    Speeds speeds = *result.speeds;
-    try {
-      result = planned_for(config, plan_facts(machine), even, speeds);
-    } catch (const Error&) {  // memory that others use may become free: it refuses nothing
-      for (std::size_t rank = 0; rank < hard.size(); ++rank)
-        if (hard[rank] == 0) speeds.ranks[rank].free_bytes = 0;
-      result = planned_for(config, plan_facts(machine), even, std::move(speeds));
-    }
+  const Rooms rooms{gather_rooms(world, room.bytes), gather_rooms(world, room.most)};
+  const PlanFacts facts = plan_facts(machine);
+  Speeds speeds = equal_speeds(world);
+  Plan measured = even;
+  all_or_none(world, [&] {  // the probe, too, has only the memory that there is
+    set_rooms(rooms.free, speeds);
+    if (!memory_shortages(even, speeds).empty())
+      measured = planned_within(rooms, config, facts, even, speeds).plan;
   });
+  const index_t least = *std::min_element(rooms.free.begin(), rooms.free.end());
+  speeds = speeds_of(machine, config, kinds, measured, least);
+  FirstPlan result;
+  all_or_none(world,
+              [&] { result = planned_within(rooms, config, facts, even, std::move(speeds)); });
   if (result.plan == even) result.notes.resize(1);
   return result;
 }

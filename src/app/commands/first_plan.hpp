@@ -20,8 +20,9 @@ struct FirstPlan {
 };
 
 /// Collective over machine.world(); the same on every rank. `even`: the plan that the input gives
-/// where ranks are equal. Throws on all ranks alike: Error(config) for a file of other ranks, where
-/// no rank has any speed, and where the ranks have too little memory.
+/// where ranks are equal. Throws on all ranks alike: Error(config) for a file of other ranks and
+/// where no rank has any speed, Error(unavailable) where the ranks have too little memory, whatever
+/// others give back.
 [[nodiscard]] FirstPlan first_plan(Machine& machine, const Config& config, const Origins& origins,
                                    const NodeKinds& kinds, const MemoryRoom& room,
                                    const Plan& even);

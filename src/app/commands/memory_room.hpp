@@ -1,6 +1,9 @@
 // How much memory each rank has for its tensors and messages: of its GPU, of its node, of the
-// control group that it shares with other ranks, or what [emulate] says.
+// control groups that it shares with other ranks, or what [emulate] says. On the host, programs,
+// libraries and the buffers of a checkpoint come first: what they have and what they are going to
+// take (resident.hpp).
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,23 +15,33 @@
 
 namespace t3d {
 
-struct MemoryRoom {
-  index_t bytes = 0;  // 0 where nobody knows
-  /// More is not there: a plan that needs it is refused. Else memory that others use now may become
-  /// free, or the host may swap.
-  bool hard = false;
-  std::string where;  // "node03 has 1.50 GiB free of 4.00 GiB, for 2 ranks"
+/// More is not there, whoever else gives memory back: a plan that needs it is refused.
+struct MemoryBound {
+  index_t bytes = 0;       // for tensors and messages of all of `ranks`
+  std::vector<int> ranks;  // of the world, ascending, this one among them
+  std::string where;  // "control group /sys/... of node03 allows 4.00 GiB, 0.20 GiB of them ..."
 };
 
-/// Collective over `world`, before the rank has tensors. `gpu_sharers`: ranks on this rank's GPU; 0
-/// = it computes on the CPU.
-[[nodiscard]] MemoryRoom memory_room(Communicator& world, const Config& config,
-                                     const Device& device, int gpu_sharers);
-/// Collective. MemoryRoom::bytes of all ranks.
-[[nodiscard]] std::vector<index_t> gather_rooms(Communicator& world, const MemoryRoom& room);
+struct MemoryRoom {
+  index_t bytes = 0;  // this rank's part of what is free now; 0 where nobody knows
+  index_t most = 0;   // its part of what the bounds allow; 0 where there is none
+  std::vector<MemoryBound> bounds;
+};
 
-/// Empty where the room suffices, or where nobody knows; else the arithmetic in words.
+/// Collective over `world`, before the rank has tensors. `plan`: about what will be trained;
+/// `gpu_sharers`: ranks on this rank's GPU, 0 = it computes on the CPU.
+[[nodiscard]] MemoryRoom memory_room(Communicator& world, const Config& config, const Plan& plan,
+                                     const Device& device, int gpu_sharers);
+/// Collective. MemoryRoom::bytes, or MemoryRoom::most, of all ranks.
+[[nodiscard]] std::vector<index_t> gather_rooms(Communicator& world, index_t room);
+
+/// Collective. Throws the same Error(unavailable) on all ranks, with the arithmetic, where this
+/// plan needs more than a bound allows.
+void check_memory(Communicator& world, const Plan& plan, const MemoryRoom& room, bool on_gpu);
+
+/// Empty where the bounds suffice; else the arithmetic in words. `needed`: bytes by world rank.
 [[nodiscard]] std::string memory_shortage(const Coord& coord, const MemoryCost& memory,
-                                          const MemoryRoom& room, bool on_gpu);
+                                          const MemoryRoom& room, std::span<const index_t> needed,
+                                          bool on_gpu);
 
 }  // namespace t3d

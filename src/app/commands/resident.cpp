@@ -13,21 +13,40 @@ namespace {
 // rounds.
 constexpr double kRoundsReceived = 2.25, kPartReceived = 0.6;
 
-}  // namespace
+/// What a checkpoint is about, and who shares it.
+struct SavedState {
+  index_t ranks = 1;
+  index_t all = 0, largest = 0;  // bytes: of everything, of one tensor
+};
 
-index_t checkpoint_bytes(const Plan& plan) {
+SavedState saved_state(const Plan& plan) {
   const auto& [p, q, r] = plan.replicas.front().cuboid;
-  const index_t ranks = p * q * r;
-  if (ranks == 1) return 0;
   const ModelConfig& m = plan.model;
   const index_t size = size_of(accumulator_of(plan.activation()));
   const index_t copies = plan.optimizer == OptimizerKind::sgd ? 2 : 3;  // weights and state
-  const auto all = static_cast<double>(copies * parameter_count(m) * size);
-  const double others = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
-  const auto round = static_cast<double>(kRoundBytes);
-  const index_t largest = m.hidden * std::max(m.vocab, 2 * m.ffn) * size;
-  return std::min(largest, kRoundBytes) +
+  return {p * q * r, copies * parameter_count(m) * size,
+          m.hidden * std::max(m.vocab, 2 * m.ffn) * size};
+}
+
+index_t writer_bytes(const SavedState& state, double others) {
+  const auto all = static_cast<double>(state.all), round = static_cast<double>(kRoundBytes);
+  return std::min(state.largest, kRoundBytes) +
          static_cast<index_t>(others * std::min(kPartReceived * all, kRoundsReceived * round));
+}
+
+}  // namespace
+
+index_t checkpoint_bytes(const Plan& plan) {
+  const SavedState state = saved_state(plan);
+  if (state.ranks == 1) return 0;
+  return writer_bytes(state,
+                      static_cast<double>(state.ranks - 1) / static_cast<double>(state.ranks));
+}
+
+index_t checkpoint_bound(const Plan& plan, bool writes) {
+  const SavedState state = saved_state(plan);
+  if (state.ranks == 1) return 0;
+  return writes ? writer_bytes(state, 1) : std::min(kRoundBytes, state.all / state.ranks);
 }
 
 }  // namespace t3d

@@ -14,4 +14,8 @@ inline constexpr index_t kProgramBytes = index_t{48} << 20;
 /// of the cuboid hold. Nothing where one rank holds all.
 [[nodiscard]] index_t checkpoint_bytes(const Plan& plan);
 
+/// Of the rank that writes, whoever of the cuboid's ranks holds how much of the state; else of one
+/// that holds an even part of it, which it packs for a round. An upper bound.
+[[nodiscard]] index_t checkpoint_bound(const Plan& plan, bool writes);
+
 }  // namespace t3d

@@ -118,18 +118,6 @@ class TrainJob {
     throw AgreedError(ExitCode::retry, "asked to stop by a signal before the first step");
   }
 
-  // Refused with the arithmetic now rather than in the middle of a step.
-  void check_memory(const Plan& plan) const {
-    const auto rank = plan.active_rank(world_.rank());
-    if (!room_.hard || !rank) return;
-    const Coord coord = plan.mesh().coord_of(*rank);
-    const std::string shortage =
-        memory_shortage(coord, memory_cost(plan, coord), room_, machine_->choice().gpu >= 0);
-    if (!shortage.empty())
-      throw_error(ExitCode::unavailable, "too little memory on rank {}: {}", world_.rank(),
-                  shortage);
-  }
-
   // Fails now rather than after hours if nothing can be written. Nothing is written before the
   // folders are locked.
   void prepare_folder() {
@@ -222,9 +210,10 @@ class TrainJob {
     const NodeKinds kinds = find_node_kinds(world_, config_);
     machine_ = std::make_unique<Machine>(world_, machine_options(config_, kinds));
     const DeviceChoice& choice = machine_->choice();
-    room_ = memory_room(world_, config_, machine_->device(), choice.gpu >= 0 ? choice.sharers : 0);
+    const bool on_gpu = choice.gpu >= 0;
     Plan plan;
     all_or_none(world_, [&] { plan = from_->make_plan(plan_facts(*machine_), plan_notes_); });
+    room_ = memory_room(world_, config_, plan, machine_->device(), on_gpu ? choice.sharers : 0);
     speeds_ = from_->speeds(world_.size());
     if (!from_->keeps_plan()) {
       FirstPlan first = first_plan(*machine_, config_, origins_, kinds, room_, plan);
@@ -232,16 +221,17 @@ class TrainJob {
       speeds_ = std::move(first.speeds);
       plan_notes_.insert(plan_notes_.end(), first.notes.begin(), first.notes.end());
     }
+    // Refused with the arithmetic now rather than in the middle of a step.
+    check_memory(world_, plan, room_, on_gpu);
     all_or_none(world_, [&] {
-      check_memory(plan);
       for (const std::string& wish : config_.debug.replan) {
         Replan replan = parse_replan(wish, plan);
-        check_memory(replan.plan);
         if (replan_after(replan.step) != nullptr)
           throw_error(ExitCode::config, "debug.replan: two changes after step {}", replan.step);
         replans_.push_back(std::move(replan));
       }
     });
+    for (const Replan& replan : replans_) check_memory(world_, replan.plan, room_, on_gpu);
     trainer_ =
         std::make_unique<Trainer>(*machine_, plan, train_options(config_, world_.size()), source_);
     stop_if_asked();

@@ -79,7 +79,7 @@ struct Problem {
 /// The value as TOML text.
 [[nodiscard]] std::string value_text(const Key& key, const Config& config);
 
-/// "optimizer.lr: 0.0003 -> 0.001", one for each key that differs.
+/// "optimizer.lr: 0.0003 -> 0.001", one for each key that differs, and for each [[nodes]].
 [[nodiscard]] std::vector<std::string> config_differences(const Config& from, const Config& to);
 
 }  // namespace t3d

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "app/config/config_schema.hpp"
+#include "app/config/nodes.hpp"
 #include "core/levenshtein.hpp"
 
 namespace t3d {
@@ -289,6 +290,7 @@ std::vector<std::string> config_differences(const Config& from, const Config& to
     if (before != after)
       lines.push_back(fmt::format("{}: {} -> {}", key.full_name(), before, after));
   }
+  for (const std::string& difference : node_differences(from, to)) lines.push_back(difference);
   return lines;
 }
 

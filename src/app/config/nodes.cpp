@@ -43,6 +43,17 @@ Config config_of(const NodeKind& kind) {
   return config;
 }
 
+/// "key = value" for every key that somebody wrote.
+std::vector<std::string> lines_of(const NodeKind& kind) {
+  std::vector<std::string> lines;
+  for (const Key& key : node_keys()) {
+    const std::string value = value_text(key, config_of(kind));
+    if (value != value_text(key, config_of({})))
+      lines.push_back(fmt::format("{} = {}", key.name, value));
+  }
+  return lines;
+}
+
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
@@ -102,15 +113,21 @@ void add_node_kind(const InputElement& element, Config& config, std::vector<Faul
 
 std::string node_kinds_text(const Config& config) {
   std::string text;
-  for (const NodeKind& kind : config.nodes) {
-    text += "\n[[nodes]]\n";
-    for (const Key& key : node_keys()) {
-      const std::string value = value_text(key, config_of(kind));
-      if (value != value_text(key, config_of({})))
-        text += fmt::format("{} = {}\n", key.name, value);
-    }
-  }
+  for (const NodeKind& kind : config.nodes)
+    text += fmt::format("\n[[nodes]]\n{}\n", fmt::join(lines_of(kind), "\n"));
   return text;
+}
+
+std::vector<std::string> node_differences(const Config& from, const Config& to) {
+  const auto text = [](const Config& config, std::size_t at) -> std::string {
+    if (at >= config.nodes.size()) return "none";
+    return fmt::format("{}", fmt::join(lines_of(config.nodes[at]), ", "));
+  };
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < std::max(from.nodes.size(), to.nodes.size()); ++at)
+    if (const std::string before = text(from, at), after = text(to, at); before != after)
+      lines.push_back(fmt::format("[[nodes]] {}: {} -> {}", at + 1, before, after));
+  return lines;
 }
 
 std::vector<std::string> words_of(std::string_view text) {

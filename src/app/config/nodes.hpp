@@ -24,6 +24,8 @@ inline constexpr const char* kNodesHelp =
 void add_node_kind(const InputElement& element, Config& config, std::vector<Fault>& faults);
 /// The kinds as TOML; empty where there are none.
 [[nodiscard]] std::string node_kinds_text(const Config& config);
+/// "[[nodes]] 2: name = "old-*", speed = 0.5 -> none", one for each place of the list that differs.
+[[nodiscard]] std::vector<std::string> node_differences(const Config& from, const Config& to);
 
 /// One rank's node, as its system and its environment tell.
 struct NodeFacts {

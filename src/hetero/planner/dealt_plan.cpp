@@ -41,7 +41,7 @@ class Dealer {
         continue;
       }
       moves = kStorageRounds - 1;
-      if (!lower_limits(result.plan, short_of)) break;
+      if (!lower_limits(result.plan, short_of) && !move_storage(result.plan, short_of)) break;
     }
     return result;
   }
@@ -100,16 +100,20 @@ class Dealer {
     return changed;
   }
 
-  /// False where a slab that is short has no sequences to give away, or no other can take them.
+  /// False, and nothing changes, where a slab that is short has no sequences to give away, or no
+  /// other can take them.
   bool lower_limits(const Plan& plan, const std::vector<MemoryShortage>& short_of) {
     const std::vector<index_t> fits = sequences_that_fit(plan, short_of, counts_);
+    std::vector<index_t> most = most_;
     for (std::size_t at = 0; at < fits.size(); ++at) {
       if (counts_[short_of[at].slab] == 0) return false;
-      most_[short_of[at].slab] = std::max(fits[at], index_t{0});
+      most[short_of[at].slab] = std::max(fits[at], index_t{0});
     }
     index_t room = 0;
-    for (const index_t limit : most_) room += limit / unit_ * unit_;
-    return room >= recipe_.sequences;
+    for (const index_t limit : most) room += limit / unit_ * unit_;
+    if (room < recipe_.sequences) return false;
+    most_ = std::move(most);
+    return true;
   }
 
   const PlanRecipe& recipe_;

@@ -13,9 +13,11 @@ namespace t3d {
 namespace {
 
 constexpr index_t kStorageSteps = 4096;  // of a fibre's shards
+constexpr index_t kBeyond = 200;         // part of a rank's memory
 
 std::string mib(index_t bytes) {
-  return fmt::format("{:.4g} MiB", static_cast<double>(bytes) / 1048576);
+  constexpr index_t kShown = 1024;
+  return fmt::format("{:.4g} MiB", static_cast<double>(bytes < kShown ? 0 : bytes) / 1048576);
 }
 
 index_t needed_bytes(const MemoryCost& cost, const RankSpeed& rank) {
@@ -175,7 +177,10 @@ std::vector<index_t> storage_by_memory(const Plan& plan, const Speeds& speeds,
     double& limit = limits[static_cast<std::size_t>(i)];
     table.for_slab(speeds, d, i, slot, [&](const Coord&, int rank, const MemoryCost& cost) {
       const RankSpeed& speed = speeds.ranks[static_cast<std::size_t>(rank)];
-      const index_t left = speed.free_bytes - needed_bytes(cost, speed);
+      const index_t needed = needed_bytes(cost, speed);
+      index_t left = speed.free_bytes - needed;
+      // What peaks and blocks are rounded to is not in the slope: a little further than needed.
+      if (left < 0) left -= needed / kBeyond;
       limit = std::clamp(share + static_cast<double>(left) / fibre, 0.0, limit);
     });
   });

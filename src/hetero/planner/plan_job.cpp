@@ -144,6 +144,7 @@ class JobPlanner {
   bool price(const MeshCandidate& mesh) {
     const double missing = estimates_.missing_bytes(mesh);
     if (missing > 0) {
+      memory_short_ = true;
       rejected_.push_back(fmt::format("{}: its ranks together have {:.4g} MiB too little memory",
                                       mesh.text(), missing / 1048576));
       return false;
@@ -151,6 +152,7 @@ class JobPlanner {
     try {
       priced_.push_back({mesh, plan_of(mesh, estimates_.ranks() <= kCheapWidths)});
     } catch (const Error& error) {
+      memory_short_ = memory_short_ || error.code() == ExitCode::unavailable;
       rejected_.push_back(fmt::format("{}: {}", mesh.text(), error.what()));
       return false;
     }
@@ -158,7 +160,8 @@ class JobPlanner {
   }
 
   [[noreturn]] void refuse() const {
-    throw_error(ExitCode::config, "no mesh of {} ranks is possible; {}", estimates_.ranks(),
+    throw_error(memory_short_ ? ExitCode::unavailable : ExitCode::config,
+                "no mesh of {} ranks is possible; {}", estimates_.ranks(),
                 rejected_.empty() ? "none has the wanted extents" : rejected_.front());
   }
 
@@ -198,6 +201,7 @@ class JobPlanner {
   std::vector<Estimated> all_;  // by estimate
   std::vector<Priced> priced_;
   std::vector<std::string> rejected_;
+  bool memory_short_ = false;  // for one of them
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ class ShapePlanner {
     add_even();
     if (!speeds_.equal(usual_, request_.tolerance) || best_ == nullptr) add_dealt();
     if (best_ == nullptr)
-      throw_error(ExitCode::config, "the model does not fit into memory: {}", shortage_);
+      throw_error(ExitCode::unavailable, "the model does not fit into memory: {}", shortage_);
     return choice();
   }
 

@@ -36,7 +36,8 @@ struct PlanChoice {
 /// For given replicas and cuboids (both are set in the request). Ranks of speed 0 stay idle, and
 /// the slowest ones beyond what the shape needs. Equal ranks get the plan that build_plan() makes
 /// of even widths, with the first ranks in order. Throws Error(config) where fewer ranks than
-/// needed have any speed, or where the ranks' memory is too small, with the arithmetic.
+/// needed have any speed, Error(unavailable) with the arithmetic where the ranks' memory is too
+/// small.
 [[nodiscard]] PlanChoice plan_shape(const PlanRequest& request, const Speeds& speeds);
 
 /// What of replicas and cuboid the request leaves open is chosen too: all meshes of one cuboid that

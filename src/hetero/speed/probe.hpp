@@ -31,6 +31,8 @@ struct ProbeBudget {
   /// A sample repeats its operators until it lasts so long; longer ones, up to `longest_sample`,
   /// where there is time, so that throttling and quotas are inside it.
   double shortest_sample = 2e-3, longest_sample = 0.1;
+  /// Largest buffer for messages; the same on all ranks (LinkBudget).
+  index_t message_bytes = index_t{64} << 20;
   /// Of CPU ranks that share cores: the thread's CPU time instead of wall time (SampleRule).
   bool cpu_time = false;
 };

@@ -1,7 +1,9 @@
 #include "hetero/speed/probe_links.hpp"
 
 #include <algorithm>
+#include <optional>
 
+#include "comm/agree.hpp"
 #include "hetero/speed/robust.hpp"
 #include "hetero/speed/sampler.hpp"
 
@@ -11,21 +13,35 @@ namespace {
 constexpr std::array<Group, kProbedGroups> kGroups{Group::i, Group::j, Group::k, Group::d,
                                                    Group::world};
 constexpr index_t kSmallest = index_t{4} << 10, kLargest = index_t{16} << 20, kGrowth = 4;
-/// Of all pieces together: as much as a large gathered weight.
-constexpr index_t kMostTogether = index_t{64} << 20;
 constexpr int kSamples = 7;
+
+/// Of one piece, where so many ranks gather theirs in a buffer of so many bytes.
+index_t largest_piece(index_t bytes, index_t ranks) {
+  index_t piece = kSmallest;
+  while (piece * kGrowth <= std::min(kLargest, bytes / ranks)) piece *= kGrowth;
+  return piece;
+}
+
+/// Memory for every group in turn.
+struct LinkBuffers {
+  Tensor whole, number;
+  LinkBuffers(Device& device, index_t bytes)
+      : whole(device, DType::f32, 1, bytes / size_of(DType::f32), MemoryKind::workspace),
+        number(device, DType::f64, 1, 1, MemoryKind::workspace) {}
+};
 
 /// Times of one group. Its members take every decision from the same numbers.
 class GroupProbe {
  public:
-  GroupProbe(const ProbeMachine& machine, Communicator& group) : machine_(machine), group_(group) {}
+  GroupProbe(const ProbeMachine& machine, Communicator& group, const LinkBuffers& buffers)
+      : machine_(machine), group_(group), buffers_(buffers) {}
 
-  [[nodiscard]] LinkSpeed measure(double seconds) {
-    const index_t most = std::min(kLargest, kMostTogether / group_.size());
+  [[nodiscard]] LinkSpeed measure(const LinkBudget& budget) {
+    const index_t most = largest_piece(budget.bytes, group_.size());
     std::vector<LinePoint> points;
     double spent = 0, next = 0;
-    for (index_t bytes = kSmallest; bytes <= std::max(most, kSmallest); bytes *= kGrowth) {
-      if (spent + next > seconds && points.size() >= 2) break;
+    for (index_t bytes = kSmallest; bytes <= most; bytes *= kGrowth) {
+      if (spent + next > budget.seconds && points.size() >= 2) break;
       const double message = message_seconds(bytes);
       points.push_back({static_cast<double>(bytes), message});
       spent += (kSamples + 1) * message * (group_.size() - 1);
@@ -38,10 +54,10 @@ class GroupProbe {
  private:
   /// Of one message among those of a gathering, for the slowest member.
   [[nodiscard]] double message_seconds(index_t bytes) {
-    const index_t count = bytes / size_of(DType::f32);
-    const std::vector<index_t> counts(static_cast<std::size_t>(group_.size()), count);
-    const Tensor whole(machine_.device, DType::f32, group_.size(), count, MemoryKind::workspace);
-    const TensorView own = whole.view().row_range(group_.rank(), 1);
+    const index_t count = bytes / size_of(DType::f32), ranks = group_.size();
+    const std::vector<index_t> counts(static_cast<std::size_t>(ranks), count);
+    const TensorView whole{buffers_.whole.view().data, DType::f32, ranks, count};
+    const TensorView own = whole.row_range(group_.rank(), 1);
     machine_.ops.fill(machine_.queue, whole, 1);
     const auto gather = [&] { group_.all_gather(own, whole, counts).wait(machine_.queue); };
     (void)timed(machine_.queue, gather, 1);
@@ -51,17 +67,17 @@ class GroupProbe {
   }
 
   [[nodiscard]] double largest(double own) {
-    const Tensor number(machine_.device, DType::f64, 1, 1, MemoryKind::workspace);
-    machine_.ops.fill(machine_.queue, number, own);
-    group_.all_reduce(number, ReduceOp::max).wait(machine_.queue);
+    machine_.ops.fill(machine_.queue, buffers_.number, own);
+    group_.all_reduce(buffers_.number, ReduceOp::max).wait(machine_.queue);
     double result = 0;
-    machine_.device.copy(&result, number.view().data, sizeof result, machine_.queue);
+    machine_.device.copy(&result, buffers_.number.view().data, sizeof result, machine_.queue);
     machine_.queue.synchronize();
     return result;
   }
 
   const ProbeMachine& machine_;
   Communicator& group_;
+  const LinkBuffers& buffers_;
 };
 
 std::vector<int> members_of(const Mesh& mesh, Group group) {
@@ -92,18 +108,31 @@ LinkSpeed median_link(const std::vector<LinkSpeed>& links) {
 }  // namespace
 
 GroupLinks probe_links(const ProbeMachine& machine, const Mesh& mesh, std::span<const int> nodes,
-                       double seconds, const std::function<void()>& together) {
+                       const LinkBudget& budget, Communicator& control) {
   GroupLinks links;
+  std::array<std::vector<int>, kProbedGroups> members;
+  index_t largest = 0;
   for (std::size_t at = 0; at < kProbedGroups; ++at) {
-    if (together) together();
-    const std::vector<int> members = members_of(mesh, kGroups[at]);
-    if (members.size() == 1) continue;
-    const auto node = [&](int rank) { return nodes[static_cast<std::size_t>(rank)]; };
-    links[at].between = std::any_of(members.begin(), members.end(),
-                                    [&](int rank) { return node(rank) != node(members.front()); });
-    links[at].measured = true;
-    links[at].link = GroupProbe(machine, mesh.group(kGroups[at])).measure(seconds / kProbedGroups);
+    members[at] = members_of(mesh, kGroups[at]);
+    const index_t ranks = std::ssize(members[at]);
+    if (ranks > 1) largest = std::max(largest, ranks * largest_piece(budget.bytes, ranks));
   }
+  std::optional<LinkBuffers> buffers;
+  std::optional<Error> fault;
+  attempt(fault, [&] { buffers.emplace(machine.device, largest); });
+  agree(control, fault);
+  const LinkBudget each{budget.seconds / kProbedGroups, budget.bytes};
+  for (std::size_t at = 0; at < kProbedGroups; ++at) {
+    control.barrier();
+    if (members[at].size() == 1) continue;
+    const auto node = [&](int rank) { return nodes[static_cast<std::size_t>(rank)]; };
+    links[at].between = std::any_of(members[at].begin(), members[at].end(), [&](int rank) {
+      return node(rank) != node(members[at].front());
+    });
+    links[at].measured = true;
+    links[at].link = GroupProbe(machine, mesh.group(kGroups[at]), *buffers).measure(each);
+  }
+  buffers.reset();
   machine.device.trim();
   machine.device.restart_peaks();
   return links;

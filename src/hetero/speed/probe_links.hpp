@@ -3,7 +3,6 @@
 // n - 1 messages each, one after another: (n - 1) (alpha + beta b) seconds.
 #pragma once
 #include <array>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -22,11 +21,18 @@ struct GroupLink {
 inline constexpr std::size_t kProbedGroups = 5;
 using GroupLinks = std::array<GroupLink, kProbedGroups>;
 
-/// Collective over `mesh`. `nodes`: node of each of its ranks. `together` is called before each
-/// group. About `seconds` at most: where they are short, large messages are left out.
+struct LinkBudget {
+  /// About so long at most: where it is short, large messages are left out.
+  double seconds = 1;
+  /// Largest buffer, the same on all ranks: where it is small, large messages are left out.
+  index_t bytes = index_t{64} << 20;
+};
+
+/// Collective over `mesh`, which is all of `control`. `nodes`: node of each of its ranks. Memory is
+/// asked for before the first message: a rank that gets none ends all of them with its error.
 [[nodiscard]] GroupLinks probe_links(const ProbeMachine& machine, const Mesh& mesh,
-                                     std::span<const int> nodes, double seconds,
-                                     const std::function<void()>& together);
+                                     std::span<const int> nodes, const LinkBudget& budget,
+                                     Communicator& control);
 
 /// Medians over all groups of all ranks. A kind that no group has takes the other's numbers, 0
 /// where nothing was measured.

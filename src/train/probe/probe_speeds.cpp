@@ -89,10 +89,15 @@ Speeds probe_speeds(Machine& machine, const Formation& formation, const ProbeBud
   GroupLinks links;
   if (!alone && !formation.idle()) {
     const ProbeMachine means{machine.device(), machine.ops(), machine.queue(), {}};
-    Communicator& active = formation.context().control;
-    links = probe_links(means, formation.mesh(), nodes_of_active(formation.plan(), nodes),
-                        kLinksPart * budget.seconds, [&active] { active.barrier(); });
+    const LinkBudget budget_of_links{kLinksPart * budget.seconds, budget.message_bytes};
+    try {
+      links = probe_links(means, formation.mesh(), nodes_of_active(formation.plan(), nodes),
+                          budget_of_links, formation.context().control);
+    } catch (const std::exception& error) {
+      fault = as_error(error);
+    }
   }
+  agree(world, fault);  // idle ranks, too, end with the others
   Speeds speeds;
   speeds.ranks = gather_ranks(world, own);
   summarise_links(gather_links(world, links), speeds);

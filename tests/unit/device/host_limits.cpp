@@ -93,6 +93,42 @@ TEST_CASE("a container sees its own group at the mount, version 1", "[host]") {
   CHECK(host_memory(tree.root()).free == 2500);
 }
 
+TEST_CASE("every limit on the way, from the host to the own group", "[host]") {
+  const Tree tree;
+  CHECK(memory_limits(tree.root()).empty());
+  tree.write("/proc/meminfo", "MemTotal: 8000 kB\nMemAvailable: 5000 kB\nSwapTotal: 1000 kB\n");
+  tree.write("/proc/self/cgroup", "3:memory:/job/task_0\n0::/\n");
+  const std::string groups = "/sys/fs/cgroup/memory/job";
+  for (const auto& [group, limit] : {std::pair{"", "9223372036854771712"}, {"/task_0", "2000"}}) {
+    tree.write(groups + group + "/memory.limit_in_bytes", limit);
+    tree.write(groups + group + "/memory.usage_in_bytes", "700");
+    tree.write(groups + group + "/memory.stat", "total_inactive_file 300\n");
+  }
+  std::vector<MemoryLimit> limits = memory_limits(tree.root());
+  REQUIRE(limits.size() == 2);
+  CHECK(limits[0].group.empty());
+  CHECK(limits[0].total == 9000 * 1024);
+  CHECK(limits[0].free == 5000 * 1024);
+  CHECK(limits[1].group == tree.root() + groups + "/task_0");
+  CHECK(limits[1].total == 2000);
+  CHECK(limits[1].free == 1600);
+  tree.write(groups + "/memory.limit_in_bytes", "3000");
+  limits = memory_limits(tree.root());
+  REQUIRE(limits.size() == 3);
+  CHECK(limits[1].group == tree.root() + groups);
+  CHECK(host_memory(tree.root()).total == 2000);
+}
+
+TEST_CASE("resident memory, with files and without", "[host]") {
+  const Tree tree;
+  tree.write("/proc/self/status",
+             "VmRSS:\t  90 kB\nRssAnon:\t  40 kB\nRssFile:\t  30 kB\nRssShmem:\t  20 kB\n");
+  CHECK(resident_memory(tree.root()).all == 90 * 1024);
+  CHECK(resident_memory(tree.root()).kept == 60 * 1024);
+  CHECK(resident_memory().kept > 0);
+  CHECK(resident_memory().all > resident_memory().kept);
+}
+
 TEST_CASE("this host has cores and memory, and the CPU device says so", "[host]") {
   CHECK(cores_available() >= 1);
   const HostMemory memory = host_memory();

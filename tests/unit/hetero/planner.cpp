@@ -170,6 +170,35 @@ TEST_CASE("memory: storage moves first, then sequences, then it is refused with 
                         Catch::Contains("weights") && Catch::Contains("and has"));
 }
 
+TEST_CASE("memory: every room above the least is met, however slow its rank") {
+  PlanRequest request = request_of(2, 8, 1, {2, 1, 1});
+  request.recipe.base.model.hidden = 256;
+  request.recipe.base.model.ffn = 1024;
+  PlanShape shape;
+  shape.replicas.push_back({{2, 1, 1}, 8, {1, 0}, {}, {}, {}, {}, {1, 0}});
+  const auto needed = [](const Plan& plan) {  // by rank 1
+    return needed_bytes(memory_cost(plan, plan.mesh().coord_of(*plan.active_rank(1))), false);
+  };
+  const index_t least = needed(build_plan(request.recipe, shape)),
+                even = needed(even_plan(request));
+  REQUIRE(even > least + least / 10);
+  for (const double speed : {0.1, 1.0, 10.0})
+    for (int part = 1; part <= 8; ++part) {
+      Speeds speeds = speeds_of({1, speed});
+      speeds.ranks[0].free_bytes = 10 * even;
+      speeds.ranks[1].free_bytes = least + (even - least) * part / 8;
+      INFO("speed " << speed << ", room " << speeds.ranks[1].free_bytes << " of " << even);
+      CHECK(needed(plan_shape(request, speeds).plan) <= speeds.ranks[1].free_bytes);
+    }
+  // Too little everywhere is told with the arithmetic, however the search ends.
+  for (const double speed : {0.1, 1.0, 10.0}) {
+    Speeds speeds = speeds_of({1, speed});
+    for (RankSpeed& rank : speeds.ranks) rank.free_bytes = least;
+    CHECK_THROWS_WITH(plan_shape(request, speeds),
+                      Catch::Contains("needs") && Catch::Contains("and has"));
+  }
+}
+
 TEST_CASE("within 1 % of the best of all placements and deals") {
   constexpr int kCases = 12;
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {

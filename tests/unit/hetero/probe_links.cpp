@@ -2,6 +2,9 @@
 // not know of it.
 #include "hetero/speed/probe_links.hpp"
 
+#include <cstdlib>
+#include <cstring>
+
 #include "support/catch.hpp"
 #include "support/plan_rig.hpp"
 #include "train/probe/probe_speeds.hpp"
@@ -10,6 +13,25 @@ using namespace t3d;
 using namespace t3d::test;
 
 namespace {
+
+/// Host memory, but no large pieces of it.
+class ShortDevice final : public Device {
+ public:
+  ~ShortDevice() override { trim(); }
+  [[nodiscard]] std::string_view name() const override { return "short"; }
+  [[nodiscard]] bool host_addressable() const override { return true; }
+  [[nodiscard]] std::unique_ptr<Queue> make_queue() override { return std::make_unique<Queue>(); }
+  void copy(void* to, const void* from, index_t bytes, Queue&) override {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+
+ protected:
+  void* system_allocate(index_t bytes) override {
+    constexpr index_t kMost = index_t{1} << 20;
+    return bytes > kMost ? nullptr : std::aligned_alloc(64, static_cast<std::size_t>(bytes));
+  }
+  void system_release(void* data, index_t) noexcept override { std::free(data); }
+};
 
 GroupLink line(double alpha, double beta, bool between) { return {{alpha, beta}, true, between}; }
 
@@ -39,13 +61,41 @@ TEST_CASE("groups are told apart by the nodes of their ranks") {
     const Mesh mesh(world, MeshShape(1, 2, 2, 1));
     const ProbeMachine means{machine.device(), machine.ops(), machine.queue(), {}};
     const std::vector<int> nodes{0, 0, 1, 1};  // i spans them, j does not
-    const GroupLinks links = probe_links(means, mesh, nodes, 0.05, {});
+    const GroupLinks links = probe_links(means, mesh, nodes, {0.05}, world);
     if (!links[0].measured || !links[0].between || !links[1].measured || links[1].between ||
         links[2].measured || links[3].measured || links[4].measured)
       throw std::runtime_error("groups are not measured as they lie");
     if (links[0].link.alpha_seconds <= 0 && links[0].link.beta_seconds_per_byte <= 0)
       throw std::runtime_error("a message costs nothing");
   });
+}
+
+TEST_CASE("a rank without memory for messages ends all ranks, and nobody waits for it") {
+  const Config config = gpt_input();
+  Remarks remarks;
+  run_local_ranks(3, [&](Communicator& world) {
+    world.set_watchdog(5);
+    Machine machine(world, test_machine(config));
+    ShortDevice small;
+    const Mesh mesh(world, MeshShape(1, 3, 1, 1));
+    const ProbeMachine means{
+        world.rank() == 1 ? small : machine.device(), machine.ops(), machine.queue(), {}};
+    const std::vector<int> nodes{0, 0, 0};
+    try {
+      (void)probe_links(means, mesh, nodes, {0.05}, world);
+      remarks.add("no error on a rank");
+    } catch (const AgreedError& error) {
+      if (error.code() != ExitCode::unavailable ||
+          std::string(error.what()).find("memory") == std::string::npos)
+        remarks.add(error.what());
+    } catch (const Error& error) {
+      remarks.add(std::string("on one rank alone: ") + error.what());
+    }
+    // Where buffers are to be small, there is enough.
+    if (!probe_links(means, mesh, nodes, {0.05, index_t{1} << 20}, world)[0].measured)
+      remarks.add("small messages are not measured");
+  });
+  CHECK(remarks.all() == "");
 }
 
 TEST_CASE("all ranks learn the same speeds, and the ledger stays") {

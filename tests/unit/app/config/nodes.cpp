@@ -88,6 +88,21 @@ device = "cpu"
   CHECK(again.nodes[0].speed == 0.5);
 }
 
+TEST_CASE("changed kinds of nodes are differences of the input") {
+  const auto with = [](const std::string& nodes) {
+    return parse_config(kInput + nodes, "in.toml");
+  };
+  const std::string first = "[[nodes]]\nname = \"old-*\"\nspeed = 0.5\n";
+  const std::string second = "[[nodes]]\nfeature = \"a100\"\nthreads = 4\n";
+  CHECK(config_differences(with(first + second), with(first + second)).empty());
+  using Lines = std::vector<std::string>;
+  CHECK(config_differences(with(first), with("[[nodes]]\nname = \"old-*\"\nspeed = 0.25\n")) ==
+        Lines{R"([[nodes]] 1: name = "old-*", speed = 0.5 -> name = "old-*", speed = 0.25)"});
+  CHECK(config_differences(with(first), with(first + second)) ==
+        Lines{R"([[nodes]] 2: none -> feature = "a100", threads = 4)"});
+  CHECK(config_differences(with(first + second), with(second + first)).size() == 2);
+}
+
 TEST_CASE("all faults of kinds of nodes are told at once, each with its place") {
   const std::string text = faults_of(R"([[nodes]]
 name = "a*"
