@@ -168,6 +168,8 @@ class TrainJob {
     if (info)
       report_->note(fmt::format("resumed from {} at step {}", info->path, info->state.step));
     for (const std::string& text : plan_notes_) report_->note("plan: " + text);
+    if (!memory_warning_.empty())
+      report_->warn("memory will be short unless others give some back: " + memory_warning_);
     for (const Replan& replan : replans_)
       if (replan.step <= trainer_->progress().steps || replan.step >= trainer_->steps())
         report_->warn(fmt::format("debug.replan: this run has no steps on both sides of step {}",
@@ -236,21 +238,24 @@ class TrainJob {
     room_ = memory_room(world_, config_, plan, machine_->device(),
                         choice.gpu >= 0 ? choice.sharers : 0);
     basis_ = plan_basis(world_, config_, machine_->device());
-    const std::vector<index_t> rooms = gather_rooms(world_, room_.bytes);
+    const MemoryRooms rooms{gather_rooms(world_, room_.bytes), gather_rooms(world_, room_.most)};
     Config input = config_;
     all_or_none(world_, [&] {
-      const std::string why = from_->outdated(basis_, rooms);
+      const std::string why = from_->outdated(basis_, rooms.free);
       if (why.empty()) return;
       plan_notes_.push_back("made anew: " + why);
       input = from_->drop_plan();
       plan = make_plan(input, facts);
     });
     speeds_ = from_->speeds(world_.size());
-    if (from_->keeps_plan()) return plan;
-    FirstPlan first = first_plan(*machine_, input, origins_, kinds, room_, plan);
-    speeds_ = std::move(first.speeds);
-    plan_notes_.insert(plan_notes_.end(), first.notes.begin(), first.notes.end());
-    return std::move(first.plan);
+    if (!from_->keeps_plan()) {
+      FirstPlan first = first_plan(*machine_, input, origins_, kinds, rooms, plan);
+      plan = std::move(first.plan);
+      speeds_ = std::move(first.speeds);
+      plan_notes_.insert(plan_notes_.end(), first.notes.begin(), first.notes.end());
+    }
+    memory_warning_ = lacking_memory(plan, basis_, rooms.free);
+    return plan;
   }
 
   void keep_plan() const {
@@ -517,6 +522,7 @@ class TrainJob {
   Lineage lineage_;
   std::unique_ptr<Continuation> from_;
   std::vector<std::string> plan_notes_;
+  std::string memory_warning_;  // what the plan lacks of memory that is free now
   std::vector<Replan> replans_;
   OpenMesh open_mesh_;
   std::shared_ptr<BatchSource> source_, valid_;
