@@ -6,19 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <vector>
+
+#include "device/control_groups.hpp"
+#include "device/core_limits.hpp"
 
 namespace t3d {
 namespace {
 
 constexpr index_t kNoLimit = index_t{1} << 60;  // version 1's "none" is the largest page below 2^63
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// The first number in `text`; -1 where it begins otherwise.
 index_t number_in(std::string_view text) {
@@ -36,19 +32,6 @@ std::string_view next_line(std::string_view& text) {
   return line;
 }
 
-/// Folders of the groups above and with the process's own, of one controller, that are visible.
-std::vector<std::string> group_folders(const std::string& root, const std::string& controller) {
-  std::string path = group_path(text_of(root + "/proc/self/cgroup"), controller);
-  if (path.empty()) return {};
-  const std::string mount = root + "/sys/fs/cgroup" + (controller.empty() ? "" : "/" + controller);
-  std::vector<std::string> folders;
-  for (;; path.resize(path.rfind('/'))) {
-    if (path == "/") path.clear();
-    folders.push_back(mount + path);
-    if (path.empty()) return folders;
-  }
-}
-
 /// The files in which a group says what it knows of memory, and a word of its statistics.
 struct GroupFiles {
   const char *limit, *usage, *reclaimable;
@@ -56,10 +39,10 @@ struct GroupFiles {
 
 /// total = 0 where the group has no limit.
 MemoryLimit limit_of_group(const std::string& folder, const GroupFiles& files) {
-  MemoryLimit limit{folder, memory_limit_of(text_of(folder + files.limit)), 0};
+  MemoryLimit limit{folder, memory_limit_of(file_text(folder + files.limit)), 0};
   if (limit.total == 0) return limit;
-  const index_t used = std::max<index_t>(0, number_in(text_of(folder + files.usage)));
-  const index_t cached = value_of(text_of(folder + "/memory.stat"), files.reclaimable);
+  const index_t used = std::max<index_t>(0, number_in(file_text(folder + files.usage)));
+  const index_t cached = value_of(file_text(folder + "/memory.stat"), files.reclaimable);
   limit.free = std::max<index_t>(0, limit.total - std::max<index_t>(0, used - cached));
   return limit;
 }
@@ -110,19 +93,13 @@ index_t value_of(std::string_view text, std::string_view key) {
 
 double core_quota(const std::string& root) {
   double cores = 0;
-  const auto limit = [&](double to) {
-    if (to > 0) cores = cores > 0 ? std::min(cores, to) : to;
-  };
-  for (const std::string& folder : group_folders(root, ""))
-    limit(cores_of_cpu_max(text_of(folder + "/cpu.max")));
-  for (const std::string& folder : group_folders(root, "cpu"))
-    limit(cores_of_cfs(text_of(folder + "/cpu.cfs_quota_us"),
-                       text_of(folder + "/cpu.cfs_period_us")));
+  for (const CoreLimit& limit : core_limits(root))
+    cores = cores > 0 ? std::min(cores, limit.cores) : limit.cores;
   return cores;
 }
 
 HostMemory host_memory(const std::string& root) {
-  const std::string text = text_of(root + "/proc/meminfo");
+  const std::string text = file_text(root + "/proc/meminfo");
   HostMemory memory{value_of(text, "MemTotal"), value_of(text, "MemAvailable")};
   for (const MemoryLimit& limit : memory_limits(root)) {
     if (limit.group.empty()) continue;
@@ -133,7 +110,7 @@ HostMemory host_memory(const std::string& root) {
 }
 
 std::vector<MemoryLimit> memory_limits(const std::string& root) {
-  const std::string text = text_of(root + "/proc/meminfo");
+  const std::string text = file_text(root + "/proc/meminfo");
   std::vector<MemoryLimit> limits;
   const auto add = [&](const MemoryLimit& limit) {
     if (limit.total > 0) limits.push_back(limit);
@@ -151,7 +128,7 @@ std::vector<MemoryLimit> memory_limits(const std::string& root) {
 }
 
 ResidentMemory resident_memory(const std::string& root) {
-  const std::string text = text_of(root + "/proc/self/status");
+  const std::string text = file_text(root + "/proc/self/status");
   return {value_of(text, "VmRSS"), value_of(text, "RssAnon") + value_of(text, "RssShmem")};
 }
 

@@ -9,12 +9,13 @@ run 1 --explain optimizer && expect_text "optimizer.lr"
 run 1 tokenize text.txt -o bpe --kind bpe --vocab 300 --valid 0.1
 expect_status 0
 run 4 input.toml -d b --set "mesh.cuboid=[1,2,2]" --set "data.train='bpe-train.h5'" \
-  --set "data.valid='bpe-valid.h5'" --set data.format=auto --set model.vocab=0 --set run.steps=30
+  --set "data.valid='bpe-valid.h5'" --set data.format=auto --set model.vocab=0 --set run.steps=30 --set "emulate.slowdown=[1,1,1,1.01]" --set 'emulate.schedule=["20:2:1.01"]' \
+  --set "emulate.memory_mib=[900,900,900,900]"
 expect_status 0
 expect_text "bits per byte"
 grep -o 'bits per byte.*' out.log | tail -n 1 > trained.txt
 
-# Evaluation on any mesh gives the trainer's last figure; generation the same text on any mesh.
+# Evaluation on any mesh, of a run with emulated ranks, gives the trainer's last figure; generation the same text on any mesh.
 run 1 eval b bpe-valid.h5
 expect_status 0
 expect_text "$(cat trained.txt)"

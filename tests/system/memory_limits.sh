@@ -69,9 +69,10 @@ small=195
 run 2 "${common[@]}" -d free
 expect_status 0
 
-# The even plan: refused; where the program is told that there is more, the kernel ends it.
+# The even plan, asked for by mesh.place: refused; where the program is told that there is more, the kernel
+# ends it.
 limits 8192 $small
-run 2 "${common[@]}" -d even
+run 2 "${common[@]}" -d even --set "mesh.place=[0,1]"
 expect_status 69
 expect_text "too little memory on rank 1: the rank at d=0 i=1 j=0 k=0 needs 189 MiB (weights .* messages"
 expect_text "control group .*t3d-test-[0-9]*-1 of .* has 195 MiB in all"
@@ -91,9 +92,41 @@ echo "rank 1: $peak MiB of $small MiB at most"
 same_losses free planned 1e-4
 expect_text "planned by the ranks' speeds"
 expect_text "impossible: even: rank 1 .* needs .* and has"
-read -r first all <<< "$(sed -n 's/^storage = \[\[0, \([0-9]*\), \([0-9]*\)\], 1\]/\1 \2/p' planned/plan.toml)"
-grep -q '^place = \[1, 0\]' planned/plan.toml && first=$((all - first))
-((2 * first > all)) || fail "storage is not uneven: rank 0 has $first of $all parts"
+uneven() { # DIR: rank 0 stores more than half
+  local first all
+  read -r first all <<< "$(sed -n 's/^storage = \[\[0, \([0-9]*\), \([0-9]*\)\], 1\]/\1 \2/p' "$1/plan.toml")"
+  grep -q '^place = \[1, 0\]' "$1/plan.toml" && first=$((all - first))
+  ((2 * first > all)) || fail "storage of $1 is not uneven: rank 0 has $first of $all parts"
+}
+uneven planned
+
+# So it is where no speed is asked for.
+limits 8192 $small
+run 2 "${common[@]}" -d equal
+expect_status 0
+same_losses free equal 1e-4
+expect_text "plan: by the ranks' memory, as rank 1 .* needs .* and has"
+uneven equal
+
+# What another process has now may become free: a warning, and the plan takes what there is.
+limits 8192 700
+cat > other.py <<'PY'
+import os, sys, time
+held = b"x" * (590 << 20)
+open("holds", "w").close()
+while not os.path.exists("given/resolved.toml") and os.getppid() > 1:
+    time.sleep(0.005)
+PY
+bash -c "echo \$\$ > '${groups[1]}/cgroup.procs' && exec python3 other.py" &
+other=$!
+for _ in $(seq 200); do [[ -e holds ]] && break || sleep 0.05; done
+[[ -e holds ]] || fail "no memory was taken"
+run 2 "${common[@]}" -d given --set hetero.speeds=probe
+wait $other # where it does not end itself, the kernel ends it first
+expect_status 0
+expect_text "warning: memory will be short unless others give some back: rank 1 .* needs .* and has"
+same_losses free given 1e-4
+uneven given
 
 # Nowhere enough.
 for speeds in probe equal; do

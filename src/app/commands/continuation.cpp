@@ -73,6 +73,30 @@ Plan Continuation::make_plan(const PlanFacts& facts, std::vector<std::string>& d
   return plan;
 }
 
+std::string Continuation::outdated(const PlanBasis& now, std::span<const index_t> rooms) const {
+  if (!keeps_plan_ || ranks_ == 1) return {};
+  const auto basis = info_->state.texts.find(kBasisText);
+  std::string why;
+  if (basis != info_->state.texts.end())
+    why = changed_ranks(parse_plan_basis(basis->second, info_->path + " (plan_basis)"), now);
+  if (why.empty())
+    why = changed_speeds(parse_config(plan_input_, info_->path + " (input of the plan)"), config_,
+                         origins_);
+  return why.empty() ? lacking_memory(before_->plan, now, rooms) : why;
+}
+
+Config Continuation::drop_plan() {
+  keeps_plan_ = false;
+  plan_input_ = resolved_text(config_, origins_);
+  Config input = config_;
+  if (input.mesh.replicas_auto && input.aggregate.method == AggregateMethod::adasum) {
+    input.mesh.replicas_auto = false;
+    input.mesh.replicas = std::ssize(before_->plan.replicas);
+  }
+  check_against_ranks(input, ranks_, origins_);
+  return input;
+}
+
 std::optional<Speeds> Continuation::speeds(index_t ranks) const {
   if (!info_) return std::nullopt;
   const auto found = info_->state.texts.find(kSpeedsText);

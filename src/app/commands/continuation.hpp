@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/commands/plan_basis.hpp"
 #include "app/config/config_schema.hpp"
 #include "app/config/make_plan.hpp"
 #include "comm/communicator.hpp"
@@ -19,6 +20,9 @@ inline constexpr const char* kPlanInputText = "plan_input";
 
 /// Name of the checkpoint's text with the speeds from which it was made (hetero/speed/speeds.hpp).
 inline constexpr const char* kSpeedsText = "speeds";
+
+/// Name of the checkpoint's text with what its plan rests on beside that (plan_basis.hpp).
+inline constexpr const char* kBasisText = "plan_basis";
 
 class Continuation {
  public:
@@ -38,6 +42,14 @@ class Continuation {
 
   /// The plan that make_plan() gave is the checkpoint's.
   [[nodiscard]] bool keeps_plan() const { return keeps_plan_; }
+
+  /// Why the plan that is kept is not one for the ranks that there are now, in a few words; empty
+  /// where it is one. `rooms`: bytes of memory by rank, 0 = not known.
+  [[nodiscard]] std::string outdated(const PlanBasis& now, std::span<const index_t> rooms) const;
+
+  /// From here on the plan is not kept: the input to make another one from. With adasum the number
+  /// of replicas stays, as it belongs to the mathematics.
+  [[nodiscard]] Config drop_plan();
 
   /// The input from which the plan was made: its keys, not those of a run that only kept the plan,
   /// say what a later input changes. Empty without a checkpoint.

@@ -28,6 +28,7 @@ Speeds speeds_of_file(Communicator& world, const std::string& file) {
   return speeds;
 }
 
+// A second time where the errors of the first hide whether the ranks are equal.
 Speeds probed(Machine& machine, const Config& config, const Plan& plan, index_t least_room) {
   const Formation formation(machine, plan, config.optimizer);
   ProbeBudget budget;
@@ -35,7 +36,11 @@ Speeds probed(Machine& machine, const Config& config, const Plan& plan, index_t 
   if (least_room > 0) budget.message_bytes = std::min(budget.message_bytes, least_room / 2);
   const int ranks = machine.world().size();
   const SlowdownSchedule slowdown(config.emulate.slowdown, config.emulate.schedule, ranks);
-  return probe_speeds(machine, formation, budget, slowdown.factor(machine.world().rank(), 1));
+  const double factor = slowdown.factor(machine.world().rank(), 1);
+  Speeds speeds = probe_speeds(machine, formation, budget, factor);
+  if (speeds.doubtful(step_work(plan, Coord{}), config.balance.tolerance))
+    speeds.take_better(probe_speeds(machine, formation, budget, factor));
+  return speeds;
 }
 
 Speeds speeds_of(Machine& machine, const Config& config, const NodeKinds& kinds, const Plan& plan,
@@ -48,26 +53,19 @@ Speeds speeds_of(Machine& machine, const Config& config, const NodeKinds& kinds,
   return speeds;
 }
 
-/// Of all ranks.
-struct Rooms {
-  std::vector<index_t> free, most;
-};
-
 void set_rooms(const std::vector<index_t>& rooms, Speeds& speeds) {
   for (std::size_t rank = 0; rank < rooms.size(); ++rank)
     speeds.ranks[rank].free_bytes = rooms[rank];
 }
 
-/// Within what is free; where nothing fits, within what could be.
-FirstPlan planned_within(const Rooms& rooms, const Config& config, const PlanFacts& facts,
-                         const Plan& even, Speeds speeds) {
-  set_rooms(rooms.free, speeds);
-  try {
-    return planned_for(config, facts, even, speeds);
-  } catch (const Error&) {  // memory that others use may become free: it refuses nothing
-    set_rooms(rooms.most, speeds);
-    return planned_for(config, facts, even, std::move(speeds));
+/// So many times what is free, within what could be.
+std::vector<index_t> scaled(const MemoryRooms& rooms, double factor) {
+  std::vector<index_t> result = rooms.free;
+  for (std::size_t rank = 0; rank < result.size(); ++rank) {
+    result[rank] = static_cast<index_t>(factor * static_cast<double>(result[rank]));
+    if (rooms.most[rank] > 0) result[rank] = std::min(result[rank], rooms.most[rank]);
   }
+  return result;
 }
 
 }  // namespace
@@ -140,24 +138,42 @@ FirstPlan planned_for(const Config& config, const PlanFacts& facts, const Plan& 
   return {std::move(choice.plan), std::move(speeds), std::move(notes)};
 }
 
+FirstPlan planned_within(const MemoryRooms& rooms, const Config& config, const PlanFacts& facts,
+                         const Plan& even, Speeds speeds) {
+  const auto planned = [&](const std::vector<index_t>& within) {
+    set_rooms(within, speeds);
+    FirstPlan result = planned_for(config, facts, even, speeds);
+    set_rooms(rooms.free, *result.speeds);
+    return result;
+  };
+  for (const double factor : {1.0, 1.3, 1.7, 2.5, 5.0}) {
+    try {
+      return planned(scaled(rooms, factor));
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::unavailable) throw;
+    }
+  }
+  return planned(rooms.most);
+}
+
 FirstPlan first_plan(Machine& machine, const Config& config, const Origins& origins,
-                     const NodeKinds& kinds, const MemoryRoom& room, const Plan& even) {
+                     const NodeKinds& kinds, const MemoryRooms& rooms, const Plan& even) {
   Communicator& world = machine.world();
+  if (world.size() == 1 || written_by_hand(origins)) return {even, std::nullopt, {}};
   const bool equal = config.hetero.speeds == SpeedSource::equal && !states_speeds(kinds);
-  if (world.size() == 1 || written_by_hand(origins) || (equal && !config.mesh.replicas_auto))
-    return {even, std::nullopt, {}};
-  const Rooms rooms{gather_rooms(world, room.bytes), gather_rooms(world, room.most)};
   const PlanFacts facts = plan_facts(machine);
   Speeds speeds = equal_speeds(world);
-  Plan measured = even;
+  FirstPlan result{even, std::nullopt, {}};
   all_or_none(world, [&] {  // the probe, too, has only the memory that there is
     set_rooms(rooms.free, speeds);
-    if (!memory_shortages(even, speeds).empty())
-      measured = planned_within(rooms, config, facts, even, speeds).plan;
+    const std::vector<MemoryShortage> lack = memory_shortages(even, speeds);
+    if (lack.empty()) return;
+    result.plan = planned_within(rooms, config, facts, even, speeds).plan;
+    result.notes = {"by the ranks' memory, as " + lack.front().text()};
   });
+  if (equal && !config.mesh.replicas_auto) return result;
   const index_t least = *std::min_element(rooms.free.begin(), rooms.free.end());
-  speeds = speeds_of(machine, config, kinds, measured, least);
-  FirstPlan result;
+  speeds = speeds_of(machine, config, kinds, result.plan, least);
   all_or_none(world,
               [&] { result = planned_within(rooms, config, facts, even, std::move(speeds)); });
   if (result.plan == even) result.notes.resize(1);

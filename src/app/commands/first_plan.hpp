@@ -19,17 +19,28 @@ struct FirstPlan {
   std::vector<std::string> notes;  // for the log, a line each
 };
 
+/// MemoryRoom::bytes and MemoryRoom::most by rank.
+struct MemoryRooms {
+  std::vector<index_t> free, most;
+};
+
 /// Collective over machine.world(); the same on every rank. `even`: the plan that the input gives
-/// where ranks are equal. Throws on all ranks alike: Error(config) for a file of other ranks and
-/// where no rank has any speed, Error(unavailable) where the ranks have too little memory, whatever
-/// others give back.
+/// where ranks are equal. Within what memory is free; where nothing fits, see planned_within().
+/// Where speeds are all equal only memory asks for another plan. Throws on all ranks alike:
+/// Error(config) for a file of other ranks and where no rank has any speed, Error(unavailable)
+/// where the ranks have too little memory, whatever others give back.
 [[nodiscard]] FirstPlan first_plan(Machine& machine, const Config& config, const Origins& origins,
-                                   const NodeKinds& kinds, const MemoryRoom& room,
+                                   const NodeKinds& kinds, const MemoryRooms& rooms,
                                    const Plan& even);
 
 /// The same for known speeds; pure. `notes` explain the choice whatever it is.
 [[nodiscard]] FirstPlan planned_for(const Config& config, const PlanFacts& facts, const Plan& even,
                                     Speeds speeds);
+/// The same within the ranks' memory, whatever speeds.ranks say of it. Memory that others use may
+/// become free: where no plan fits into what is free now, into a multiple of that, as little as
+/// suffices. Throws Error(unavailable) where none fits into the most that could be free.
+[[nodiscard]] FirstPlan planned_within(const MemoryRooms& rooms, const Config& config,
+                                       const PlanFacts& facts, const Plan& even, Speeds speeds);
 /// Of hetero.file. Throws Error(config) where it is of other ranks.
 [[nodiscard]] Speeds speeds_of_text(const std::string& text, const std::string& file,
                                     index_t ranks);

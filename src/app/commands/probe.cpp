@@ -51,7 +51,7 @@ std::string table_text(const Speeds& speeds, const Plan& plan) {
       "{:>4}  {:<16} {:<16} {:>9} {:>9} {:>9} {:>9} {:>10} {:>9} {:>10}\n",
       plan.hash(), plan.mesh().describe(), "rank", "node", "device", "matmul", "attention", "whole",
       "streamed", "free", "error", "step", "", "", "", "GFLOP/s", "GFLOP/s", "GFLOP/s", "GB/s",
-      "memory", "of median", "ms");
+      "memory", "of step", "ms");
   for (std::size_t rank = 0; rank < std::min(kListed, speeds.ranks.size()); ++rank)
     text += rank_line(rank, speeds.ranks[rank], plan);
   if (speeds.ranks.size() > kListed)

@@ -202,11 +202,14 @@ LoadedModel load_model(Communicator& world, const std::string& path,
   all_or_none(world, [&] {
     if (!found) throw_error(ExitCode::no_input, "there is no checkpoint in {}", path);
     loaded.checkpoint = *found;
-    // Any mesh can read: the run's own shape gives way to what this job has, unless asked for.
-    std::vector<std::string> all{"mesh.replicas=1", "mesh.cuboid=auto",     "mesh.cuboids=[]",
-                                 "mesh.tokens=[]",  "mesh.outputs=[]",      "mesh.contractions=[]",
-                                 "mesh.place=[]",   "mesh.device=auto",     "mesh.transport=auto",
-                                 "batch.shares=[]", "aggregate.method=mean"};
+    // Any mesh can read: the run's own shape, and what is said rank by rank, give way to what this
+    // job has, unless asked for.
+    std::vector<std::string> all{
+        "mesh.replicas=1",     "mesh.cuboid=auto",      "mesh.cuboids=[]",
+        "mesh.tokens=[]",      "mesh.outputs=[]",       "mesh.contractions=[]",
+        "mesh.place=[]",       "mesh.device=auto",      "mesh.transport=auto",
+        "batch.shares=[]",     "aggregate.method=mean", "emulate.slowdown=[]",
+        "emulate.schedule=[]", "emulate.memory_mib=[]"};
     if (sequences > 0) {
       all.push_back(fmt::format("batch.sequences={}", sequences));
       all.emplace_back("batch.micro=0");

@@ -168,6 +168,8 @@ class TrainJob {
     if (info)
       report_->note(fmt::format("resumed from {} at step {}", info->path, info->state.step));
     for (const std::string& text : plan_notes_) report_->note("plan: " + text);
+    if (!memory_warning_.empty())
+      report_->warn("memory will be short unless others give some back: " + memory_warning_);
     for (const Replan& replan : replans_)
       if (replan.step <= trainer_->progress().steps || replan.step >= trainer_->steps())
         report_->warn(fmt::format("debug.replan: this run has no steps on both sides of step {}",
@@ -209,18 +211,8 @@ class TrainJob {
     all_or_none(world_, [&] { from_->adopt(config_); });
     const NodeKinds kinds = find_node_kinds(world_, config_);
     machine_ = std::make_unique<Machine>(world_, machine_options(config_, kinds));
-    const DeviceChoice& choice = machine_->choice();
-    const bool on_gpu = choice.gpu >= 0;
-    Plan plan;
-    all_or_none(world_, [&] { plan = from_->make_plan(plan_facts(*machine_), plan_notes_); });
-    room_ = memory_room(world_, config_, plan, machine_->device(), on_gpu ? choice.sharers : 0);
-    speeds_ = from_->speeds(world_.size());
-    if (!from_->keeps_plan()) {
-      FirstPlan first = first_plan(*machine_, config_, origins_, kinds, room_, plan);
-      plan = std::move(first.plan);
-      speeds_ = std::move(first.speeds);
-      plan_notes_.insert(plan_notes_.end(), first.notes.begin(), first.notes.end());
-    }
+    const Plan plan = find_plan(kinds);
+    const bool on_gpu = machine_->choice().gpu >= 0;
     // Refused with the arithmetic now rather than in the middle of a step.
     check_memory(world_, plan, room_, on_gpu);
     all_or_none(world_, [&] {
@@ -235,6 +227,35 @@ class TrainJob {
     trainer_ =
         std::make_unique<Trainer>(*machine_, plan, train_options(config_, world_.size()), source_);
     stop_if_asked();
+  }
+
+  /// The checkpoint's where it still is one for these ranks; else one by their speeds. Collective.
+  [[nodiscard]] Plan find_plan(const NodeKinds& kinds) {
+    const PlanFacts facts = plan_facts(*machine_);
+    const DeviceChoice& choice = machine_->choice();
+    Plan plan;
+    all_or_none(world_, [&] { plan = from_->make_plan(facts, plan_notes_); });
+    room_ = memory_room(world_, config_, plan, machine_->device(),
+                        choice.gpu >= 0 ? choice.sharers : 0);
+    basis_ = plan_basis(world_, config_, machine_->device());
+    const MemoryRooms rooms{gather_rooms(world_, room_.bytes), gather_rooms(world_, room_.most)};
+    Config input = config_;
+    all_or_none(world_, [&] {
+      const std::string why = from_->outdated(basis_, rooms.free);
+      if (why.empty()) return;
+      plan_notes_.push_back("made anew: " + why);
+      input = from_->drop_plan();
+      plan = make_plan(input, facts);
+    });
+    speeds_ = from_->speeds(world_.size());
+    if (!from_->keeps_plan()) {
+      FirstPlan first = first_plan(*machine_, input, origins_, kinds, rooms, plan);
+      plan = std::move(first.plan);
+      speeds_ = std::move(first.speeds);
+      plan_notes_.insert(plan_notes_.end(), first.notes.begin(), first.notes.end());
+    }
+    memory_warning_ = lacking_memory(plan, basis_, rooms.free);
+    return plan;
   }
 
   void keep_plan() const {
@@ -403,6 +424,7 @@ class TrainJob {
     state.texts[kPlanInputText] =
         from_->plan_input().empty() ? state.texts["input"] : from_->plan_input();
     if (speeds_) state.texts[kSpeedsText] = speeds_->text();
+    state.texts[kBasisText] = basis_.text();
     if (tokenizer_.hash != 0) state.texts[kTokenizerText] = tokenizer_text(tokenizer_.hash);
     const double start = PhaseClock::now();
     const std::vector<TensorPart> parts = trainer_->parts_to_save();
@@ -500,6 +522,7 @@ class TrainJob {
   Lineage lineage_;
   std::unique_ptr<Continuation> from_;
   std::vector<std::string> plan_notes_;
+  std::string memory_warning_;  // what the plan lacks of memory that is free now
   std::vector<Replan> replans_;
   OpenMesh open_mesh_;
   std::shared_ptr<BatchSource> source_, valid_;
@@ -510,6 +533,7 @@ class TrainJob {
   std::unique_ptr<Balancing> balancing_;
   MemoryRoom room_;
   std::optional<Speeds> speeds_;  // that the plan was made from
+  PlanBasis basis_;               // what else it was
 };
 
 }  // namespace

@@ -186,6 +186,15 @@ class CrossCheck {
     if (m.replicas_auto && usable({"batch.shares"}) && !config_.batch.shares.empty())
       fault("mesh.replicas", "mesh.replicas = \"auto\" and batch.shares are both given",
             "leave one of them out");
+    // The default divides by their number, which may be another one at every start.
+    const AggregateMethod method = config_.aggregate.method;
+    if (m.replicas_auto && usable({"aggregate.method"}) && method != AggregateMethod::mean &&
+        !origins_.contains("aggregate.reference_batch"))
+      fault("aggregate.method",
+            fmt::format("aggregate.reference_batch must be written where mesh.replicas = \"auto\" "
+                        "and aggregate.method = \"{}\"",
+                        method),
+            "the number of sequences for which optimizer.lr was chosen");
     weights("mesh.tokens", config_.mesh.tokens, "p", 0);
     weights("mesh.outputs", config_.mesh.outputs, "q", 1);
     weights("mesh.contractions", config_.mesh.contractions, "r", 2);

@@ -313,7 +313,8 @@ void aggregate_keys(std::vector<Key>& keys) {
            "reference_batch; keep it when the number of replicas or their shares change.",
            {.range = above(0),
             .unit = "sequences",
-            .fallback = "batch.sequences / (mesh.replicas x leaves)"});
+            .fallback = "batch.sequences / (mesh.replicas x leaves); must be written with "
+                        "mesh.replicas = \"auto\", unless method = \"mean\""});
   rows.add("leaves", &AggregateConfig::leaves,
            "adasum: cut each replica's samples into so many parts, each of which counts as a "
            "replica of its own. Costs that many gradients of memory.",

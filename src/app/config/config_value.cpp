@@ -93,7 +93,10 @@ class Reader {
 
   void operator()(const CountSlot& out) {
     *out.automatic = is_auto();
-    if (!*out.automatic) integer(entry_.value, *out.count);
+    if (*out.automatic)
+      *out.count = 1;  // not what stood there before
+    else
+      integer(entry_.value, *out.count);
   }
 
   void operator()(MeshConfig* out) {

@@ -1,8 +1,10 @@
 #include "comm/mpi/mpi_transport.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "core/error.hpp"
+#include "device/core_limits.hpp"
 
 namespace t3d {
 namespace {
@@ -14,6 +16,22 @@ void check_mpi(int code, const char* what) {
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
   throw_error(ExitCode::peer_lost, "MPI failed in {}: {}", what, text.data());
+}
+
+/// Quotas that bind each rank of a node.
+std::vector<std::vector<CoreLimit>> limits_of_node(MPI_Comm node, int ranks) {
+  constexpr std::size_t kMost = 8;  // groups inside each other, from the outermost
+  using Limits = std::array<CoreLimit, kMost>;
+  const std::vector<CoreLimit> found = core_limits();
+  Limits own{};
+  std::copy_n(found.begin(), std::min(kMost, found.size()), own.begin());
+  std::vector<Limits> all(static_cast<std::size_t>(ranks));
+  check_mpi(MPI_Allgather(own.data(), sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, node),
+            "MPI_Allgather");
+  std::vector<std::vector<CoreLimit>> limits;
+  for (const Limits& of_rank : all)
+    limits.emplace_back(of_rank.begin(), std::find(of_rank.begin(), of_rank.end(), CoreLimit{}));
+  return limits;
 }
 
 }  // namespace
@@ -44,14 +62,12 @@ void MpiTransport::find_node() {
   node_ = rank_;
   check_mpi(MPI_Bcast(&node_, 1, MPI_INT, 0, node), "MPI_Bcast");
   MPI_Comm_size(node, &ranks_here_);
-  // Ranks that are bound have few cores each, and together those of the node. A quota that only
-  // some of them have says how fast these are, not how many cores there are.
+  // Ranks that are bound have few cores each, and together those of the node; likewise ranks in
+  // groups with a quota each.
   cpu_set_t cores = affinity_mask();
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof(cores), MPI_BYTE, MPI_BOR, node),
             "MPI_Allreduce");
-  double quota = core_quota();
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &quota, 1, MPI_DOUBLE, MPI_MIN, node), "MPI_Allreduce");
-  cores_here_ = cores_of(cores, quota);
+  cores_here_ = cores_of(cores, cores_together(limits_of_node(node, ranks_here_)));
   MPI_Comm_free(&node);
 }
 

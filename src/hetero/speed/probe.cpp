@@ -160,7 +160,7 @@ RankSpeed probe_rank(const ProbeMachine& machine, const Plan& plan, int world_ra
   RankSpeed speed;
   speed.device = machine.device.name();
   std::exception_ptr fault;
-  double left = budget.seconds;
+  double left = budget.seconds, step = 0, variance = 0;
   for (std::size_t at = 0; at < classes.size(); ++at) {
     const WorkClass kind = classes[at];
     if (hooks.together) hooks.together();
@@ -173,7 +173,9 @@ RankSpeed probe_rank(const ProbeMachine& machine, const Plan& plan, int world_ra
       const ProbeShape shape(machine, plan, place_of(plan, world_rank, kind));
       TimeCurve& curve = speed.curve(kind);
       const double error = ClassProbe(machine, shape, kind, seconds, budget).measure(curve);
-      speed.error = std::max(speed.error, error);
+      const double all = curve.seconds(work_of(shape.work(), kind));
+      step += all;
+      variance += std::pow(all * error, 2);
       if (hooks.dilation != 1) curve.scale(hooks.dilation);
     } catch (...) {
       fault = std::current_exception();
@@ -183,6 +185,7 @@ RankSpeed probe_rank(const ProbeMachine& machine, const Plan& plan, int world_ra
   machine.device.trim();  // what was measured with is not the model's memory
   machine.device.restart_peaks();
   if (fault) std::rethrow_exception(fault);
+  if (step > 0) speed.error = std::sqrt(variance) / step;
   return speed;
 }
 

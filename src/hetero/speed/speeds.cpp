@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -171,12 +172,41 @@ double RankSpeed::seconds(const StepWork& work) const {
   return sum;
 }
 
+namespace {
+
+constexpr double kErrors = 2;
+/// Of large models there may be too few samples to tell an error: a rank of a third of the others'
+/// speed shows even so.
+constexpr double kMostError = 0.2;
+
+/// The slowest rank needs at most (1 + tolerance) times the seconds of the fastest, where both may
+/// be off by so many standard errors.
+bool alike(const std::vector<RankSpeed>& ranks, const StepWork& work, double tolerance,
+           double errors) {
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (const RankSpeed& rank : ranks) {
+    const double seconds = rank.seconds(work);
+    if (!std::isfinite(seconds)) return false;
+    const double error = errors * std::min(rank.error, kMostError);
+    least = std::min(least, seconds * (1 + error));
+    most = std::max(most, seconds * (1 - error));
+  }
+  return most <= (1 + tolerance) * least;
+}
+
+}  // namespace
+
 bool Speeds::equal(const StepWork& work, double tolerance) const {
-  std::vector<double> seconds;
-  for (const RankSpeed& rank : ranks) seconds.push_back(rank.seconds(work));
-  if (seconds.empty()) return true;
-  const auto [least, most] = std::minmax_element(seconds.begin(), seconds.end());
-  return std::isfinite(*most) && *most <= (1 + tolerance) * *least;
+  return alike(ranks, work, tolerance, kErrors);
+}
+
+bool Speeds::doubtful(const StepWork& work, double tolerance) const {
+  return alike(ranks, work, tolerance, kErrors) && !alike(ranks, work, tolerance, 0);
+}
+
+void Speeds::take_better(const Speeds& again) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+    if (again.ranks[rank].error < ranks[rank].error) ranks[rank] = again.ranks[rank];
 }
 
 std::string Speeds::text() const {

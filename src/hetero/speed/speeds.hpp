@@ -60,7 +60,7 @@ struct RankSpeed {
   std::string node, device;  // host name; "cpu" or the GPU's name
   std::array<TimeCurve, kWorkClasses> curves;
   index_t free_bytes = 0;  // memory for tensors; 0 = not known
-  /// Largest relative error (SE / median) that the measurement of a class reached; 0 = stated.
+  /// Relative standard error of a step's seconds, as far as samples show it; 0 = stated.
   double error = 0;
 
   [[nodiscard]] TimeCurve& curve(WorkClass kind) { return curves[static_cast<std::size_t>(kind)]; }
@@ -87,9 +87,14 @@ struct Speeds {
   std::vector<RankSpeed> ranks;
   LinkSpeed inside, between;  // ranks of one node; of different nodes
 
-  /// All ranks alike at this work: the slowest needs at most (1 + tolerance) times the seconds of
-  /// the fastest, and no rank has speed 0.
+  /// All ranks alike at this work, for all that is known: the slowest needs at most (1 + tolerance)
+  /// times the seconds of the fastest, where both may be off by two standard errors, of 20 % at
+  /// most; and no rank has speed 0.
   [[nodiscard]] bool equal(const StepWork& work, double tolerance) const;
+  /// They are so only because of their errors: another measurement would tell.
+  [[nodiscard]] bool doubtful(const StepWork& work, double tolerance) const;
+  /// Of each rank the measurement with less error. `again`: of the same ranks.
+  void take_better(const Speeds& again);
   /// JSON, one rank per line; parse_speeds() gives the same numbers back, bit for bit.
   [[nodiscard]] std::string text() const;
 };

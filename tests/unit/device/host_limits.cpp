@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "device/core_limits.hpp"
 #include "device/device.hpp"
 #include "support/catch.hpp"
 
@@ -78,6 +79,31 @@ TEST_CASE("the tightest group on the way counts, version 2", "[host]") {
   tree.write("/sys/fs/cgroup/job/memory.stat", "inactive_file 100000\n");
   CHECK(host_memory(tree.root()).total == 1024000);
   CHECK(host_memory(tree.root()).free == 1024000 - 500000);
+}
+
+TEST_CASE("processes in several groups have the quotas of all of them", "[host]") {
+  using Limits = std::vector<CoreLimit>;
+  const auto together = [](const std::vector<Limits>& processes) {
+    return cores_together(processes);
+  };
+  CHECK(together({}) == 0);
+  CHECK(together({{{7, 2.5}}, {{7, 2.5}}}) == 2.5);
+  CHECK(together({{{1, 4}}, {{2, 4}}, {{3, 4}}, {{4, 1}}}) == 13);  // a container each
+  CHECK(together({{{1, 1}}, {}}) == 0);                             // the second has all cores
+  CHECK(together({{{9, 6}, {1, 4}}, {{9, 6}, {2, 4}}}) == 6);  // the job has less than its steps
+  CHECK(together({{{9, 6}, {1, 4}}, {{9, 6}, {2, 1}}}) == 5);
+  CHECK(together({{{9, 6}, {1, 4}}, {{9, 6}}}) == 6);
+  const Tree tree;
+  tree.write("/proc/self/cgroup", "0::/job/step\n");
+  tree.write("/sys/fs/cgroup/job/step/cpu.max", "800000 100000\n");
+  tree.write("/sys/fs/cgroup/job/cpu.max", "250000 100000\n");
+  tree.write("/sys/fs/cgroup/cpu.max", "max 100000\n");
+  const Limits limits = core_limits(tree.root());
+  REQUIRE(limits.size() == 2);
+  CHECK(limits[0].cores == 2.5);
+  CHECK(limits[1].cores == 8);
+  CHECK(limits[0].group != limits[1].group);
+  CHECK(core_limits(tree.root()) == limits);
 }
 
 TEST_CASE("a container sees its own group at the mount, version 1", "[host]") {

@@ -105,6 +105,35 @@ TEST_CASE("ranks are equal within the tolerance, and never with one of speed 0",
   CHECK_FALSE(speeds.equal(work(), 1e9));
 }
 
+TEST_CASE("ranks whose errors cover their difference are equal, in doubt", "[speeds]") {
+  Speeds speeds;
+  speeds.ranks = {rank(100, 10), rank(100, 10), rank(90, 9)};  // the last one 11 % slower
+  CHECK_FALSE(speeds.equal(work(), 0.05));
+  CHECK_FALSE(speeds.doubtful(work(), 0.05));
+  for (const double error : {0.02, 1.0}) {
+    speeds.ranks[2].error = speeds.ranks[0].error = error;
+    CHECK(speeds.equal(work(), 0.05) == (error > 0.1));  // rank 1 was measured well
+    CHECK(speeds.doubtful(work(), 0.05) == (error > 0.1));
+    speeds.ranks[1].error = error;
+    CHECK(speeds.equal(work(), 0.05));
+    CHECK(speeds.doubtful(work(), 0.05));
+    CHECK_FALSE(speeds.doubtful(work(), 0.2));
+    speeds.ranks[1].error = 0;
+  }
+  speeds.ranks[0].error = speeds.ranks[1].error = speeds.ranks[2].error = 1;
+  speeds.ranks[2].curve(WorkClass::matmul).scale(3);
+  CHECK_FALSE(speeds.equal(work(), 0.05));  // too slow for any error
+  Speeds again = speeds;
+  again.ranks[0] = rank(50, 5);
+  again.ranks[1] = rank(60, 6);
+  again.ranks[1].error = 0.1;
+  speeds.ranks[1].error = 0.05;
+  speeds.take_better(again);
+  CHECK(speeds.ranks[0].curves == again.ranks[0].curves);
+  CHECK(speeds.ranks[1].curves != again.ranks[1].curves);
+  CHECK(speeds.ranks[0].error == 0);
+}
+
 TEST_CASE("the file gives every number back bit for bit", "[speeds]") {
   Speeds speeds;
   speeds.ranks = {rank(1.0 / 3, 1e11 / 7), RankSpeed{}};

@@ -289,6 +289,19 @@ TEST_CASE("rules between keys") {
   CHECK(faults_with({cuboid, "mesh.tokens=[1]", "mesh.outputs=[0,1.5]"}).empty());
 }
 
+TEST_CASE("replicas = auto leaves nothing to a number that was written before it") {
+  const std::string two = "mesh.replicas=2", open = "mesh.replicas=auto";
+  CHECK(small_with({two, open}).mesh.replicas == 1);
+  CHECK(small_with({two, open}).aggregate.reference_batch == 8);
+  CHECK_FALSE(small_with({open, two}).mesh.replicas_auto);
+  const std::string needs = "aggregate.reference_batch must be written";
+  for (const std::string method : {"aggregate.method=sum", "aggregate.method=adasum"}) {
+    CHECK(contains(faults_with({open, method}), needs));
+    CHECK(faults_with({open, method, "aggregate.reference_batch=4"}).empty());
+    CHECK(faults_with({two, method}).empty());
+  }
+}
+
 TEST_CASE("a cuboid for each replica") {
   const std::string two = "mesh.replicas=2", cuboids = "mesh.cuboids=[2,1,1, 1,2,2]";
   CHECK(faults_with({two, cuboids}).empty());

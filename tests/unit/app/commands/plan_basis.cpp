@@ -1,0 +1,77 @@
+// What makes a continued run plan anew: other nodes, other devices, other words about speeds.
+#include "app/commands/plan_basis.hpp"
+
+#include "core/error.hpp"
+#include "support/catch.hpp"
+
+namespace t3d {
+namespace {
+
+const PlanBasis kTwo{{"node03", "node04"}, {"cpu", "NVIDIA H200"}, ""};
+
+NodeKind kind(const std::string& name, double speed) {
+  NodeKind kind;
+  kind.name = name;
+  kind.speed = speed;
+  return kind;
+}
+
+}  // namespace
+
+TEST_CASE("a basis written and read is the same, and a damaged one is refused") {
+  for (const char* file : {"", "00ff"}) {
+    PlanBasis basis = kTwo;
+    basis.speeds_file = file;
+    const PlanBasis read = parse_plan_basis(basis.text(), "here");
+    CHECK(read.nodes == basis.nodes);
+    CHECK(read.devices == basis.devices);
+    CHECK(read.speeds_file == file);
+  }
+  CHECK(parse_plan_basis("\n", "here").nodes.empty());
+  for (const char* text : {"\nnode03", "\nnode03\n", "\nnode03\tcpu", "\nnode03\nnode04\tcpu\n"})
+    CHECK_THROWS_WITH(parse_plan_basis(text, "here"), Catch::StartsWith("here: "));
+}
+
+TEST_CASE("ranks on other nodes and devices are named") {
+  CHECK(changed_ranks(kTwo, kTwo).empty());
+  PlanBasis now = kTwo;
+  now.nodes[1] = "node07";
+  CHECK(changed_ranks(kTwo, now) == "rank 1 is on node07 and was on node04");
+  now = kTwo;
+  now.devices[1] = "cpu";
+  CHECK(changed_ranks(kTwo, now) == "rank 1 computes on cpu and did on NVIDIA H200");
+  now = kTwo;
+  std::swap(now.nodes[0], now.nodes[1]);
+  CHECK(changed_ranks(kTwo, now) == "rank 0 is on node04 and was on node03");
+}
+
+TEST_CASE("a file of speeds asks for another plan where both were made from one") {
+  PlanBasis before = kTwo, now = kTwo;
+  before.speeds_file = "1";
+  CHECK(changed_ranks(before, now).empty());  // the key asks, if anything does
+  CHECK(changed_ranks(now, before).empty());
+  now.speeds_file = "2";
+  CHECK(changed_ranks(before, now) == "hetero.file holds other speeds");
+}
+
+TEST_CASE("what the input says of speeds asks for another plan, where it is written") {
+  Config before, now;
+  CHECK(changed_speeds(before, now, {}).empty());
+  now.hetero.speeds = SpeedSource::file;
+  CHECK(changed_speeds(before, now, {}).empty());
+  const Origins both{{"hetero.speeds", {}}, {"hetero.file", {}}};
+  CHECK(changed_speeds(before, now, both) == "hetero.speeds is \"file\" and was \"probe\"");
+  before = now;
+  now.hetero.file = "b.json";
+  CHECK(changed_speeds(before, now, both) == "hetero.file is \"b.json\" and was \"\"");
+  before.hetero.speeds = now.hetero.speeds = SpeedSource::probe;
+  CHECK(changed_speeds(before, now, both).empty());  // nobody reads it
+  now.nodes = {kind("old-*", 0.5)};
+  CHECK(changed_speeds(before, now, {}) == "[[nodes]] has changed");
+  before.nodes = {kind("old-*", 0.25)};
+  CHECK(changed_speeds(before, now, {}) == "[[nodes]] has changed");
+  before.nodes = now.nodes;
+  CHECK(changed_speeds(before, now, {}).empty());
+}
+
+}  // namespace t3d
