@@ -13,7 +13,7 @@ namespace t3d {
 namespace {
 
 /// Numbers of a rank's report; loss, squares and flags travel as sums beside them.
-enum ReportNumber { kOwn, kCpu, kMatmul, kAttention, kOther, kSpeed, kStep, kNumbers };
+enum ReportNumber { kOwn, kCpu, kMatmul, kAttention, kOther, kWhole, kSpeed, kStep, kNumbers };
 static_assert(kNumbers == kReportNumbers);
 
 }  // namespace
@@ -231,7 +231,7 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
   gathers_times_ = pending.report.step % options_.times_every == 0;
   if (gathers_times_) {
     pending.own = {times.own,   times.cpu,   times.matmul, times.attention,
-                   times.other, times.speed, times.step};
+                   times.other, times.whole, times.speed,  times.step};
     pending.of_ranks.resize(ranks * kNumbers);
     const std::vector<index_t> counts(ranks, kNumbers);
     pending.gathering = machine_.world().all_gather(
@@ -251,7 +251,7 @@ void Trainer::read_report(const Pending& pending, StepReport& report) const {
   for (std::size_t at = 0; at < pending.of_ranks.size(); at += kNumbers) {
     const double* rank = pending.of_ranks.data() + at;
     report.times.push_back({rank[kOwn], rank[kCpu], rank[kMatmul], rank[kAttention], rank[kOther],
-                            rank[kSpeed], rank[kStep]});
+                            rank[kWhole], rank[kSpeed], rank[kStep]});
   }
   read_summary(pending, report);
 }
@@ -268,6 +268,7 @@ Trainer::Clocks Trainer::clocks() {
   for (const auto& [phase, seconds] : machine_.clock().seconds()) {
     if (phase == "matmul" || phase == "head") now.matmul += seconds;
     if (phase == "attention") now.attention += seconds;
+    if (phase == "orthogonalise") now.whole += seconds;
   }
   return now;
 }
@@ -290,6 +291,7 @@ void Trainer::measure(const Pending& pending, StepReport& report) {
   times.matmul = longer * (now.matmul - from.matmul);
   times.attention = longer * (now.attention - from.attention);
   times.other = std::max(0.0, times.own - times.matmul - times.attention);
+  times.whole = std::min(times.other, longer * (now.whole - from.whole));
   expect_speed(times);
   last_finish_ = now;
   last_measured_ = {report.step, report.seconds, slab_sequences(plan()), pending.first};

@@ -101,10 +101,10 @@ class Trainer {
  private:
   /// This rank's clocks, in seconds since some moment.
   struct Clocks {
-    double wall = 0, cpu = 0;            // cpu: of the thread
-    double waited = 0, waited_cpu = 0;   // for others
-    double slept = 0, emulated_cpu = 0;  // core/thread_clock.hpp
-    double matmul = 0, attention = 0;    // phases
+    double wall = 0, cpu = 0;                     // cpu: of the thread
+    double waited = 0, waited_cpu = 0;            // for others
+    double slept = 0, emulated_cpu = 0;           // core/thread_clock.hpp
+    double matmul = 0, attention = 0, whole = 0;  // phases
   };
   [[nodiscard]] Clocks clocks();
   /// What a step says of itself, as fp64 on the device: summed over the ranks.
