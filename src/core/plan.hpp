@@ -29,6 +29,10 @@ struct ReplicaPlan {
   Partition ffn, vocab;  // over j, in elements
   Partition storage;     // over i: relative sizes of the shards at rest; even = {1, 1, ...}
   AttentionCut attention = AttentionCut::sequences;  // what k cuts inside attention
+  /// How fast the ranks are at matrices that must be seen whole (Muon), relative, by place in the
+  /// cuboid; empty = all alike. Decides who computes which (hetero/cost/matrix_owners.hpp); a
+  /// matrix and its state lie in shards all the same.
+  std::vector<index_t> whole;
   /// Micro-batches of a step in sequences, by leaf; a leaf may have none.
   std::vector<std::vector<index_t>> leaves{{}};
   /// Sequences over i, one cut for each size of micro-batch that occurs, by ascending size.

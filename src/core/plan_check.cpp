@@ -64,6 +64,7 @@ class ReplicaCheck {
     cut(replica_.vocab, plan_.model.vocab, q, "vocab");
     cut(replica_.storage, replica_.storage.length(), p, "storage");
     if (replica_.storage.length() < 1) fail("storage holds nothing");
+    check_whole();
     if (std::ssize(replica_.leaves) != plan_.leaves_per_replica())
       fail(fmt::format("{} leaves", replica_.leaves.size()));
     index_t last = 0;
@@ -84,6 +85,15 @@ class ReplicaCheck {
     if (cut.parts() != parts || cut.length() != length)
       fail(fmt::format("{} is cut in {} parts of {}; needed are {} of {}", name, cut.parts(),
                        cut.length(), parts, length));
+  }
+  void check_whole() const {
+    const std::vector<index_t>& whole = replica_.whole;
+    if (whole.empty()) return;
+    const auto& [p, q, r] = replica_.cuboid;
+    if (std::ssize(whole) != p * q * r)
+      fail(fmt::format("whole has {} speeds for {} ranks", whole.size(), p * q * r));
+    const auto [least, most] = std::minmax_element(whole.begin(), whole.end());
+    if (*least < 0 || *most == 0) fail("a speed of whole is negative, or all are 0");
   }
   void listed(index_t micro) const {
     const bool there = std::any_of(replica_.tokens.begin(), replica_.tokens.end(),

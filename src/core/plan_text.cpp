@@ -15,6 +15,7 @@ namespace t3d {
 namespace {
 
 constexpr int kVersion = 1;
+constexpr const char* kWhole = "whole";
 constexpr const char* kHead =
     "# The plan of a run: who sits where, how wide, what is chosen. Written and read by\n"
     "# transformer3d; widths are lists of offsets.\n";
@@ -39,6 +40,7 @@ std::string list_of(const Number& numbers) {
 }
 std::string text_of(const Cuboid& cuboid) { return list_of(cuboid); }
 std::string text_of(const std::vector<int>& list) { return list_of(list); }
+std::string text_of(const std::vector<index_t>& list) { return list_of(list); }
 /// Offsets, and behind them the unit.
 std::string text_of(const Partition& cut) {
   return fmt::format("[{}, {}]", list_of(cut.offsets()), cut.unit());
@@ -155,6 +157,9 @@ void read(const std::string& text, std::vector<int>& out, const char*) {
     out.push_back(static_cast<int>(number));
   }
 }
+void read(const std::string& text, std::vector<index_t>& out, const char*) {
+  out = list_from(text);
+}
 void read(const std::string& text, Partition& out, const char* name) {
   Numbers numbers(text);
   numbers.take('[');
@@ -233,15 +238,18 @@ void visit_replica(R& replica, Visit&& visit) {
   visit("vocab", replica.vocab);
   visit("storage", replica.storage);
   visit("attention", replica.attention);
+  visit(kWhole, replica.whole);
   visit("leaves", replica.leaves);
   visit("tokens", replica.tokens);
 }
 
-/// Fills the fields from the table; every key must be there and no other.
+/// Fills the fields from the table; every key must be there and no other. Plans of earlier versions
+/// say nothing of whole matrices.
 template <class Visitor, class T>
 void fill(Visitor&& visitor, T& target, Table table) {
   visitor(target, [&](const char* key, auto& field) {
     const auto found = table.find(key);
+    if (found == table.end() && key == kWhole) return;
     if (found == table.end()) bad(fmt::format("{} is missing", key));
     read(found->second, field, key);
     table.erase(found);

@@ -6,6 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "device/queue_timer.hpp"
+
 namespace t3d {
 
 /// A place in a queue that the host can ask about.
@@ -34,6 +36,13 @@ class Queue {
     body();
   }
 
+  /// A timer of this queue; null where the host's clocks are the device's.
+  [[nodiscard]] virtual std::unique_ptr<QueueTimer> make_timer() { return nullptr; }
+  /// The timer in use, which outlives its use; null = none. Whoever waits for messages tells it
+  /// (Work::wait).
+  void set_timer(QueueTimer* timer) { timer_ = timer; }
+  [[nodiscard]] QueueTimer* timer() const { return timer_; }
+
   /// What to do in pauses of long host-side work; must be cheap and must not throw.
   void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }
   void poll() const {
@@ -42,6 +51,7 @@ class Queue {
 
  private:
   std::function<void()> poll_;
+  QueueTimer* timer_ = nullptr;
 };
 
 }  // namespace t3d

@@ -107,6 +107,23 @@ TEST_CASE("Adasum across GPU and CPU replicas") {
   check(config, {1, 2, 1, {}, {}, {}}, 2, 2, {2});
 }
 
+TEST_CASE("activations between GPU and CPU ranks travel in the plan's format") {
+  show_gpus(1);
+  Config config = mixed();
+  config.precision.compute = ComputeType::bf16;
+  config.precision.backend = BackendRule::cpu;
+  config.model.dropout = 0;
+  for (const ReduceType reduce : {ReduceType::compute, ReduceType::fp32}) {
+    config.precision.reduce = reduce;
+    const Run both = train(config, {1, 2, 1, {}, {}, {}}, 1, 3);
+    const Run cpus = train(on_cpus(config), {1, 2, 1, {}, {}, {}}, 1, 3);
+    CHECK(both.transport == TransportKind::staged);
+    CHECK(both.bytes == "");
+    for (std::size_t step = 0; step < cpus.losses.size(); ++step)
+      CHECK(std::abs(both.losses[step] - cpus.losses[step]) < 0.01);
+  }
+}
+
 TEST_CASE("one GPU among CPU ranks has nobody to use NCCL with; nccl means all ranks") {
   show_gpus(1);
   Run one;

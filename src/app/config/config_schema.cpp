@@ -344,7 +344,8 @@ void balance_keys(std::vector<Key>& keys) {
               "Who changes the ranks' parts of the batch during the run. model: by what the steps "
               "measured; lbbsp_analytic, lbbsp_numeric: the rules of LB-BSP, for comparison.");
   balance.add("every", &BalanceOptions::every,
-              "Steps between two gatherings of the ranks' times (56 bytes from each rank).",
+              "Steps between two gatherings of the ranks' times (64 bytes from each rank). Where "
+              "GPUs record their steps as graphs: every 20.",
               {.range = at_least(1, kLong), .unit = "steps"});
   balance.add("window", &BalanceOptions::window, "Of so many gatherings the median counts.",
               {.range = at_least(1, 1000)});

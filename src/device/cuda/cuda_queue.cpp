@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <memory>
+#include <vector>
 
 namespace t3d::cuda {
 namespace {
@@ -35,6 +36,67 @@ class CudaMarker final : public Marker {
   static constexpr int kSpins = 64;
   CudaQueue& queue_;
   cudaEvent_t event_ = nullptr;
+};
+
+// An event where the part changes. Events are kept: a step has hundreds. A GPU in trouble says so
+// where somebody waits; those who enter may be on their way out already.
+class CudaTimer final : public QueueTimer {
+ public:
+  explicit CudaTimer(CudaQueue& queue) : queue_(queue) {}
+  ~CudaTimer() override {
+    for (const Change& change : changes_) cudaEventDestroy(change.event);
+  }
+  CudaTimer(const CudaTimer&) = delete;
+  CudaTimer& operator=(const CudaTimer&) = delete;
+
+  void enter(QueuePart part) noexcept override {
+    if (used_ > 0 && part == changes_[used_ - 1].part) return;
+    mark(part);
+  }
+  [[nodiscard]] QueuePart part() const override {
+    return used_ > 0 ? changes_[used_ - 1].part : QueuePart::other;
+  }
+  void end() override {
+    mark(QueuePart::other);
+    end_ = queue_.mark();
+  }
+  std::array<double, kQueueParts> seconds() override {
+    check(status_, "timing the GPU");
+    end_->wait();
+    std::array<double, kQueueParts> result{};
+    for (std::size_t at = 1; at < used_; ++at) {
+      constexpr double kMilli = 1e-3;
+      float elapsed = 0;
+      check(cudaEventElapsedTime(&elapsed, changes_[at - 1].event, changes_[at].event),
+            "reading the GPU's clock");
+      result[static_cast<std::size_t>(changes_[at - 1].part)] += kMilli * double(elapsed);
+    }
+    used_ = 0;
+    return result;
+  }
+
+ private:
+  struct Change {
+    cudaEvent_t event = nullptr;
+    QueuePart part = QueuePart::other;
+  };
+  void mark(QueuePart part) noexcept {
+    if (status_ != cudaSuccess) return;
+    if (used_ == changes_.size()) {
+      changes_.emplace_back();
+      status_ = cudaEventCreateWithFlags(&changes_.back().event, cudaEventDefault);
+      if (status_ != cudaSuccess) return changes_.pop_back();
+    }
+    changes_[used_].part = part;
+    status_ = cudaEventRecord(changes_[used_].event, queue_.stream());
+    ++used_;
+  }
+
+  CudaQueue& queue_;
+  std::vector<Change> changes_;
+  std::size_t used_ = 0;
+  cudaError_t status_ = cudaSuccess;
+  std::unique_ptr<Marker> end_;
 };
 
 ExitCode code_of(cudaError_t status) {
@@ -70,6 +132,8 @@ CudaQueue::~CudaQueue() {
 }
 
 void CudaQueue::synchronize() { mark()->wait(); }
+
+std::unique_ptr<QueueTimer> CudaQueue::make_timer() { return std::make_unique<CudaTimer>(*this); }
 
 std::unique_ptr<Marker> CudaQueue::mark() { return std::make_unique<CudaMarker>(*this); }
 

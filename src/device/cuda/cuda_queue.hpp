@@ -25,6 +25,7 @@ class CudaQueue final : public Queue {
 
   void synchronize() override;
   [[nodiscard]] std::unique_ptr<Marker> mark() override;
+  [[nodiscard]] std::unique_ptr<QueueTimer> make_timer() override;
   void record(int shape, const std::function<void()>& body) override;
   [[nodiscard]] cudaStream_t stream() const { return stream_; }
   /// Work submitted here from now on comes after all that `other` holds now.

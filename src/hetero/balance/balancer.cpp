@@ -115,7 +115,8 @@ ReplicaTimes Balancer::times_of(const std::vector<int>& ranks, const StepReport&
     const double seconds = facts_.crowded[at] && own.cpu > 0 ? own.cpu : own.own;
     if (seconds <= times.compute_seconds) continue;
     times.compute_seconds = seconds;
-    times.fixed_seconds = std::min(seconds, parts_.fixed_share[at] * own.other);
+    times.fixed_seconds =
+        std::min(seconds, own.whole + parts_.fixed_share[at] * (own.other - own.whole));
     times.predicted_speed = own.speed;
   }
   return times;

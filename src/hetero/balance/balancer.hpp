@@ -38,7 +38,7 @@ class Balancer {
   struct Parts {
     std::vector<std::vector<int>> ranks;  // world ranks of each
     std::vector<std::vector<Coord>> coords;
-    std::vector<double> fixed_share;  // by rank: of its `other` time, what no unit costs
+    std::vector<double> fixed_share;  // by rank: of its streams' time, what no unit costs
     index_t unit = 1;                 // sequences
     bool by_replica = false;
   };

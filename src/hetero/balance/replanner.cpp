@@ -20,14 +20,11 @@ constexpr double kShapeGain = 0.1, kShapePrice = 3;
 /// Questions left out after a change was taken back; twice as many after each further one.
 constexpr index_t kFirstHold = 4;  // next_hold_ begins with it
 
-/// Seconds of each class of operators, in the order of WorkClass. Newton-Schulz runs between the
-/// steps' products and is part of `other`.
-std::array<double, kWorkClasses> seconds_of(const RankTimes& times, const StepWork& work,
-                                            bool crowded) {
+/// Seconds of each class of operators, in the order of WorkClass.
+std::array<double, kWorkClasses> seconds_of(const RankTimes& times, bool crowded) {
   const double scale = crowded && times.own > 0 && times.cpu > 0 ? times.cpu / times.own : 1;
-  const double other = scale * times.other;
-  return {scale * times.matmul, scale * times.attention, work.whole > 0 ? other / 2 : 0,
-          work.whole > 0 ? other / 2 : other};
+  return {scale * times.matmul, scale * times.attention, scale * times.whole,
+          scale * (times.other - times.whole)};
 }
 
 }  // namespace
@@ -70,7 +67,7 @@ Speeds Replanner::measured(const Plan& plan) const {
     for (std::size_t kind = 0; kind < kWorkClasses; ++kind) {
       std::vector<double> seconds;
       for (const Look& look : looks_)
-        seconds.push_back(seconds_of(look.times[rank], work, facts_.crowded[rank])[kind]);
+        seconds.push_back(seconds_of(look.times[rank], facts_.crowded[rank])[kind]);
       const double done = work_of(work, static_cast<WorkClass>(kind));
       const double middle = median_of(seconds);
       if (done <= 0 || middle <= 0) continue;
@@ -196,9 +193,11 @@ std::optional<Plan> Replanner::observe(const StepReport& report, const Plan& pla
 }
 
 bool can_replan(const Plan& plan) {
+  const bool whole = plan.optimizer == OptimizerKind::muon;
   return plan.leaves_per_replica() == 1 &&
-         std::any_of(plan.replicas.begin(), plan.replicas.end(), [](const ReplicaPlan& replica) {
-           return replica.cuboid[1] * replica.cuboid[2] > 1;
+         std::any_of(plan.replicas.begin(), plan.replicas.end(), [&](const ReplicaPlan& replica) {
+           const auto& [p, q, r] = replica.cuboid;
+           return q * r > 1 || (whole && p > 1);
          });
 }
 

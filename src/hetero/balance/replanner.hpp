@@ -77,7 +77,7 @@ class Replanner {
 };
 
 /// Whether parts of the model may change hands under this plan without a change of its shape: some
-/// feature is cut, and every leaf is a whole replica.
+/// feature is cut, or whole matrices are dealt, and every leaf is a whole replica.
 [[nodiscard]] bool can_replan(const Plan& plan);
 
 }  // namespace t3d

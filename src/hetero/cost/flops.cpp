@@ -79,9 +79,8 @@ void add_update_work(const RankView& rank, StepWork& work) {
       at_rest * size_of(rank.accumulator) * updates * optimizer_numbers(rank.plan.optimizer);
   if (rank.plan.optimizer != OptimizerKind::muon) return;
   const std::vector<HiddenMatrix> matrices = hidden_matrices(rank.model);
-  const MatrixOwners owners = muon_owners(matrices, rank.p * rank.q * rank.r);
-  const index_t here = (rank.coord.i * rank.q + rank.coord.j) * rank.r + rank.coord.k;
-  for (const index_t number : owners.owned[static_cast<std::size_t>(here)]) {
+  const MatrixOwners owners = muon_owners(matrices, rank.cut);
+  for (const index_t number : owners.owned[static_cast<std::size_t>(rank.number_in_cuboid())]) {
     const auto& [rows, cols] = matrices[static_cast<std::size_t>(number)];
     work.whole +=
         updates * static_cast<index_t>(newton_schulz_flops(rows, cols, kNewtonSchulzSteps));

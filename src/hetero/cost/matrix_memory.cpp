@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <optional>
 
 #include "hetero/cost/update_memory.hpp"
@@ -16,26 +17,35 @@ class MatricesMemory {
       : walk_(walk),
         rank_(rank),
         matrices_(hidden_matrices(rank.model)),
-        here_(static_cast<int>((rank.coord.i * rank.q + rank.coord.j) * rank.r + rank.coord.k)),
-        owners_(muon_owners(matrices_, rank.p * rank.q * rank.r)) {
+        here_(rank.number_in_cuboid()),
+        owners_(muon_owners(matrices_, rank.cut)) {
     add_shards();
   }
 
+  // As WholeMatrices::transform_all.
   void run() {
-    Round next;
-    if (owners_.rounds() > 0) next = start(0);
-    for (index_t number = 0; number < owners_.rounds(); ++number) {
-      const bool last = number + 1 == owners_.rounds();
-      Round round = std::exchange(next, last ? Round{} : start(number + 1));
-      round.messages.clear();
-      const index_t own = owners_.matrix(here_, number);
-      if (own != MatrixOwners::kNone) newton_schulz(matrix(own));
-      send_back(number);
+    const index_t rounds = owners_.rounds();
+    if (rounds > 0) gathers_.push_back(start(0));
+    for (index_t round = 0; round < rounds; ++round) {
+      if (round + 1 < rounds) gathers_.push_back(start(round + 1));
+      if (owners_.busy_after(here_, round)) {
+        returns_.push_back(send_back(round));
+        continue;
+      }
+      Held own;
+      if (const index_t number = owners_.ending(here_, round); number != MatrixOwners::kNone) {
+        own = finish_gather();
+        newton_schulz(matrix(number));
+      }
+      while (!gathers_.empty() && gathers_.front().number <= round) (void)finish_gather();
+      returns_.push_back(send_back(round));
+      returns_.clear();
     }
   }
 
  private:
-  struct Round {
+  struct Gather {
+    index_t number = 0;
     Held matrix;
     std::vector<Held> messages;
   };
@@ -71,24 +81,32 @@ class MatricesMemory {
     if (elements > 0) messages.push_back(workspace(elements, rank_.accumulator));
   }
 
-  [[nodiscard]] Round start(index_t number) {
-    Round round;
-    const index_t own = owners_.matrix(here_, number);
+  [[nodiscard]] Gather start(index_t round) {
+    Gather gather{round, {}, {}};
+    const index_t own = owners_.beginning(here_, round);
     if (own != MatrixOwners::kNone)
-      round.matrix = workspace(matrix(own).rows * matrix(own).cols, rank_.accumulator);
-    add_own_parts(number, true, round.messages);
-    add_parts(own, false, round.messages);
-    return round;
+      gather.matrix = workspace(matrix(own).rows * matrix(own).cols, rank_.accumulator);
+    add_own_parts(round, &MatrixOwners::beginning, true, gather.messages);
+    add_parts(own, false, gather.messages);
+    return gather;
   }
-  void send_back(index_t number) {
+  /// The oldest one; its matrix stays.
+  Held finish_gather() {
+    Held matrix = std::move(gathers_.front().matrix);
+    gathers_.pop_front();
+    return matrix;
+  }
+  [[nodiscard]] std::vector<Held> send_back(index_t round) {
     std::vector<Held> messages;
-    add_parts(owners_.matrix(here_, number), true, messages);
-    add_own_parts(number, false, messages);
+    add_parts(owners_.ending(here_, round), true, messages);
+    add_own_parts(round, &MatrixOwners::ending, false, messages);
+    return messages;
   }
   /// This rank's parts of the round's matrices, by owner.
-  void add_own_parts(index_t round, bool of_itself, std::vector<Held>& messages) {
+  void add_own_parts(index_t round, index_t (MatrixOwners::*which)(int, index_t) const,
+                     bool of_itself, std::vector<Held>& messages) {
     for (int owner = 0; owner < static_cast<int>(shards_.size()); ++owner) {
-      const index_t number = owners_.matrix(owner, round);
+      const index_t number = (owners_.*which)(owner, round);
       if (number != MatrixOwners::kNone && (of_itself || owner != here_))
         add(part(number, here_), messages);
     }
@@ -118,6 +136,8 @@ class MatricesMemory {
   int here_;
   MatrixOwners owners_;
   std::vector<std::array<index_t, kKinds>> shards_;  // by rank of the cuboid
+  std::deque<Gather> gathers_;
+  std::vector<std::vector<Held>> returns_;
 };
 
 }  // namespace

@@ -84,7 +84,7 @@ void add_aggregation(const RankView& rank, TrafficTable& traffic) {
 /// Every matrix of a block to its owner, and back.
 void add_muon(const RankView& rank, index_t times, TrafficTable& traffic) {
   const std::vector<HiddenMatrix> matrices = hidden_matrices(rank.model);
-  const MatrixOwners owners = muon_owners(matrices, rank.p * rank.q * rank.r);
+  const MatrixOwners owners = muon_owners(matrices, rank.cut);
   const int here = rank.number_in_cuboid();
   const auto sizes = bucket_sizes(rank);
   constexpr std::size_t kFirstMatrix = 4, kMatrices = 4;
@@ -138,10 +138,12 @@ std::vector<HiddenMatrix> hidden_matrices(const ModelConfig& m) {
   return all;
 }
 
-MatrixOwners muon_owners(const std::vector<HiddenMatrix>& matrices, index_t ranks) {
+MatrixOwners muon_owners(const std::vector<HiddenMatrix>& matrices, const ReplicaPlan& replica) {
   std::vector<double> costs;
   for (const auto& [rows, cols] : matrices) costs.push_back(newton_schulz_flops(rows, cols, 1));
-  const std::vector<double> speeds(static_cast<std::size_t>(ranks), 1.0);
+  const auto& [p, q, r] = replica.cuboid;
+  std::vector<double> speeds(replica.whole.begin(), replica.whole.end());
+  if (speeds.empty()) speeds.assign(static_cast<std::size_t>(p * q * r), 1.0);
   return choose_owners(costs, speeds);
 }
 

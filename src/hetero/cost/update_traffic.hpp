@@ -16,7 +16,8 @@ struct HiddenMatrix {
   index_t rows = 0, cols = 0;
 };
 [[nodiscard]] std::vector<HiddenMatrix> hidden_matrices(const ModelConfig& model);
-[[nodiscard]] MatrixOwners muon_owners(const std::vector<HiddenMatrix>& matrices, index_t ranks);
+[[nodiscard]] MatrixOwners muon_owners(const std::vector<HiddenMatrix>& matrices,
+                                       const ReplicaPlan& replica);
 
 /// Number format in which leaves travel.
 [[nodiscard]] DType leaf_wire(const RankView& rank);

@@ -44,6 +44,7 @@ ReplicaPlan replica_plan(const PlanRecipe& recipe, const ReplicaShape& shape) {
   replica.vocab = shape.vocab.value_or(even("vocab", m.vocab, q));
   replica.storage = shape.storage.empty() ? Partition::even("storage", p, p)
                                           : Partition::from_sizes("storage", shape.storage);
+  replica.whole = shape.whole;
   replica.leaves = even_leaves(shape.sequences, recipe.leaves, recipe.micro);
   std::set<index_t> sizes;
   for (const auto& leaf : replica.leaves) sizes.insert(leaf.begin(), leaf.end());

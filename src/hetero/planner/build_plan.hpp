@@ -27,6 +27,7 @@ struct ReplicaShape {
   std::vector<double> token_speeds;  // of the slabs: a micro-batch's sequences are dealt by these
   std::optional<Partition> hidden, groups, ffn, vocab;
   std::vector<index_t> storage;  // sizes of the shards at rest over i, relative
+  std::vector<index_t> whole;    // as ReplicaPlan's
 };
 
 struct PlanShape {

@@ -13,7 +13,7 @@ namespace {
 
 bool same_widths(const ReplicaShape& a, const ReplicaShape& b) {
   return a.cuboid == b.cuboid && a.hidden == b.hidden && a.groups == b.groups && a.ffn == b.ffn &&
-         a.vocab == b.vocab;
+         a.vocab == b.vocab && a.whole == b.whole;
 }
 
 class Dealer {

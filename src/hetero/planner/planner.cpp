@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "hetero/planner/dealt_plan.hpp"
 #include "hetero/planner/feature_widths.hpp"
+#include "hetero/planner/matrix_speeds.hpp"
 #include "hetero/planner/memory_fit.hpp"
 #include "hetero/planner/rank_order.hpp"
 #include "hetero/planner/slab_seconds.hpp"
@@ -121,6 +122,7 @@ class ShapePlanner {
     for (std::size_t slot = 0; in_order && slot < count; ++slot)
       in_order = shape.place[slot] == static_cast<int>(slot);
     if (in_order) shape.place.clear();
+    set_matrix_speeds(recipe_, speeds_, request_.tolerance, shape);
     add(name.empty() ? "sequences by speed" : "sequences by speed, " + name, std::move(shape));
   }
 

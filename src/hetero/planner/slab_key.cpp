@@ -4,7 +4,10 @@ namespace t3d {
 
 SlabKeys::SlabKeys(const Plan& plan) : plan_(plan), cuts_{0} {
   for (std::size_t d = 1; d < plan.replicas.size(); ++d)
-    cuts_.push_back(cuts_.back() + (plan.replicas[d].cut_like(plan.replicas[d - 1]) ? 0 : 1));
+    cuts_.push_back(cuts_.back() + (plan.replicas[d].cut_like(plan.replicas[d - 1]) &&
+                                            plan.replicas[d].whole == plan.replicas[d - 1].whole
+                                        ? 0
+                                        : 1));
 }
 
 SlabKeys::Key SlabKeys::key(index_t d, index_t i) const {

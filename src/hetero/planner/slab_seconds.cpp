@@ -5,6 +5,8 @@
 namespace t3d {
 namespace {
 
+constexpr auto kWhole = static_cast<std::size_t>(WorkClass::whole);
+
 std::array<double, kWorkClasses> by_class(const StepWork& work) {
   std::array<double, kWorkClasses> all{};
   for (std::size_t kind = 0; kind < kWorkClasses; ++kind)
@@ -55,6 +57,7 @@ void SlabSeconds::add(std::span<const int> ranks, const std::vector<LinearWork>&
   for (std::size_t at = 0; at < ranks.size(); ++at) {
     Timed timed{{&speeds_.ranks[static_cast<std::size_t>(ranks[at])], &work[at]}, {}, 0};
     for (std::size_t kind = 0; kind < kWorkClasses; ++kind) {
+      if (kind == kWhole) continue;
       timed.seconds[kind] = timed.member.speed->curves[kind].seconds(work[at].of(kind, usual));
       timed.sum += timed.seconds[kind];
     }
@@ -77,6 +80,7 @@ void SlabSeconds::add(std::span<const int> ranks, const std::vector<LinearWork>&
 double SlabSeconds::seconds(std::size_t slab, index_t sequences) const {
   double sum = 0;
   for (std::size_t kind = 0; kind < kWorkClasses; ++kind) {
+    if (kind == kWhole) continue;
     double most = 0;
     for (const Member& member : slabs_[slab])
       most = std::max(most, member.speed->curves[kind].seconds(

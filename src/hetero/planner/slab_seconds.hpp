@@ -32,6 +32,7 @@ class SlabSeconds {
   /// many sequences as a slab has.
   void add(std::span<const int> ranks, const std::vector<LinearWork>& work, double usual);
   /// Ranks of a slab meet at every product: sum over the classes of the slowest rank's seconds.
+  /// Without whole matrices, which are dealt by themselves (matrix_speeds.hpp).
   [[nodiscard]] double seconds(std::size_t slab, index_t sequences) const;
   [[nodiscard]] std::size_t slabs() const { return slabs_.size(); }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "core/error.hpp"
 #include "hetero/planner/message_seconds.hpp"
@@ -12,6 +13,7 @@ namespace t3d {
 namespace {
 
 using ClassWork = std::array<double, kWorkClasses>;
+constexpr auto kWhole = static_cast<std::size_t>(WorkClass::whole);
 
 index_t slots_of(const Cuboid& cuboid) { return cuboid[0] * cuboid[1] * cuboid[2]; }
 
@@ -63,6 +65,7 @@ class Prediction {
   void add_compute(index_t d) {
     std::size_t slot = slot_;
     ReplicaSeconds seconds;
+    double matrices = 0;
     for (index_t i = 0; i < plan_.replica(d).cuboid[0]; ++i) {
       ClassWork slowest{};
       for (const StepWork& work : slab_work(d, i)) {
@@ -77,10 +80,12 @@ class Prediction {
         }
         result_.own.push_back(own);
       }
+      matrices = std::max(matrices, std::exchange(slowest[kWhole], 0));
       double slab = 0;
       for (const double taken : slowest) slab += taken;
       seconds.compute = std::max(seconds.compute, slab);
     }
+    seconds.compute += matrices;
     result_.replicas.push_back(seconds);
   }
 

@@ -159,7 +159,7 @@ PieceSet ProbeShape::attention(double scale) const {
 // The matrices that this rank owns, by shape.
 PieceSet ProbeShape::whole(double scale) const {
   const std::vector<HiddenMatrix> matrices = hidden_matrices(rank_.model);
-  const MatrixOwners owners = muon_owners(matrices, rank_.p * rank_.q * rank_.r);
+  const MatrixOwners owners = muon_owners(matrices, rank_.cut);
   std::map<std::pair<index_t, index_t>, double> shapes;
   for (const index_t number : owners.owned[static_cast<std::size_t>(rank_.number_in_cuboid())]) {
     const auto& [rows, cols] = matrices[static_cast<std::size_t>(number)];

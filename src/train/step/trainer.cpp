@@ -13,10 +13,37 @@ namespace t3d {
 namespace {
 
 /// Numbers of a rank's report; loss, squares and flags travel as sums beside them.
-enum ReportNumber { kOwn, kCpu, kMatmul, kAttention, kOther, kSpeed, kStep, kNumbers };
+enum ReportNumber { kOwn, kCpu, kMatmul, kAttention, kOther, kWhole, kSpeed, kStep, kNumbers };
 static_assert(kNumbers == kReportNumbers);
 
+QueuePart part_of(std::string_view phase) {
+  if (phase == "matmul" || phase == "head") return QueuePart::matmul;
+  if (phase == "attention") return QueuePart::attention;
+  return phase == "orthogonalise" ? QueuePart::whole : QueuePart::other;
+}
+
 }  // namespace
+
+class Trainer::Timing {
+ public:
+  Timing(Machine& machine, QueueTimer* timer) : machine_(machine), timer_(timer) {
+    if (timer_ == nullptr) return;
+    timer_->enter(QueuePart::other);
+    machine_.queue().set_timer(timer_);
+    machine_.clock().set_listener([timer](const char* phase) { timer->enter(part_of(phase)); });
+  }
+  Timing(const Timing&) = delete;
+  Timing& operator=(const Timing&) = delete;
+  ~Timing() {
+    if (timer_ == nullptr) return;
+    machine_.clock().set_listener({});
+    machine_.queue().set_timer(nullptr);
+  }
+
+ private:
+  Machine& machine_;
+  QueueTimer* timer_;
+};
 
 Trainer::Trainer(Machine& machine, Plan plan, const TrainOptions& options,
                  std::shared_ptr<BatchSource> source)
@@ -71,7 +98,7 @@ void Trainer::run_micro_batches(std::size_t leaf, index_t targets, index_t& posi
   pass.seed = options_.seed;
   const double scale = targets > 0 ? loss_scale_.value() / static_cast<double>(targets) : 0;
   // The first step chooses engines and fills the cache of memory; recorded are the others.
-  const bool record = machine_.recordable() && options_.graphs && !fresh_;
+  const bool record = records() && !fresh_ && machine_.queue().timer() == nullptr;
   for (std::size_t micro = 0; micro < micros.size(); ++micro) {
     const MicroBatch batch = reader_.read(*formation_, source_.get(), position, micros[micro]);
     const bool first = micro == 0, last = micro + 1 == micros.size();
@@ -103,6 +130,8 @@ void Trainer::start_step(unsigned flags) {
   pending.started = clocks();
   pending.first = fresh_;
   pending.report.measured = last_measured_;
+  pending.timer = timer_of_step();
+  const Timing timing(machine_, pending.timer);
   if (options_.slowdown.any())
     machine_.world().set_slowdown(
         options_.slowdown.factor(machine_.world().rank(), progress_.steps + 1));
@@ -125,6 +154,7 @@ void Trainer::start_step(unsigned flags) {
     }
     formation_->model().drop_gradients();
   }
+  if (pending.timer != nullptr) pending.timer->end();
   course_.advance(progress_, !pending.report.skipped);
   pending_.push_back(std::move(pending));
   ++started_here_;
@@ -228,10 +258,11 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
   }
   const auto ranks = static_cast<std::size_t>(machine_.world().size());
   const RankTimes& times = last_times_;
-  gathers_times_ = pending.report.step % options_.times_every == 0;
+  gathers_times_ = records() ? new_times_ : pending.report.step % options_.times_every == 0;
   if (gathers_times_) {
+    new_times_ = false;
     pending.own = {times.own,   times.cpu,   times.matmul, times.attention,
-                   times.other, times.speed, times.step};
+                   times.other, times.whole, times.speed,  times.step};
     pending.of_ranks.resize(ranks * kNumbers);
     const std::vector<index_t> counts(ranks, kNumbers);
     pending.gathering = machine_.world().all_gather(
@@ -251,7 +282,7 @@ void Trainer::read_report(const Pending& pending, StepReport& report) const {
   for (std::size_t at = 0; at < pending.of_ranks.size(); at += kNumbers) {
     const double* rank = pending.of_ranks.data() + at;
     report.times.push_back({rank[kOwn], rank[kCpu], rank[kMatmul], rank[kAttention], rank[kOther],
-                            rank[kSpeed], rank[kStep]});
+                            rank[kWhole], rank[kSpeed], rank[kStep]});
   }
   read_summary(pending, report);
 }
@@ -266,21 +297,36 @@ Trainer::Clocks Trainer::clocks() {
   now.slept = paused_seconds();
   now.emulated_cpu = emulated_cpu_seconds();
   for (const auto& [phase, seconds] : machine_.clock().seconds()) {
-    if (phase == "matmul" || phase == "head") now.matmul += seconds;
-    if (phase == "attention") now.attention += seconds;
+    switch (part_of(phase)) {
+      case QueuePart::matmul: now.matmul += seconds; break;
+      case QueuePart::attention: now.attention += seconds; break;
+      case QueuePart::whole: now.whole += seconds; break;
+      default: break;
+    }
   }
   return now;
 }
 
-void Trainer::measure(const Pending& pending, StepReport& report) {
-  const Clocks now = clocks();
-  // A step that was queued behind another began when that one ended.
-  const Clocks& from = last_finish_.wall > pending.started.wall ? last_finish_ : pending.started;
-  report.seconds = now.wall - from.wall;
-  report.own_seconds = report.seconds - (now.waited - from.waited);
-  RankTimes& times = last_times_;
-  times.own = report.own_seconds;
-  times.step = report.seconds;
+QueueTimer* Trainer::timer_of_step() {
+  if (machine_.choice().gpu < 0 || formation_->idle()) return nullptr;
+  if (records() && (progress_.steps + 1) % kTimedSteps != 0) return nullptr;
+  auto& timer = timers_[static_cast<std::size_t>(started_here_) % kMostPending];
+  if (timer == nullptr) timer = machine_.queue().make_timer();
+  return timer.get();
+}
+
+void Trainer::read_timer(QueueTimer& timer, RankTimes& times) {
+  const std::array<double, kQueueParts> seconds = timer.seconds();
+  const auto of = [&](QueuePart part) { return seconds[static_cast<std::size_t>(part)]; };
+  times.cpu = 0;
+  times.matmul = of(QueuePart::matmul);
+  times.attention = of(QueuePart::attention);
+  times.whole = of(QueuePart::whole);
+  times.other = of(QueuePart::other) + times.whole;
+  times.own = times.matmul + times.attention + times.other;
+}
+
+void Trainer::read_clocks(const Clocks& from, const Clocks& now, RankTimes& times) const {
   const double slept = now.slept - from.slept;
   if (machine_.choice().gpu < 0)
     times.cpu = now.cpu - from.cpu - (now.waited_cpu - from.waited_cpu) + now.emulated_cpu -
@@ -290,9 +336,29 @@ void Trainer::measure(const Pending& pending, StepReport& report) {
   times.matmul = longer * (now.matmul - from.matmul);
   times.attention = longer * (now.attention - from.attention);
   times.other = std::max(0.0, times.own - times.matmul - times.attention);
-  expect_speed(times);
+  times.whole = std::min(times.other, longer * (now.whole - from.whole));
+}
+
+void Trainer::measure(const Pending& pending, StepReport& report) {
+  const Clocks now = clocks();
+  // A step that was queued behind another began when that one ended.
+  const Clocks from = last_finish_.wall > pending.started.wall ? last_finish_ : pending.started;
   last_finish_ = now;
+  report.seconds = now.wall - from.wall;
+  report.own_seconds = report.seconds - (now.waited - from.waited);
+  if (records() && report.step % kTimedSteps != 0) return;
+  RankTimes& times = last_times_;
+  times.step = report.seconds;
+  if (pending.timer != nullptr) {
+    read_timer(*pending.timer, times);
+    report.own_seconds = std::min(times.own, report.seconds);
+  } else {
+    times.own = report.own_seconds;
+    read_clocks(from, now, times);
+  }
+  expect_speed(times);
   last_measured_ = {report.step, report.seconds, slab_sequences(plan()), pending.first};
+  new_times_ = true;
 }
 
 // The one signal that the host gives: which part of the time the thread had a core. A rank without

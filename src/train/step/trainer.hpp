@@ -2,6 +2,7 @@
 // that a checkpoint holds, and the change to another plan. Nothing here decides when to stop, to
 // save or to change.
 #pragma once
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -30,7 +31,9 @@ struct TrainOptions {
   double loss_scale = 0;  // 0 = by the activations' type
   bool check_finite = true;
   bool graphs = true;  // GPUs: micro-batches recorded where nothing in them passes through the host
-  index_t times_every = 1;                 // steps between two gatherings of the ranks' times
+  /// Steps between two gatherings of the ranks' times. Where steps are recorded, times come from
+  /// every kTimedSteps-th one, which is not.
+  index_t times_every = 1;
   SlowdownSchedule slowdown;               // emulation: makes ranks slower
   std::optional<PredictorKind> predictor;  // of this rank's speed; none = it predicts nothing
 };
@@ -57,6 +60,7 @@ class Trainer {
   [[nodiscard]] StepReport finish_step();
   [[nodiscard]] index_t pending() const { return static_cast<index_t>(pending_.size()); }
   static constexpr std::size_t kMostPending = 2;
+  static constexpr index_t kTimedSteps = 20;
   /// Both.
   [[nodiscard]] StepReport step(unsigned flags) {
     start_step(flags);
@@ -101,10 +105,10 @@ class Trainer {
  private:
   /// This rank's clocks, in seconds since some moment.
   struct Clocks {
-    double wall = 0, cpu = 0;            // cpu: of the thread
-    double waited = 0, waited_cpu = 0;   // for others
-    double slept = 0, emulated_cpu = 0;  // core/thread_clock.hpp
-    double matmul = 0, attention = 0;    // phases
+    double wall = 0, cpu = 0;                     // cpu: of the thread
+    double waited = 0, waited_cpu = 0;            // for others
+    double slept = 0, emulated_cpu = 0;           // core/thread_clock.hpp
+    double matmul = 0, attention = 0, whole = 0;  // phases
   };
   [[nodiscard]] Clocks clocks();
   /// What a step says of itself, as fp64 on the device: summed over the ranks.
@@ -116,11 +120,21 @@ class Trainer {
     double* values = nullptr;  // [kValues]
     double* summary = nullptr;
     std::unique_ptr<Marker> there;
+    QueueTimer* timer = nullptr;        // of the device, where the host's clocks say nothing of it
     std::vector<double> own, of_ranks;  // [kReportNumbers], [ranks, kReportNumbers] or empty
     Work gathering;                     // of_ranks
     Clocks started;
     bool first = false;  // under its plan
   };
+  /// While one lives, this rank's device is timed.
+  class Timing;
+  /// Micro-batches are recorded as graphs, in which nothing can be timed: on all ranks or on none.
+  [[nodiscard]] bool records() const { return machine_.recordable() && options_.graphs; }
+  /// The timer of the step to come; null where there is none, or the step is recorded.
+  [[nodiscard]] QueueTimer* timer_of_step();
+  static void read_timer(QueueTimer& timer, RankTimes& times);
+  /// All but `own`, from the host's clocks.
+  void read_clocks(const Clocks& from, const Clocks& now, RankTimes& times) const;
   void form(Plan plan);
   void take_batch(Plan plan, ReshapeReport& report);
   void predict_step();
@@ -161,7 +175,9 @@ class Trainer {
   index_t started_here_ = 0;  // steps of this formation
   bool fresh_ = true;         // the first step with these shapes
   Clocks last_finish_;
-  RankTimes last_times_;  // of the step before
+  RankTimes last_times_;    // of the step before
+  bool new_times_ = false;  // not yet gathered
+  std::array<std::unique_ptr<QueueTimer>, kMostPending> timers_;
   MeasuredStep last_measured_;
   std::unique_ptr<SpeedPredictor> predictor_;
   SlabReader reader_;

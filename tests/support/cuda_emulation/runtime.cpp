@@ -93,6 +93,7 @@ struct CUevent_st {
   std::shared_ptr<double> time = std::make_shared<double>(0);
   std::shared_ptr<Capture> capture;
   int queries = 0;
+  bool timed = false;
 };
 
 namespace t3d::emulation {
@@ -172,8 +173,9 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
   return enqueue(stream, "a host function", [function, data] { function(data); });
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   *event = new CUevent_st();  // NOLINT
+  (*event)->timed = (flags & cudaEventDisableTiming) == 0;
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -192,6 +194,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const cudaError_t status =
       enqueue(stream, "an event", [time = event->time] { *time = now_milliseconds(); });
   event->point = stream->queued;
+  // A device that runs only when somebody waits has no time of its own.
+  if (event->timed && std::getenv("T3D_EMULATED_TIME") != nullptr)
+    (void)stream->run_until(event->point);
   return status;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {

@@ -36,6 +36,7 @@ std::vector<Plan> many_plans() {
   Plan idle = plan_of_cuboids(config, {{2, 1, 1}, {1, 1, 1}, {1, 1, 1}}, 9);
   idle.place = {8, 0, 5, 3};
   idle.transport = TransportKind::nccl_and_staged;
+  idle.replicas[0].whole = {100, 0};
   idle.check();
   plans.push_back(idle);
   return plans;
@@ -149,6 +150,10 @@ std::vector<Changed> all_changes() {
                 r.attention = r.attention == AttentionCut::heads ? AttentionCut::sequences
                                                                  : AttentionCut::heads;
               }),
+      replica("whole",
+              [](ReplicaPlan& r) {
+                r.whole = {100, 40};
+              }),
       replica("leaves", [](ReplicaPlan& r) { r.leaves.front().push_back(1); }),
       replica("tokens",
               [](ReplicaPlan& r) {
@@ -221,6 +226,11 @@ TEST_CASE("a damaged plan is refused with its name, whatever stands in it") {
     CHECK_FALSE(refusal(whole.substr(0, length)).empty());
 }
 
+TEST_CASE("plans of earlier versions say nothing of whole matrices") {
+  const Plan plan = small();
+  CHECK(parse_plan(with_line(plan, "whole", ""), "plan.toml") == plan);
+}
+
 TEST_CASE("numbers, lists and words that do not fit are refused") {
   const std::vector<std::pair<const char*, std::vector<const char*>>> cases{
       {"ranks", {"", "x", "-1", "0", "3", "4.0", "4 ", "99999999999", "9999999999999999999999"}},
@@ -249,6 +259,7 @@ TEST_CASE("numbers, lists and words that do not fit are refused") {
         "[[0], 1]", "[[], 1]", "[0, 32]", "[[0, 32]]", "[[0, 32], 1", "[[0, 32], 1] 5",
         "[[0, 32], 1]]", "[[[[[[[[0, 32], 1]"}},
       {"storage", {"[[0, 0, 0], 1]", "[[0, 2, 1], 1]", "[[0, 1], 1]"}},
+      {"whole", {"[1]", "[1, 2, 3]", "[-1, 2]", "[0, 0]", "[1.5, 2]", "[[1, 2]]", "1"}},
       {"leaves",
        {"[]", "[[0]]", "[[-3]]", "[[4]]", "[3]", "[[3], [3]", "[[]]", "[[9999999999999999999]]"}},
       {"tokens", {"[]", "[[0, 1]]", "[[0, 2, 1]]", "[[0, 1, 3], [0, 1, 2]]", "[[0, 1, 2, 3]]"}},

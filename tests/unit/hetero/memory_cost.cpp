@@ -139,8 +139,9 @@ bool near(index_t got, index_t wanted) {
   return std::abs(static_cast<double>(got - wanted)) <= kTolerance * static_cast<double>(wanted);
 }
 
-void check(const Shape& shape) {
-  const Plan plan = test::plan_of(shape.config, ranks_of(shape.config.mesh));
+void check(const Shape& shape, const std::vector<index_t>& whole = {}) {
+  Plan plan = test::plan_of(shape.config, ranks_of(shape.config.mesh));
+  plan.replicas.front().whole = whole;
   const MeshShape mesh = plan.mesh();
   for (int rank = 0; rank < static_cast<int>(mesh.ranks()); ++rank) {
     const RankPlan real = simulate_rank(plan, shape.config.optimizer, rank);
@@ -163,4 +164,14 @@ void check(const Shape& shape) {
 
 TEST_CASE("memory is what the program's requests add up to", "[memory]") {
   for (const Shape& shape : shapes()) check(shape);
+}
+
+TEST_CASE("and where ranks are unequal at whole matrices", "[memory]") {
+  Config c = gpt();
+  c.optimizer.kind = OptimizerKind::muon;
+  check(shape("muon 2x1x2, unequal", c, {2, 1, 2}, 1), {100, 30, 0, 55});
+  c = llama();
+  c.optimizer.kind = OptimizerKind::muon;
+  c.precision.compute = ComputeType::bf16;
+  check(shape("muon bf16 3x1x1, unequal", c, {3, 1, 1}, 1), {10, 100, 100});
 }

@@ -103,6 +103,27 @@ TEST_CASE("slow ranks share a slab, and nodes stay together where links between 
   CHECK(plan_shape(request, speeds).plan.place.empty());
 }
 
+TEST_CASE("whole matrices go where they are computed fast") {
+  PlanRequest request = request_of(3, 24, 1, {3, 1, 1});
+  const Speeds speeds = speeds_of({0.25, 1, 1});
+  CHECK(plan_shape(request, speeds).plan.replicas[0].whole.empty());
+  request.recipe.base.optimizer = OptimizerKind::muon;
+  const Plan plan = plan_shape(request, speeds).plan;
+  CHECK(plan.place == std::vector<int>{1, 2, 0});
+  CHECK(plan.replicas[0].whole == std::vector<index_t>{100, 100, 25});
+  // 16 matrices, in ninths.
+  Plan even = plan;
+  even.replicas[0].whole.clear();
+  const double gained = price(even, speeds) - price(plan, speeds);
+  const double whole = speeds.ranks[0].seconds(WorkClass::whole, step_work(even, {0, 2, 0, 0}));
+  CHECK(gained > 0.5 * whole);
+  // Slow in this class only, or so little that it does not count.
+  Speeds one_class = speeds_of({1, 1, 1});
+  one_class.ranks[1].curve(WorkClass::whole) = TimeCurve::of_rate(2e9);
+  CHECK(plan_shape(request, one_class).plan.replicas[0].whole == std::vector<index_t>{100, 100, 5});
+  CHECK(plan_shape(request, speeds_of({1, 0.97, 1})).plan == even_plan(request));
+}
+
 TEST_CASE("where slabs are few, features are cut by speed") {
   const PlanRequest request = request_of(4, 8, 1, {1, 2, 2});
   const Speeds speeds = speeds_of({1, 1, 1, 0.25});

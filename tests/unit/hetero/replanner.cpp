@@ -57,7 +57,8 @@ StepReport report_of(const Plan& plan, const std::vector<double>& speeds, index_
     RankTimes& times = report.times[rank];
     times.matmul = work_of(work, WorkClass::matmul) / rate;
     times.attention = work_of(work, WorkClass::attention) / rate;
-    times.other = work_of(work, WorkClass::streamed) / rate;
+    times.whole = work_of(work, WorkClass::whole) / rate;
+    times.other = work_of(work, WorkClass::streamed) / rate + times.whole;
     times.own = times.cpu = times.matmul + times.attention + times.other;
   }
   for (RankTimes& times : report.times) times.step = later * report.max_own_seconds();
@@ -214,4 +215,23 @@ TEST_CASE("a loss that is found now and then does not add up for ever", "[replan
         slow ? std::vector<double>{0.7, 0.7, 1, 1} : std::vector<double>{1, 1, 1, 1};
     CHECK_FALSE(replanner.observe(report_of(plan, speeds, at), plan, 12 * step));
   }
+}
+
+TEST_CASE("whole matrices leave a rank that is slow at them", "[replanner]") {
+  Config config = input(6);
+  config.model.layers = 4;
+  config.optimizer.kind = OptimizerKind::muon;
+  const Plan plan = plan_of(config, Grid{3, 1, 1, {}, {}, {}});
+  StepReport report = report_of(plan, {1, 1, 1});
+  RankTimes& slow = report.times[1];
+  slow.other += 3 * slow.whole, slow.own += 3 * slow.whole, slow.whole *= 4;
+  Replanner replanner(kModel, request_of(plan, 6), speeds_of({1, 1, 1}), facts_of(3));
+  std::optional<Plan> better;
+  for (int step = 0; step < 100 && !better; ++step) better = replanner.observe(report, plan, 0);
+  REQUIRE(better);
+  std::vector<index_t> whole(3);
+  for (std::size_t slot = 0; slot < 3; ++slot)
+    whole[better->place.empty() ? slot : static_cast<std::size_t>(better->place[slot])] =
+        better->replicas[0].whole[slot];
+  CHECK(whole == std::vector<index_t>{100, 25, 100});
 }

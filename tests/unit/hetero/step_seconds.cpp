@@ -74,6 +74,24 @@ TEST_CASE("every slab's work is its own: micro-batches, widths, storage") {
   }
 }
 
+TEST_CASE("whole matrices take as long as the slowest of all ranks of a replica") {
+  PlanRecipe recipe = small_recipe(3, 12);
+  recipe.base.optimizer = OptimizerKind::muon;
+  PlanShape shape = even_shape(recipe, 1, {3, 1, 1});
+  shape.replicas[0].token_speeds = {2, 1, 1};
+  shape.replicas[0].whole = {10, 60, 30};
+  const Plan plan = build_plan(recipe, shape);
+  const Speeds speeds = speeds_of({1, 1, 1});
+  double batch = 0, matrices = 0;
+  for (index_t i = 0; i < 3; ++i) {
+    StepWork work = step_work(plan, {0, i, 0, 0});
+    matrices = std::max(matrices, speeds.ranks[0].seconds(WorkClass::whole, work));
+    work.whole = 0;
+    batch = std::max(batch, speeds.ranks[0].seconds(work));
+  }
+  CHECK(near(predict_step(plan, speeds).step, batch + matrices));
+}
+
 TEST_CASE("messages inside a slab are waited for, weights travel behind the products") {
   const PlanRecipe recipe = small_recipe(8, 8);
   const Plan plan = even_plan(recipe, 1, {2, 2, 2});

@@ -149,6 +149,16 @@ TEST_CASE("and with every optimizer and every way to aggregate") {
     }
 }
 
+TEST_CASE("and where whole matrices are dealt to unequal ranks") {
+  for (Config config : {gpt_input(), llama_input()}) {
+    config.optimizer.kind = OptimizerKind::muon;
+    Plan plan = plan_of(config, Grid{2, 1, 2, {1, 2}, {}, {3, 1}}, 2);
+    plan.replicas[0].whole = {100, 20, 0, 45};
+    plan.replicas[1].whole = {1, 1, 1, 7};
+    check_bytes(plan, config);
+  }
+}
+
 TEST_CASE("and where replicas are cut differently, or ranks are idle") {
   for (const AggregateMethod method : {AggregateMethod::mean, AggregateMethod::adasum})
     for (const index_t leaves : {1, 2})

@@ -63,6 +63,15 @@ TEST_CASE("the same plan built anew in the middle of a run changes no bit") {
     }
 }
 
+TEST_CASE("other owners of whole matrices in the middle of a run") {
+  Shapes shapes;
+  shapes.config.optimizer.kind = OptimizerKind::muon;
+  const Plan even = shapes.grid({2, 2, 1, {}, {}, {}});
+  Plan uneven = even;
+  uneven.replicas[0].whole = {100, 10, 40, 0};
+  check_changes({shapes.config, even, {{2, uneven}, {4, even}}});
+}
+
 TEST_CASE("from any shape to any other one: state to the bit, losses but for rounding, bytes") {
   Shapes shapes;
   const Plan one = shapes.grid({});

@@ -153,6 +153,38 @@ TEST_CASE("ranks without a place change nothing and learn everything") {
   }
 }
 
+TEST_CASE("whoever computes a whole matrix, the run is the same") {
+  Config config = tiny_gpt();
+  config.model.layers = 3;
+  config.batch.sequences = 6;
+  config.optimizer.kind = OptimizerKind::muon;
+  config.precision.compute = ComputeType::fp64;
+  config.precision.backend = BackendRule::reference;
+  set_grid(config, {2, 2, 1, {1, 2}, {}, {}}, 2);
+  const auto losses = [&](const std::vector<index_t>& first, const std::vector<index_t>& second) {
+    Plan plan = plan_of(config, 8);
+    plan.replicas[0].whole = first;
+    plan.replicas[1].whole = second;
+    std::vector<double> result;
+    run_local_ranks(8, [&](Communicator& world) {
+      const std::vector<double> own = losses_of(world, config, plan);
+      if (world.rank() == 0) result = own;
+    });
+    return result;
+  };
+  const std::vector<double> even = losses({}, {});
+  REQUIRE(even.size() == 7);
+  // One rank is slow, one computes none, one computes all.
+  for (const auto& [first, second] :
+       {std::pair<std::vector<index_t>, std::vector<index_t>>{{100, 20, 0, 50}, {}},
+        {{0, 0, 1, 0}, {1, 100, 3, 7}}}) {
+    const std::vector<double> uneven = losses(first, second);
+    REQUIRE(uneven.size() == even.size());
+    for (std::size_t at = 0; at < even.size(); ++at)
+      CHECK(uneven[at] == Approx(even[at]).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("learning-rate schedules") {
   ScheduleConfig schedule;
   schedule.warmup_steps = 10;
