@@ -107,6 +107,7 @@ void Trainer::start_step(unsigned flags) {
     machine_.world().set_slowdown(
         options_.slowdown.factor(machine_.world().rank(), progress_.steps + 1));
   pending.report.step = progress_.steps + 1;
+  pending.report.plan = changes_;
   pending.report.tokens = plan().sequences() * plan().model.context;
   pending.report.lr = options_.optimizer.lr * course_.factor(progress_);
   pending.report.loss_scale = loss_scale_.value();
@@ -292,7 +293,8 @@ void Trainer::measure(const Pending& pending, StepReport& report) {
   times.other = std::max(0.0, times.own - times.matmul - times.attention);
   expect_speed(times);
   last_finish_ = now;
-  last_measured_ = {report.step, report.seconds, slab_sequences(plan()), pending.first};
+  last_measured_ = {report.step, report.plan, report.seconds, slab_sequences(plan()),
+                    pending.first};
 }
 
 // The one signal that the host gives: which part of the time the thread had a core. A rank without
@@ -360,6 +362,7 @@ ReshapeReport Trainer::reshape(Plan plan) {
             pending_.size());
   ReshapeReport report;
   const double start = PhaseClock::now();
+  ++changes_;
   if (this->plan().same_parameters(plan) && !(plan == this->plan())) {
     take_batch(std::move(plan), report);
     report.seconds = PhaseClock::now() - start;
