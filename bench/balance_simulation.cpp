@@ -1,5 +1,6 @@
-// Share controllers beside each other on a virtual clock (hetero/balance/simulation.hpp): the list
-// of events of event_list_scenario, means over ten seeds. Simulated: no machine is measured.
+// Share controllers beside each other on a virtual clock (tests/unit/hetero/share_simulation.hpp):
+// the list of events of event_list_scenario, means over ten seeds. Simulated: no machine is
+// measured.
 //
 //   build/cpu/bench/t3d_bench_balance_simulation [--why]     --why: every change of ours, one seed
 #include <fmt/format.h>
@@ -9,7 +10,7 @@
 #include <cstring>
 #include <limits>
 
-#include "hetero/balance/simulation.hpp"
+#include "unit/hetero/share_simulation.hpp"
 
 using namespace t3d;
 

@@ -40,6 +40,7 @@ struct RankTimes {
 /// The step that times belong to.
 struct MeasuredStep {
   index_t step = 0;
+  index_t plan = 0;            // that it ran under: as StepReport::plan
   double seconds = 0;          // wall time on this rank
   std::vector<index_t> slabs;  // sequences by slab
   bool first = true;           // under its plan: fills caches, says little
@@ -48,6 +49,7 @@ struct MeasuredStep {
 /// What one training step did; equal on all ranks but for `seconds` and `own_seconds`.
 struct StepReport {
   index_t step = 0;  // steps done, this one included
+  index_t plan = 0;  // changes of plan that the trainer had seen before
   double loss = 0;   // mean over the target tokens of the whole batch
   double grad_norm = 0;
   double lr = 0;
@@ -64,6 +66,11 @@ struct StepReport {
   double loss_scale = 1;
   bool skipped = false;  // no finite gradient at this loss scale: the weights stayed
 
+  /// There are times, of a step under the plan of this one, and not of the first, which fills
+  /// caches.
+  [[nodiscard]] bool measures_plan() const {
+    return !times.empty() && !measured.first && measured.plan == plan;
+  }
   /// Over the ranks, of the step before; 0 where nothing is known yet.
   [[nodiscard]] double mean_own_seconds() const {
     double sum = 0;

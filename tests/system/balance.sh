@@ -85,3 +85,52 @@ for dir in analytic numeric; do
   mkdir -p off20 && mv off20.jsonl off20/log.jsonl
   same_losses off20 $dir 1e-5
 done
+
+# speeds FILE factors...: what a probe of ranks of these speeds would write
+speeds() {
+  local file=$1 separator=""
+  shift
+  echo '{"ranks": [' > "$file"
+  for factor in "$@"; do
+    awk -v s="$separator" -v f="$factor" 'BEGIN { printf "%s{\"matmul\": %g, \"attention\": %g, \"whole\": %g, \"streamed\": %g}\n",
+      s, 4e10 * f, 4e10 * f, 4e10 * f, 1e10 * f }' >> "$file"
+    separator=", "
+  done
+  echo ']}' >> "$file"
+}
+
+# A rank so slow that it gets nothing: the others are balanced all the same, and it comes back.
+speeds idle.json 1 1 0.1
+three=(input.toml --set mesh.replicas=3 --set batch.sequences=12 --set run.steps=110 --set model.hidden=64)
+run 3 "${three[@]}" -d idle --set balance.kind=model --set hetero.speeds=file --set hetero.file=idle.json \
+  --set "emulate.slowdown=[1,1,10]" --set "emulate.schedule=[\"4:0:3\",\"30:0:1\",\"30:2:1\"]"
+expect_status 0
+of_three() { sed -n 's/.*"step":\([0-9]*\),.*"slab_sequences":\[\([0-9,]*\)\].*/\1 \2/p' "$1/log.jsonl"; }
+[[ $(of_three idle | head -n 1) == "1 6,6,0" ]] || fail "the slow rank has sequences at once"
+of_three idle | awk '$1 == 30 { split($2, n, ","); exit !(n[2] > n[1]) }' || fail "an idle rank keeps others from their balance"
+of_three idle | tail -n 1 | awk '{ split($2, n, ","); exit !(n[3] > 1) }' || fail "the idle rank does not come back"
+
+# Whole leaves: as many as there is room for, with the samples that they have; planned or moved.
+leaves=(input.toml --set mesh.replicas=4 --set aggregate.method=adasum --set batch.micro=0 --set model.dropout=0)
+run 4 "${leaves[@]}" -d full --set aggregate.leaves=16 --set batch.sequences=64 --set run.steps=12 \
+  --set balance.kind=model --set "emulate.slowdown=[1,1,1,6]"
+expect_status 0
+few=("${leaves[@]}" --set aggregate.leaves=3 --set batch.sequences=24 --set run.steps=3)
+speeds leaves.json 1 1 1 0.3
+run 4 "${few[@]}" -d even
+expect_status 0
+run 4 "${few[@]}" -d planned --set hetero.speeds=file --set hetero.file=leaves.json
+expect_status 0
+[[ $(of_three planned | head -n 1) == "1 8,8,6,2" ]] || fail "the leaves do not follow the speeds: $(of_three planned | head -n 1)"
+same_losses even planned 1e-5
+
+# What is written stays, unless balancing is asked for.
+written=(input.toml --set mesh.replicas=2 --set "batch.shares=[3,1]" --set run.steps=20)
+sed -i '/^\[balance\]/,+1d' input.toml
+run 2 "${written[@]}" -d written
+expect_status 0
+[[ $(slabs written | cut -d ' ' -f 2- | sort -u) == "6 2" ]] || fail "written shares change"
+expect_text "stays divided as it is written"
+run 2 "${written[@]}" -d asked --set balance.kind=model
+expect_status 0
+[[ $(last_slabs asked) == "4 4" ]] || fail "asked for, the balancer does nothing: $(last_slabs asked)"

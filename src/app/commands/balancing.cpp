@@ -18,12 +18,20 @@ std::vector<bool> gather_flags(Communicator& world, bool flag) {
 
 }  // namespace
 
-Balancing::Balancing(Communicator& world, const Config& config, const MemoryRoom& room, bool on_gpu,
+BalanceOptions balance_options(const Config& config, const Origins& origins) {
+  BalanceOptions options = config.balance;
+  const bool written = !config.batch.shares.empty() || !config.mesh.tokens.empty();
+  if (written && !origins.contains("balance.kind")) options.kind = BalanceKind::off;
+  return options;
+}
+
+Balancing::Balancing(Communicator& world, const BalanceOptions& options, index_t micro,
+                     const MemoryRoom& room, bool on_gpu, std::optional<Speeds> known,
                      std::optional<Replanning> replanning)
     : facts_{crowded_ranks(world), gather_rooms(world, room.bytes), gather_flags(world, on_gpu)},
-      balancer_(config.balance, config.batch.micro, facts_) {
+      balancer_(options, micro, facts_, std::move(known)) {
   if (replanning)
-    replanner_.emplace(config.balance, std::move(replanning->request), std::move(replanning->known),
+    replanner_.emplace(options, std::move(replanning->request), std::move(replanning->known),
                        facts_);
 }
 

@@ -5,10 +5,16 @@
 #include <string>
 
 #include "app/commands/memory_room.hpp"
+#include "app/config/config.hpp"
+#include "app/config/config_check.hpp"
 #include "comm/communicator.hpp"
 #include "hetero/balance/replanner.hpp"
 
 namespace t3d {
+
+/// Of the input. Who wrote how the batch is divided (batch.shares, mesh.tokens) keeps it: then
+/// `off`, unless balance.kind is written, too.
+[[nodiscard]] BalanceOptions balance_options(const Config& config, const Origins& origins);
 
 class Balancing {
  public:
@@ -17,8 +23,10 @@ class Balancing {
     PlanRequest request;  // as Replanner's
     Speeds known;
   };
-  /// Collective over `world`. No `replanning`: only the batch is divided anew.
-  Balancing(Communicator& world, const Config& config, const MemoryRoom& room, bool on_gpu,
+  /// Collective over `world`. `micro`: batch.micro. `known`: the ranks' speeds from before the run.
+  /// No `replanning`: only the batch is divided anew.
+  Balancing(Communicator& world, const BalanceOptions& options, index_t micro,
+            const MemoryRoom& room, bool on_gpu, std::optional<Speeds> known,
             std::optional<Replanning> replanning);
 
   void observe(const StepReport& report, const Plan& plan);

@@ -169,6 +169,7 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   if (step.mean_own_seconds() > 0)
     record.imbalance = step.max_own_seconds() / step.mean_own_seconds() - 1;
   record.ranks = step.times;
+  record.measured = step.measured;
   record.slab_sequences = slab_sequences(trainer.plan());
   record.emulated = emulates(config_.emulate);
   record.comm_fraction = 1 - step.own_seconds / step.seconds;

@@ -71,8 +71,13 @@ class TrainJob {
       open_shape(open_mesh_, request);
       replanning = {std::move(request), std::move(known)};
     }
-    balancing_ = std::make_unique<Balancing>(world_, config_, room_, machine_->choice().gpu >= 0,
-                                             std::move(replanning));
+    const BalanceOptions options = balance_options(config_, origins_);
+    if (options.kind != config_.balance.kind)
+      report_->note(
+          "the batch stays divided as it is written; with balance.kind written, it is balanced");
+    balancing_ =
+        std::make_unique<Balancing>(world_, options, config_.batch.micro, room_,
+                                    machine_->choice().gpu >= 0, speeds_, std::move(replanning));
   }
 
   /// Writes exit.json, once the run folder is this job's.

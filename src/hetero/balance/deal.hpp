@@ -19,6 +19,11 @@ using Shares = std::vector<index_t>;
   return limits.most.empty() ? limits.total : limits.most[replica];
 }
 
+/// Of `shares`, what can be had.
+[[nodiscard]] inline Shares nearest(const PossibleShares& possible, Shares shares) {
+  return possible ? possible(shares) : shares;
+}
+
 /// Units that change hands.
 [[nodiscard]] index_t units_moved(std::span<const index_t> from, std::span<const index_t> to);
 

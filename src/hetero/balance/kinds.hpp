@@ -5,14 +5,17 @@
 namespace t3d {
 
 /// Shares in proportion to predicted speeds, anew after every step (LB-BSP for CPU clusters).
-[[nodiscard]] std::unique_ptr<ShareController> make_lbbsp_analytic(const ShareLimits& limits);
+[[nodiscard]] std::unique_ptr<ShareController> make_lbbsp_analytic(const ShareLimits& limits,
+                                                                   PossibleShares possible);
 
 /// A few units from the slowest replica to the fastest, once a window (LB-BSP for GPU clusters).
 [[nodiscard]] std::unique_ptr<ShareController> make_lbbsp_numeric(const BalanceOptions& options,
-                                                                  const ShareLimits& limits);
+                                                                  const ShareLimits& limits,
+                                                                  PossibleShares possible);
 
 /// Exact min-max shares of measured models, changed when that pays (ours).
 [[nodiscard]] std::unique_ptr<ShareController> make_model_controller(const BalanceOptions& options,
-                                                                     const ShareLimits& limits);
+                                                                     const ShareLimits& limits,
+                                                                     PossibleShares possible);
 
 }  // namespace t3d

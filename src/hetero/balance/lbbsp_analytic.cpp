@@ -12,18 +12,20 @@ namespace {
 
 class AnalyticController : public ShareController {
  public:
-  explicit AnalyticController(const ShareLimits& limits) : limits_(limits) {}
+  AnalyticController(const ShareLimits& limits, PossibleShares possible)
+      : limits_(limits), possible_(std::move(possible)) {}
 
   std::optional<Shares> observe(std::span<const ReplicaTimes> replicas,
                                 std::span<const index_t> shares) override {
-    for (const ReplicaTimes& replica : replicas) {
-      if (replica.predicted_speed > 0) continue;
+    for (std::size_t n = 0; n < replicas.size(); ++n) {
+      if (replicas[n].predicted_speed > 0 || shares[n] == 0) continue;
       reason_ = "no prediction of every replica's speed yet";
       return std::nullopt;
     }
-    Shares dealt = deal(replicas.size(), limits_, [&](std::size_t n, index_t units) {
-      return double(units) / replicas[n].predicted_speed;
-    });
+    Shares dealt =
+        nearest(possible_, deal(replicas.size(), limits_, [&](std::size_t n, index_t units) {
+                  return double(units) / replicas[n].predicted_speed;
+                }));
     if (std::equal(dealt.begin(), dealt.end(), shares.begin())) {
       reason_ = "shares are in proportion to the predicted speeds";
       return std::nullopt;
@@ -35,13 +37,15 @@ class AnalyticController : public ShareController {
 
  private:
   ShareLimits limits_;
+  PossibleShares possible_;
   std::string reason_;
 };
 
 }  // namespace
 
-std::unique_ptr<ShareController> make_lbbsp_analytic(const ShareLimits& limits) {
-  return std::make_unique<AnalyticController>(limits);
+std::unique_ptr<ShareController> make_lbbsp_analytic(const ShareLimits& limits,
+                                                     PossibleShares possible) {
+  return std::make_unique<AnalyticController>(limits, std::move(possible));
 }
 
 }  // namespace t3d

@@ -18,8 +18,9 @@ constexpr auto kNone = static_cast<std::size_t>(-1);
 
 class NumericController : public ShareController {
  public:
-  NumericController(const BalanceOptions& options, const ShareLimits& limits)
-      : options_(options), limits_(limits) {}
+  NumericController(const BalanceOptions& options, const ShareLimits& limits,
+                    PossibleShares possible)
+      : options_(options), limits_(limits), possible_(std::move(possible)) {}
 
   std::optional<Shares> observe(std::span<const ReplicaTimes> replicas,
                                 std::span<const index_t> shares) override {
@@ -60,7 +61,8 @@ class NumericController : public ShareController {
     const index_t units = fine_ ? 1 : options_.coarse_step;
     std::size_t leader = kNone, straggler = kNone;
     for (std::size_t n = 0; n < now.size(); ++n) {
-      const bool can_take = shares[n] + units <= most_of(limits_, n);
+      // What a replica without units would take is not measured: it does not lead.
+      const bool can_take = shares[n] > 0 && shares[n] + units <= most_of(limits_, n);
       const bool can_give = shares[n] - units >= std::max<index_t>(1, limits_.least);
       if (can_take && (leader == kNone || now[n] < now[leader])) leader = n;
       if (can_give && (straggler == kNone || now[n] > now[straggler])) straggler = n;
@@ -79,11 +81,12 @@ class NumericController : public ShareController {
     moved[leader] += units;
     reason_ = fmt::format("{} from replica {} ({:.3g} s) to {} ({:.3g} s)", units, straggler,
                           now[straggler], leader, now[leader]);
-    return moved;
+    return nearest(possible_, std::move(moved));
   }
 
   BalanceOptions options_;
   ShareLimits limits_;
+  PossibleShares possible_;
   std::vector<std::vector<double>> times_;  // of this window, by replica
   std::vector<double> before_;              // seconds per unit in the window before
   index_t steps_ = 0;
@@ -95,8 +98,9 @@ class NumericController : public ShareController {
 }  // namespace
 
 std::unique_ptr<ShareController> make_lbbsp_numeric(const BalanceOptions& options,
-                                                    const ShareLimits& limits) {
-  return std::make_unique<NumericController>(options, limits);
+                                                    const ShareLimits& limits,
+                                                    PossibleShares possible) {
+  return std::make_unique<NumericController>(options, limits, std::move(possible));
 }
 
 }  // namespace t3d

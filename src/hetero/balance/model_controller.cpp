@@ -19,8 +19,8 @@ constexpr index_t kMemoryWindows = 10;  // a change so long ago is not what a ne
 
 class ModelController : public ShareController {
  public:
-  ModelController(const BalanceOptions& options, const ShareLimits& limits)
-      : options_(options), limits_(limits), models_(options) {}
+  ModelController(const BalanceOptions& options, const ShareLimits& limits, PossibleShares possible)
+      : options_(options), limits_(limits), possible_(std::move(possible)), models_(options) {}
 
   std::optional<Shares> observe(std::span<const ReplicaTimes> replicas,
                                 std::span<const index_t> shares) override;
@@ -50,6 +50,7 @@ class ModelController : public ShareController {
 
   BalanceOptions options_;
   ShareLimits limits_;
+  PossibleShares possible_;
   ShareModels models_;
   double now_seconds_ = 0;
   std::vector<double> steps_;  // the last ones' seconds, on which a change is decided
@@ -141,12 +142,17 @@ std::optional<Shares> ModelController::better(std::span<const index_t> shares) {
                    : deal(shares.size(), limits_, [&](std::size_t n, index_t units) {
                        return models_.seconds(n, double(units));
                      });
+    proposal = nearest(possible_, std::move(*proposal));
     gain = now - longest(*proposal);
   }
   reason_ = fmt::format(
       "slowest is replica {}: {:.4g} s; other shares would gain {}{:.2g} s, {:.2g} "
       "s needed",
       slowest(shares), now, proposal ? "" : "at most ", gain, needed);
+  const RegimeTracker& tracker = models_.tracker(slowest(shares));
+  if (tracker.regime() >= Regime::persistent)
+    reason_ += fmt::format("; it is {}: {:.0f} % slower than it was", tracker.regime(),
+                           100 * tracker.slower_by());
   if (gain < needed) proposal.reset();
   return proposal;
 }
@@ -173,10 +179,12 @@ bool ModelController::reverses(const Shares& proposal, std::span<const index_t> 
 }
 
 Shares ModelController::try_out(const Shares& proposal, std::span<const index_t> shares) {
-  const bool back = reverses(proposal, shares);
+  Shares half = nearest(possible_, halfway(shares, proposal));
+  const bool same = std::equal(half.begin(), half.end(), shares.begin());
+  const bool back = !same && reverses(proposal, shares);
   trial_.emplace();
   trial_->before.assign(shares.begin(), shares.end());
-  trial_->after = back ? halfway(shares, proposal) : proposal;
+  trial_->after = back ? std::move(half) : proposal;
   trial_->median = median_of(steps_);
   trial_->error = median_error(mad_of(steps_, trial_->median), steps_.size());
   last_change_.resize(shares.size());
@@ -215,8 +223,9 @@ std::optional<Shares> ModelController::end_trial(std::span<const index_t> shares
 }  // namespace
 
 std::unique_ptr<ShareController> make_model_controller(const BalanceOptions& options,
-                                                       const ShareLimits& limits) {
-  return std::make_unique<ModelController>(options, limits);
+                                                       const ShareLimits& limits,
+                                                       PossibleShares possible) {
+  return std::make_unique<ModelController>(options, limits, std::move(possible));
 }
 
 }  // namespace t3d

@@ -164,9 +164,7 @@ std::optional<Plan> Replanner::judge(const Plan& plan) {
 
 std::optional<Plan> Replanner::observe(const StepReport& report, const Plan& plan,
                                        double price_seconds) {
-  if (options_.kind != BalanceKind::model || report.times.empty() || report.measured.first ||
-      report.measured.slabs != slab_sequences(plan))
-    return std::nullopt;
+  if (options_.kind != BalanceKind::model || !report.measures_plan()) return std::nullopt;
   const index_t step = report.measured.step;
   if (looks_.empty()) last_question_ = last_step_ = step;
   const auto steps = static_cast<double>(std::max<index_t>(1, step - last_step_));

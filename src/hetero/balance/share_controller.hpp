@@ -2,6 +2,7 @@
 // one took. All ranks feed it the same numbers and get the same answer. The kinds are comparable:
 // the rules of LB-BSP (Chen et al., SoCC 2020; reconstructed, docs/decisions/012) and ours.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,7 +26,8 @@ struct Words<BalanceKind> {
 struct ReplicaTimes {
   double compute_seconds = 0;  // own time of its slowest rank, without waiting
   double fixed_seconds = 0;    // of them, what does not depend on its units (optimizer, messages)
-  double predicted_speed = 0;  // units per second in the next step; 0 = no prediction
+  double predicted_speed = 0;  // units per second in the next step; 0 = no prediction, and
+                               // without units: it can do no work
 };
 
 struct ShareLimits {
@@ -34,6 +36,10 @@ struct ShareLimits {
   std::vector<index_t> most{};  // by replica (memory); empty = none
   friend bool operator==(const ShareLimits&, const ShareLimits&) = default;
 };
+
+/// What comes nearest to shares that were dealt, of those that can be had; the same sum. Empty: all
+/// can be had.
+using PossibleShares = std::function<std::vector<index_t>(const std::vector<index_t>& shares)>;
 
 struct BalanceOptions {
   BalanceKind kind = BalanceKind::model;
@@ -60,6 +66,7 @@ class ShareController {
 
 /// Null for `off`.
 [[nodiscard]] std::unique_ptr<ShareController> make_share_controller(const BalanceOptions& options,
-                                                                     const ShareLimits& limits);
+                                                                     const ShareLimits& limits,
+                                                                     PossibleShares possible = {});
 
 }  // namespace t3d

@@ -38,6 +38,9 @@ void ShareModels::observe(std::span<const ReplicaTimes> replicas, std::span<cons
     Replica& replica = replicas_[n];
     const ReplicaTimes& times = replicas[n];
     replica.predicted_cost = times.predicted_speed > 0 ? 1 / times.predicted_speed : 0;
+    // Times from before it was without units are of another regime.
+    if (replica.idle && shares[n] > 0) replica.cost = RegimeTracker(regime);
+    replica.idle = shares[n] == 0;
     if (measured(times)) {
       replica.fixed.observe(times.fixed_seconds, now_seconds);
       if (shares[n] > 0)
@@ -62,7 +65,8 @@ bool ShareModels::correlated() const {
 
 double ShareModels::cost(std::size_t n) const {
   const Replica& replica = replicas_[n];
-  if (replica.cost.samples() > 0) return replica.cost.level();
+  if (replica.idle && replica.predicted_cost > 0) return replica.predicted_cost;
+  if (replica.cost.level() > 0) return replica.cost.level();
   return replica.predicted_cost > 0 ? replica.predicted_cost : kInfinity;
 }
 
@@ -85,7 +89,6 @@ double ShareModels::bound(index_t total) const {
   for (std::size_t n = 0; n < replicas_.size(); ++n) {
     const double fixed = replicas_[n].fixed.level();
     least = std::max(least, fixed);
-    if (cost(n) <= 0) return least;
     rates += 1 / cost(n);
     spent += fixed / cost(n);
   }

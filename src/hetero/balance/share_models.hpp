@@ -18,6 +18,9 @@ class ShareModels {
   /// Many changed together (regime.hpp).
   [[nodiscard]] bool correlated() const;
 
+  /// What its units cost, over the steps of the run.
+  [[nodiscard]] const RegimeTracker& tracker(std::size_t n) const { return replicas_[n].cost; }
+
   /// Of replica n with that many units. Infinity where nothing is known of the replica.
   [[nodiscard]] double seconds(std::size_t n, double units) const;
   /// Standard error of that.
@@ -31,6 +34,7 @@ class ShareModels {
   struct Replica {
     RegimeTracker cost, fixed;
     double predicted_cost = 0;  // 0 = no prediction
+    bool idle = false;          // no units
   };
   [[nodiscard]] double cost(std::size_t n) const;
 

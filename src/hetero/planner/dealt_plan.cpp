@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "hetero/planner/memory_fit.hpp"
 #include "hetero/planner/slab_seconds.hpp"
+#include "hetero/planner/whole_leaves.hpp"
 #include "hetero/solve/apportion.hpp"
 
 namespace t3d {
@@ -32,7 +33,7 @@ class Dealer {
     DealtPlan result;
     for (int round = 0, moves = 0; round < kRounds; ++round) {
       deal();
-      result = {build_plan(recipe_, shape_), shape_, {}};
+      result = {build_with_whole_leaves(recipe_, shape_), shape_, {}};
       const std::vector<MemoryShortage> short_of = memory_shortages(result.plan, speeds_);
       if (short_of.empty()) return result;
       result.shortage = short_of.front().text();

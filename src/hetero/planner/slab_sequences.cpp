@@ -10,10 +10,6 @@
 namespace t3d {
 namespace {
 
-bool moves_whole_leaves(const Plan& plan) {
-  return plan.aggregate.method == AggregateMethod::adasum && plan.aggregate.leaves > 1;
-}
-
 /// Every leaf as it was, in its order; empty ones at the end of each replica.
 std::vector<std::vector<index_t>> whole_leaves(index_t sequences, index_t unit, index_t most,
                                                index_t micro) {
@@ -47,6 +43,10 @@ std::vector<std::vector<index_t>> even_leaves(index_t sequences, index_t leaves,
     if (n > 0) result.back() = Partition::even("micro", n, (n + pass - 1) / pass).sizes();
   }
   return result;
+}
+
+bool moves_whole_leaves(const Plan& plan) {
+  return plan.aggregate.method == AggregateMethod::adasum && plan.aggregate.leaves > 1;
 }
 
 index_t leaf_unit(const Plan& plan) {

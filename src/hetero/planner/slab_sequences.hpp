@@ -24,6 +24,9 @@ namespace t3d {
 [[nodiscard]] Plan with_slab_sequences(const Plan& plan, std::span<const index_t> sequences,
                                        index_t micro);
 
+/// Replicas have several leaves (Adasum): whole ones move between them.
+[[nodiscard]] bool moves_whole_leaves(const Plan& plan);
+
 /// Sequences that move between replicas at once: those of a leaf where leaves stay whole, else 1.
 /// 0 where none can move: leaves differ in size, or each has an optimizer of its own, whose state
 /// is where the leaf is.

@@ -28,7 +28,8 @@ double milliseconds(double seconds) {
 }
 
 /// {"own": [ms of each rank], ...}
-nlohmann::ordered_json times_json(const std::vector<RankTimes>& ranks) {
+nlohmann::ordered_json times_json(const StepRecord& record) {
+  const std::vector<RankTimes>& ranks = record.ranks;
   nlohmann::ordered_json json;
   const auto list = [&](const char* name, double RankTimes::*time) {
     for (const RankTimes& rank : ranks) json[name].push_back(milliseconds(rank.*time));
@@ -38,6 +39,8 @@ nlohmann::ordered_json times_json(const std::vector<RankTimes>& ranks) {
   list("matmul", &RankTimes::matmul);
   list("attention", &RankTimes::attention);
   list("other", &RankTimes::other);
+  json["measured_step"] = record.measured.step;
+  json["measured_slabs"] = record.measured.slabs;
   return json;
 }
 
@@ -115,8 +118,7 @@ std::string step_json(const StepRecord& r) {
   if (std::isfinite(r.mfu_of_peak)) json["mfu_of_peak"] = r.mfu_of_peak;
   json["imbalance"] = r.imbalance;
   json["comm_fraction"] = r.comm_fraction;
-  if (!r.ranks.empty() && r.ranks.size() <= kListedRanks)
-    json["rank_milliseconds"] = times_json(r.ranks);
+  if (!r.ranks.empty() && r.ranks.size() <= kListedRanks) json["rank_milliseconds"] = times_json(r);
   if (!r.slab_sequences.empty() && r.slab_sequences.size() <= kListedRanks)
     json["slab_sequences"] = r.slab_sequences;
   if (r.emulated) json["emulated"] = true;

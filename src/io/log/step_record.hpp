@@ -19,7 +19,8 @@ struct StepRecord {
   double mfu = std::numeric_limits<double>::quiet_NaN();
   double mfu_of_peak = std::numeric_limits<double>::quiet_NaN();
   double imbalance = 0, comm_fraction = 0;
-  std::vector<RankTimes> ranks;         // of the step before; empty where they were not gathered
+  std::vector<RankTimes> ranks;         // of `measured`; empty where they were not gathered
+  MeasuredStep measured;                // mostly the step before, maybe under another plan
   std::vector<index_t> slab_sequences;  // of the step, by slab, replica after replica
   bool emulated = false;                // some rank is made slower
   std::map<std::string, double> phase_seconds;

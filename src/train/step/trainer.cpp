@@ -136,6 +136,7 @@ void Trainer::start_step(unsigned flags) {
     machine_.world().set_slowdown(
         options_.slowdown.factor(machine_.world().rank(), progress_.steps + 1));
   pending.report.step = progress_.steps + 1;
+  pending.report.plan = changes_;
   pending.report.tokens = plan().sequences() * plan().model.context;
   pending.report.lr = options_.optimizer.lr * course_.factor(progress_);
   pending.report.loss_scale = loss_scale_.value();
@@ -357,7 +358,8 @@ void Trainer::measure(const Pending& pending, StepReport& report) {
     read_clocks(from, now, times);
   }
   expect_speed(times);
-  last_measured_ = {report.step, report.seconds, slab_sequences(plan()), pending.first};
+  last_measured_ = {report.step, report.plan, report.seconds, slab_sequences(plan()),
+                    pending.first};
   new_times_ = true;
 }
 
@@ -426,6 +428,7 @@ ReshapeReport Trainer::reshape(Plan plan) {
             pending_.size());
   ReshapeReport report;
   const double start = PhaseClock::now();
+  ++changes_;
   if (this->plan().same_parameters(plan) && !(plan == this->plan())) {
     take_batch(std::move(plan), report);
     report.seconds = PhaseClock::now() - start;

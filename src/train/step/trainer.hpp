@@ -174,6 +174,7 @@ class Trainer {
   std::deque<Pending> pending_;
   index_t started_here_ = 0;  // steps of this formation
   bool fresh_ = true;         // the first step with these shapes
+  index_t changes_ = 0;       // of plan
   Clocks last_finish_;
   RankTimes last_times_;    // of the step before
   bool new_times_ = false;  // not yet gathered

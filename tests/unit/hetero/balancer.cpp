@@ -9,6 +9,7 @@
 #include "hetero/planner/slab_sequences.hpp"
 #include "support/catch.hpp"
 #include "support/plan_rig.hpp"
+#include "support/planner_case.hpp"
 
 using namespace t3d;
 using namespace t3d::test;
@@ -24,8 +25,10 @@ class Steps {
  public:
   using SecondsOf = std::function<RankTimes(int rank, index_t sequences, index_t step)>;
 
-  Steps(Plan start, const BalanceOptions& options, index_t micro = 0, RankFacts facts = {})
-      : plan(std::move(start)), balancer(options, micro, facts_for(plan.ranks, std::move(facts))) {}
+  Steps(Plan start, const BalanceOptions& options, index_t micro = 0, RankFacts facts = {},
+        std::optional<Speeds> known = {})
+      : plan(std::move(start)),
+        balancer(options, micro, facts_for(plan.ranks, std::move(facts)), std::move(known)) {}
 
   /// Of so many ranks: what is not given is false or not known.
   static RankFacts facts_for(int ranks, RankFacts facts) {
@@ -41,6 +44,7 @@ class Steps {
     for (index_t last = step_ + count; step_ < last; ++step_) {
       StepReport report;
       report.step = step_;
+      report.plan = changes_;
       report.measured = measured_;
       report.times = times_;
       const std::optional<Plan> next = balancer.observe(report, plan);
@@ -49,16 +53,16 @@ class Steps {
       plan = *next;
       fresh_ = true;
       first_change = first_change == 0 ? step_ : first_change;
-      ++changes;
+      ++changes_, ++changes;
     }
     return changes;
   }
 
   Plan plan;
   Balancer balancer;
-  index_t first_change = 0;     // the step after which it came
-  bool always_first = false;    // every step is said to be the first under its plan
-  std::optional<Counts> stale;  // times are said to be those of this division
+  index_t first_change = 0;   // the step after which it came
+  bool always_first = false;  // every step is said to be the first under its plan
+  bool stale = false;         // times are said to be those of another plan
 
  private:
   void measure(const SecondsOf& seconds_of) {
@@ -79,11 +83,11 @@ class Steps {
           }
       before += static_cast<std::size_t>(p);
     }
-    measured_ = {step_, 1, stale.value_or(slabs), always_first || fresh_};
+    measured_ = {step_, stale ? -1 : changes_, 1, slabs, always_first || fresh_};
     fresh_ = false;
   }
 
-  index_t step_ = 1;
+  index_t step_ = 1, changes_ = 0;
   bool fresh_ = true;
   MeasuredStep measured_;
   std::vector<RankTimes> times_;
@@ -228,6 +232,41 @@ TEST_CASE("where ranks share cores their CPU time counts", "[balancer]") {
   CHECK(gpu.steps(50, times(2, 0)) == 1);
 }
 
+// Descheduled half of the time, of four equal ranks: `other` is wall time.
+TEST_CASE("where ranks share cores, what no sequence costs is CPU time, too", "[balancer]") {
+  const Plan plan = plan_of(input(32), Grid{1, 1, 1, {}, {}, {}}, 4);
+  const auto times = [](int rank, index_t sequences, index_t) {
+    RankTimes result;
+    result.matmul = 0.001 * static_cast<double>(sequences);
+    result.cpu = result.matmul + 0.02;
+    result.own = (rank < 2 ? 4 : 1) * result.cpu;
+    result.other = result.own - result.matmul;
+    return result;
+  };
+  Steps run(plan, kModel, 0, {std::vector<bool>(4, true), {}, {}});
+  CHECK(run.steps(100, times) == 0);
+}
+
+TEST_CASE("Newton-Schulz is no cost of sequences", "[balancer]") {
+  Config config = input(24);
+  config.optimizer.kind = OptimizerKind::muon;
+  const Plan plan = plan_of(config, Grid{1, 1, 1, {}, {}, {}}, 2);
+  REQUIRE(step_work(plan, {0, 0, 0, 0}).whole > 0);
+  // Most of the time is Newton-Schulz; a sequence takes rank 1 three times as long.
+  const auto times = [](int rank, index_t sequences, index_t) {
+    RankTimes result;
+    result.matmul = (rank == 1 ? 3e-4 : 1e-4) * static_cast<double>(sequences);
+    result.other = 0.1;
+    result.own = result.cpu = result.matmul + result.other;
+    return result;
+  };
+  Speeds known;
+  known.ranks.assign(2, rank_speed(1));
+  for (RankSpeed& rank : known.ranks) rank.curve(WorkClass::whole) = TimeCurve::of_rate(1e6);
+  Steps run(plan, kModel, 0, {}, known);
+  CHECK(run.steps(60, times) == 0);  // 2 % of a step at most
+}
+
 TEST_CASE("whole leaves move, and keep their samples", "[balancer]") {
   Config config = input(24);
   config.aggregate.method = AggregateMethod::adasum;
@@ -249,22 +288,123 @@ TEST_CASE("whole leaves move, and keep their samples", "[balancer]") {
   CHECK(unequal.steps(60, ranks_of_costs({0.02, 0.02, 0.05})) == 0);
 }
 
-TEST_CASE("first steps and times of another division are no measurements", "[balancer]") {
+// 4 replicas x 16 leaves are as many as Adasum combines.
+TEST_CASE("leaves move only as far as there is room for leaves", "[balancer]") {
+  Config config = input(64);
+  config.aggregate.method = AggregateMethod::adasum;
+  config.aggregate.placement = AggregatePlacement::gain;
+  config.aggregate.leaves = 16;
+  const Plan full = plan_of(config, Grid{1, 1, 1, {}, {}, {}}, 4);
+  Steps none(full, kModel);
+  CHECK(none.steps(60, ranks_of_costs({0.01, 0.01, 0.01, 0.06})) == 0);
+  config.aggregate.leaves = 14;
+  config.batch.sequences = 56;
+  Steps some(plan_of(config, Grid{1, 1, 1, {}, {}, {}}, 4), kModel);
+  (void)some.steps(200, ranks_of_costs({0.01, 0.01, 0.01, 0.06}));
+  CHECK(slab_sequences(some.plan) == Counts{16, 16, 16, 8});
+}
+
+TEST_CASE("when whole leaves move, what was learned of the replicas stays", "[balancer]") {
+  Config config = input(24);
+  config.aggregate.method = AggregateMethod::adasum;
+  config.aggregate.placement = AggregatePlacement::gain;
+  config.aggregate.leaves = 6;
+  const Plan plan = plan_of(config, Grid{1, 1, 1, {}, {}, {}}, 2);
+  // Beyond 7 leaves replica 0 pages: the change is taken back, for which it must be remembered.
+  const auto paging = [](int rank, index_t sequences, index_t) {
+    const auto n = static_cast<double>(sequences);
+    RankTimes times;
+    times.own = times.matmul = times.cpu = n * (rank == 1 ? 0.02 : sequences > 14 ? 0.06 : 0.01);
+    return times;
+  };
+  Steps run(plan, kModel);
+  CHECK(run.steps(12, paging) == 1);
+  CHECK(slab_sequences(run.plan) == Counts{16, 8});
+  CHECK(!plan.same_parameters(run.plan));
+  CHECK(run.steps(8, paging) == 1);
+  CHECK(slab_sequences(run.plan) == Counts{12, 12});
+  CHECK_THAT(run.balancer.reason(), contains("roll-back"));
+}
+
+// Replicas of one and of two ranks per unit; each rank predicts its own slab's sequences.
+TEST_CASE("predictions are of sequences, shares are of leaves", "[balancer]") {
+  Config config = input(48);
+  config.aggregate.method = AggregateMethod::adasum;
+  config.aggregate.placement = AggregatePlacement::gain;
+  config.aggregate.leaves = 6;
+  Steps run(plan_of_cuboids(config, {{2, 1, 1}, {1, 1, 1}}), kind(BalanceKind::lbbsp_analytic));
+  (void)run.steps(20, ranks_of_costs({0.01, 0.01, 0.01}));
+  CHECK(run.plan.replica(0).sequences() == 32);
+  CHECK(run.plan.replica(1).sequences() == 16);
+  // Ranks that share cores predict by the wall clock.
+  const auto descheduled = [](int rank, index_t sequences, index_t step) {
+    RankTimes times = ranks_of_costs({0.01, 0.01})(rank, sequences, step);
+    times.own *= rank == 1 ? 3 : 1;
+    times.speed = times.own > 0 ? static_cast<double>(sequences) / times.own : 0;
+    return times;
+  };
+  Steps crowded(plan_of(input(12), Grid{2, 1, 1, {}, {}, {}}), kind(BalanceKind::lbbsp_analytic), 0,
+                {{true, true}, {}, {}});
+  CHECK(crowded.steps(20, descheduled) == 0);
+}
+
+TEST_CASE("first steps and times of another plan are no measurements", "[balancer]") {
   const Plan plan = plan_of(input(12), Grid{2, 1, 1, {}, {}, {}});
   Steps first(plan, kModel);
   first.always_first = true;
   CHECK(first.steps(50, ranks_of_costs({0.01, 0.03})) == 0);
   Steps stale(plan, kModel);
-  stale.stale = Counts{7, 5};
+  stale.stale = true;
   CHECK(stale.steps(50, ranks_of_costs({0.01, 0.03})) == 0);
 }
 
-TEST_CASE("every slab keeps a sequence, so that it is still measured", "[balancer]") {
-  Steps run(plan_of(input(12), Grid{3, 1, 1, {}, {}, {}}), kModel);
-  (void)run.steps(60, ranks_of_costs({0.01, 0.01, 1}));
-  CHECK(slab_sequences(run.plan).back() == 1);
-  (void)run.steps(60, ranks_of_costs({0.01, 0.01, 0.01}));
+TEST_CASE("a slab whose single sequence would delay all others gets none, and comes back",
+          "[balancer]") {
+  for (const BalanceKind each : {BalanceKind::model, BalanceKind::lbbsp_analytic}) {
+    INFO(each);
+    Steps run(plan_of(input(12), Grid{3, 1, 1, {}, {}, {}}), kind(each));
+    (void)run.steps(60, ranks_of_costs({0.01, 0.01, 0.2}));
+    CHECK(slab_sequences(run.plan) == Counts{6, 6, 0});
+    (void)run.steps(400, ranks_of_costs({0.01, 0.01, 0.01}));
+    CHECK(slab_sequences(run.plan) == Counts{4, 4, 4});
+  }
+}
+
+TEST_CASE("slabs without sequences do not keep the others from their balance", "[balancer]") {
+  Speeds known;
+  for (const double speed : {1.0, 1.0, 1.0, 0.01}) known.ranks.push_back(rank_speed(speed));
+  Speeds dead = known;
+  dead.ranks.back() = rank_speed(0);
+  const Plan even = plan_of(input(12), Grid{4, 1, 1, {}, {}, {}});
+  const Plan start = with_slab_sequences(even, Counts{4, 4, 4, 0}, 0);
+  for (const BalanceKind each : {BalanceKind::model, BalanceKind::lbbsp_analytic})
+    for (const auto& speeds : std::vector<std::optional<Speeds>>{known, dead, std::nullopt}) {
+      INFO(each << ", known " << (speeds ? speeds->text() : "nothing"));
+      Steps run(start, kind(each), 0, {}, speeds);
+      (void)run.steps(50, ranks_of_costs({0.02, 0.01, 0.01, 1}));
+      CHECK(slab_sequences(run.plan) == Counts{2, 5, 5, 0});
+    }
+}
+
+TEST_CASE("a slab without sequences is tried now and then, and seldom if that costs much",
+          "[balancer]") {
+  Speeds known;
+  for (const double speed : {1.0, 1.0, 0.05}) known.ranks.push_back(rank_speed(speed));
+  const Plan even = plan_of(input(12), Grid{3, 1, 1, {}, {}, {}});
+  const Plan start = with_slab_sequences(even, Counts{6, 6, 0}, 0);
+  Steps run(start, kModel, 0, {}, known);
+  // It stays slow: there and back, each time twice as late.
+  const index_t changes = run.steps(2000, ranks_of_costs({0.01, 0.01, 0.2}));
+  CHECK(changes % 2 == 0);
+  CHECK(changes >= 4);
+  CHECK(changes <= 12);
+  CHECK(slab_sequences(run.plan) == Counts{6, 6, 0});
+  (void)run.steps(2500, ranks_of_costs({0.01, 0.01, 0.01}));
   CHECK(slab_sequences(run.plan) == Counts{4, 4, 4});
+  // What is known to be able to do no work is never tried.
+  known.ranks.back() = rank_speed(0);
+  Steps never(start, kModel, 0, {}, known);
+  CHECK(never.steps(2000, ranks_of_costs({0.01, 0.01, 0.01})) == 0);
 }
 
 TEST_CASE("with micro-batches the division is the nearest that whole sequences allow",
@@ -275,6 +415,29 @@ TEST_CASE("with micro-batches the division is the nearest that whole sequences a
   (void)run.steps(60, ranks_of_costs({0.01, 0.02}));
   CHECK(slab_sequences(run.plan) == Counts{16, 8});
   CHECK(run.plan.largest_micro() == 6);
+}
+
+// Passes of 4 over two slabs: 8 + 8 or 12 + 4, and nothing between.
+TEST_CASE("what micro-batches cannot divide is not asked for", "[balancer]") {
+  Config config = input(16);
+  config.batch.micro = 4;
+  const Plan plan = plan_of(config, Grid{2, 1, 1, {}, {}, {}});
+  Steps none(plan, kModel, 4);
+  CHECK(none.steps(60, ranks_of_costs({0.01, 0.0145})) == 0);
+  Steps all(plan, kModel, 4);
+  CHECK(all.steps(60, ranks_of_costs({0.01, 0.022})) == 1);
+  CHECK(slab_sequences(all.plan) == Counts{12, 4});
+  CHECK_THAT(all.balancer.reason(), !contains("2 units move"));
+  // What turns out worse is taken back, as without micro-batches.
+  const auto paging = [](int rank, index_t sequences, index_t) {
+    const auto n = static_cast<double>(sequences);
+    RankTimes times;
+    times.own = times.matmul = times.cpu = n * (rank == 1 ? 0.03 : sequences > 8 ? 0.06 : 0.01);
+    return times;
+  };
+  Steps back(plan, kModel, 4);
+  CHECK(back.steps(20, paging) == 2);
+  CHECK(slab_sequences(back.plan) == Counts{8, 8});
 }
 
 TEST_CASE("no rank gets more than its memory has room for", "[balancer]") {

@@ -47,7 +47,7 @@ RankFacts facts_of(std::size_t ranks) {
 StepReport report_of(const Plan& plan, const std::vector<double>& speeds, index_t step = 1,
                      double later = 1) {
   StepReport report;
-  report.measured = {step, 0, slab_sequences(plan), false};
+  report.measured = {step, 0, 0, slab_sequences(plan), false};
   report.times.resize(speeds.size());
   const std::vector<int> active = plan.active();
   for (std::size_t number = 0; number < active.size(); ++number) {
@@ -113,7 +113,7 @@ TEST_CASE("equal ranks, first steps and times of another plan propose nothing", 
   StepReport first = report_of(plan, {0.2, 0.2, 1, 1});
   first.measured.first = true;
   StepReport stale = report_of(plan, {0.2, 0.2, 1, 1});
-  stale.measured.slabs = {3};
+  stale.measured.plan = -1;
   for (int step = 0; step < 100; ++step) {
     first.measured.step = stale.measured.step = step;
     CHECK_FALSE(replanner.observe(first, plan, 0));

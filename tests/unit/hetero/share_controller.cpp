@@ -144,6 +144,55 @@ TEST_CASE("the model deals exactly after five steps, with fixed costs taken into
   CHECK(loop.shares == Shares{32, 32});
 }
 
+TEST_CASE("the model's reason says of a replica that became slow for good how much") {
+  Loop loop(BalanceKind::model, {2}, 2);
+  loop.run(60, machines({1, 1}));
+  loop.run(20, machines({1, 0.5}));
+  CHECK_THAT(loop.controller->reason(), contains("it is persistent: 100 % slower than it was"));
+  loop.run(60, machines({1, 0.5}));
+  CHECK_THAT(loop.controller->reason(), contains("it is fail-slow"));
+}
+
+// Only even numbers of units can be had.
+TEST_CASE("shares that cannot be had are not asked for") {
+  for (const BalanceKind kind :
+       {BalanceKind::lbbsp_analytic, BalanceKind::lbbsp_numeric, BalanceKind::model}) {
+    BalanceOptions options;
+    options.kind = kind;
+    const auto even = [](const Shares& shares) {
+      const index_t first = shares[0] / 2 * 2;
+      return Shares{first, shares[0] + shares[1] - first};
+    };
+    const auto controller = make_share_controller(options, {64}, even);
+    Shares shares{32, 32};
+    for (int step = 0; step < 100; ++step) {
+      std::vector<ReplicaTimes> times;
+      for (std::size_t n = 0; n < 2; ++n) times.push_back(machines({3.1, 1})(n, shares[n]));
+      if (const auto next = controller->observe(times, shares)) shares = *next;
+      INFO(kind << ", step " << step);
+      CHECK(shares[0] % 2 == 0);
+    }
+    CHECK(shares[0] >= 44);
+  }
+}
+
+TEST_CASE("replicas without units keep no other from its share") {
+  for (const BalanceKind kind : {BalanceKind::lbbsp_analytic, BalanceKind::model}) {
+    BalanceOptions options;
+    options.kind = kind;
+    const auto controller = make_share_controller(options, {64});
+    Shares shares{32, 32, 0};
+    for (int step = 0; step < 20; ++step) {
+      std::vector<ReplicaTimes> times{machines({3})(0, shares[0])};
+      times.push_back({double(shares[1]), 0, 1});
+      times.push_back({0.1, 0.1, 0});
+      if (const auto next = controller->observe(times, shares)) shares = *next;
+    }
+    INFO(kind);
+    CHECK(shares == Shares{48, 16, 0});
+  }
+}
+
 TEST_CASE("replicas within the tolerance of each other keep the even shares") {
   Loop near(BalanceKind::model, {1000}, 4);
   CHECK(near.run(300, machines({1, 1.04, 1.02, 1.03})) == 0);

@@ -1,10 +1,9 @@
-// Share controllers on a virtual clock (hetero/balance/simulation.hpp): the figures that the
-// project promises, over several seeds.
-#include "hetero/balance/simulation.hpp"
-
+// Share controllers on a virtual clock (tests/unit/hetero/share_simulation.hpp): the figures that
+// the project promises, over several seeds.
 #include <numeric>
 
 #include "support/catch.hpp"
+#include "unit/hetero/share_simulation.hpp"
 
 using namespace t3d;
 

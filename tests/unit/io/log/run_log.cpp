@@ -171,6 +171,16 @@ TEST_CASE("lines go to screen and run.log, every step to log.jsonl") {
   CHECK(lines[11].starts_with("{\"step\":12,"));
 }
 
+TEST_CASE("the times of the ranks name their step and its slabs, which may be others than now") {
+  StepRecord record = example();
+  record.ranks = {{}, {}};
+  record.measured = {7, 0, 1, {3, 5}, false};
+  record.slab_sequences = {4, 4};
+  const std::string line = step_json(record);
+  CHECK(line.find(R"("measured_step":7,"measured_slabs":[3,5]})") != std::string::npos);
+  CHECK(line.find(R"("slab_sequences":[4,4])") != std::string::npos);
+}
+
 TEST_CASE("numbers that are not finite are null in JSON") {
   StepRecord record = example();
   record.loss = std::nan("");

@@ -1,4 +1,4 @@
-#include "hetero/balance/simulation.hpp"
+#include "unit/hetero/share_simulation.hpp"
 
 #include <algorithm>
 
