@@ -1,8 +1,9 @@
 // Signals that ask the run to stop at the next step (INT, TERM, USR1, USR2, HUP). They are blocked
 // everywhere and taken by a thread that waits for them, so that no handler ever interrupts
 // generated code in the middle of a matmul. A second INT within two seconds ends the program at
-// once. PIPE is ignored: a training goes on, with its log files, when nobody reads its screen. A
-// signal that the parent had ignored (nohup) stays ignored.
+// once. PIPE is ignored: a training goes on, with its log files, when nobody reads its screen. XFSZ
+// is ignored: a file beyond the limit of sizes (ulimit -f) is an error of that file, as on a full
+// disk. A signal that the parent had ignored (nohup) stays ignored.
 #pragma once
 
 namespace t3d {

@@ -43,17 +43,18 @@ struct MeasuredStep {
   index_t plan = 0;            // that it ran under: as StepReport::plan
   double seconds = 0;          // wall time on this rank
   std::vector<index_t> slabs;  // sequences by slab
-  bool first = true;           // under its plan: fills caches, says little
+  bool first = true;           // under its plan (fills caches), or without work: says little
 };
 
 /// What one training step did; equal on all ranks but for `seconds` and `own_seconds`.
 struct StepReport {
   index_t step = 0;  // steps done, this one included
   index_t plan = 0;  // changes of plan that the trainer had seen before
-  double loss = 0;   // mean over the target tokens of the whole batch
+  double loss = 0;   // mean over the target tokens of the whole batch; no number without any
   double grad_norm = 0;
   double lr = 0;
   index_t tokens = 0;
+  index_t targets = 0;           // of them, targets that count
   double seconds = 0;            // wall time of this rank
   double own_seconds = 0;        // without waiting for others
   std::vector<RankTimes> times;  // of the step before, by rank of the job; may be empty
@@ -64,7 +65,8 @@ struct StepReport {
   double noise_sequences = std::numeric_limits<double>::quiet_NaN();  // noise scale
   std::vector<int> left_out;  // leaves with samples whose gradient was not finite
   double loss_scale = 1;
-  bool skipped = false;  // no finite gradient at this loss scale: the weights stayed
+  /// No finite gradient at this loss scale, or no target that counts: the weights stayed.
+  bool skipped = false;
 
   /// There are times, of a step under the plan of this one, and not of the first, which fills
   /// caches.

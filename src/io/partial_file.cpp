@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <mutex>
 #include <set>
-#include <utility>
 
 #include "io/lock/lock_owner.hpp"
 #include "io/posix_file.hpp"
@@ -25,8 +24,8 @@ Registry& registry() {
 
 }  // namespace
 
-PartialFile::PartialFile(std::string path)
-    : path_(std::move(path)), name_(path_ + ".partial-" + random_token()) {
+PartialFile::PartialFile(const std::string& path)
+    : path_(replaceable_file(path)), name_(path_ + ".partial-" + random_token()) {
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   if (!folder.empty()) make_folder(folder);
   const std::lock_guard guard(registry().lock);

@@ -7,8 +7,9 @@ namespace t3d {
 
 class PartialFile {
  public:
-  /// Makes the folder of `path`. Creating the file is the caller's. Error(io).
-  explicit PartialFile(std::string path);
+  /// Makes the folder of `path`. Creating the file is the caller's. Error(io), also where `path` is
+  /// something else than a regular file.
+  explicit PartialFile(const std::string& path);
   /// Removes the file unless it was published.
   ~PartialFile();
   PartialFile(const PartialFile&) = delete;

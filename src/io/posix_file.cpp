@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -113,19 +114,37 @@ std::unique_ptr<std::FILE, CloseFile> open_to_append(const std::string& path) {
   return file;
 }
 
+std::string replaceable_file(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the system's own limit
+  struct stat status {};
+  if (status_of(path, status) && !S_ISREG(status.st_mode))
+    throw_error(ExitCode::io, "{} is {}", path,
+                S_ISDIR(status.st_mode) ? "a folder" : "not a regular file");
+  std::filesystem::path target = path;
+  for (int link = 0; link < kMostLinks; ++link) {
+    std::error_code none;
+    const std::filesystem::path next = std::filesystem::read_symlink(target, none);
+    if (none) return target.string();
+    target = target.parent_path() / next;
+  }
+  errno = ELOOP;
+  fail("follow", path);
+}
+
 void write_text_durably(const std::string& path, std::string_view text) {
-  const std::string temporary = path + ".tmp";
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const std::string file = replaceable_file(path), temporary = file + ".tmp";
+  int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) fail("create", temporary);
   try {
     write_all(fd, text, temporary);
     if (::fsync(fd) != 0) fail("fsync", temporary);
+    if (::close(std::exchange(fd, -1)) != 0) fail("close", temporary);
+    rename_durably(temporary, file);
   } catch (...) {
-    ::close(fd);
+    if (fd >= 0) ::close(fd);
+    ::unlink(temporary.c_str());
     throw;
   }
-  if (::close(fd) != 0) fail("close", temporary);
-  rename_durably(temporary, path);
 }
 
 void sync_path(const std::string& path) {

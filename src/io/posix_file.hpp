@@ -43,8 +43,11 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 [[nodiscard]] std::unique_ptr<std::FILE, CloseFile> open_to_append(const std::string& path);
-/// Writes `path`.tmp, fsync, rename to `path`, fsync of the folder: after a crash there is the old
-/// text or the new one.
+/// Where `path` leads behind symbolic links: a regular file, or nothing yet. Else Error(io): what
+/// is renamed over a device or a pipe would take its place.
+[[nodiscard]] std::string replaceable_file(const std::string& path);
+/// Writes FILE.tmp, fsync, rename to FILE = replaceable_file(path), fsync of the folder: after a
+/// crash there is the old text or the new one. What fails leaves no FILE.tmp.
 void write_text_durably(const std::string& path, std::string_view text);
 /// fsync of a file or a folder.
 void sync_path(const std::string& path);

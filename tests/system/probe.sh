@@ -37,6 +37,19 @@ run 1 probe missing.toml
 expect_status 66
 run 1 probe input.toml "${short[@]}" --output no/such/folder/speeds.json
 expect_status 74
+# A file that is renamed to the output must not take the place of a pipe or a link.
+mkfifo pipe
+ln -s pipe to_pipe
+ln -s linked.json link
+for output in pipe to_pipe; do
+  run 1 probe input.toml "${short[@]}" --output $output
+  expect_status 74
+  expect_text "$output is not a regular file"
+done
+[[ -p pipe && -L to_pipe ]] || fail "the pipe was replaced"
+run 1 probe input.toml "${short[@]}" --output link
+expect_status 0
+[[ -L link && -s linked.json ]] || fail "the link was replaced"
 run 1 probe input.toml --set hetero.probe_seconds=-1
 expect_status 78
 expect_text "hetero.probe_seconds"

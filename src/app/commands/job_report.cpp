@@ -192,7 +192,12 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   report_pause(step.seconds);
   for (const int leaf : step.left_out)
     warn(fmt::format("step {}: gradient {} is not finite and was left out", step.step, leaf));
-  if (step.skipped)
+  if (step.targets == 0)
+    warn(
+        fmt::format("step {}: no target of its samples counts (all are data.ignore_token); the "
+                    "weights stay",
+                    step.step));
+  else if (step.skipped)
     warn(fmt::format("step {}: no finite gradient at loss scale {}; the weights stay", step.step,
                      step.loss_scale));
 }

@@ -67,6 +67,10 @@ int run_probe(Communicator& world, const CommandLine& command) {
   Config config = load_input(world, command.input, command.overrides, world.size(), origins);
   if (config.model.vocab == 0)
     all_or_none(world, [&] { (void)open_corpus(config.data.train, config, false); });
+  all_or_none(world, [&] {  // before anything is measured
+    if (world.rank() == 0 && !command.probe_output.empty())
+      (void)replaceable_file(command.probe_output);
+  });
   const NodeKinds kinds = find_node_kinds(world, config);
   Machine machine(world, machine_options(config, kinds));
   Plan plan;

@@ -199,10 +199,12 @@ void data_keys(std::vector<Key>& keys) {
            "SentencePiece model. \"\" = the one of the token file, or bytes.");
   rows.add("shuffle", &DataConfig::shuffle,
            "Shuffle the sequences by run.seed, the same for every mesh.");
-  rows.add("ignore_token", &DataConfig::ignore_token,
-           "Targets that are this token (padding) count neither in the loss nor in the weight of a "
-           "replica's gradient; below 0 = all targets count.",
-           {.range = at_least(-1, 2147483647)});
+  rows.add(
+      "ignore_token", &DataConfig::ignore_token,
+      "Targets that are this token (padding) count neither in the loss nor in the weight of a "
+      "replica's gradient; below 0 = all targets count. A step without any other target leaves "
+      "the weights as they are.",
+      {.range = at_least(-1, 2147483647)});
   rows.add("format", &DataConfig::format,
            "Format of the token files. A file whose signature says another one is refused.");
 }

@@ -31,23 +31,38 @@ constexpr index_t kUntimedSteps = 2;      // the first ones allocate and plan
 /// A file that grows by whole lines; every line is handed to the system at once.
 class LineFile {
  public:
-  explicit LineFile(std::string path) : path_(std::move(path)), file_(open_to_append(path_)) {}
+  explicit LineFile(std::string path)
+      : path_(std::move(path)), file_(open_to_append(path_)), whole_(file_size(path_)) {
+    // What could not be written must not wait in a buffer and follow later.
+    std::setvbuf(file_.get(), nullptr, _IONBF, 0);
+  }
   [[nodiscard]] const std::string& path() const { return path_; }
+  /// Lines that could not be written, since the last one that could.
+  [[nodiscard]] index_t lost() const { return lost_; }
+  void forget_lost() { lost_ = 0; }
 
-  /// "" or the reason of the failure.
+  /// "" or the reason of the failure. Then nothing of the line is in the file.
   std::string put(const std::string& line) {
-    // After a failure a part of a line may be there: end it, so that only that line is lost.
-    const std::string text = (failed_ ? "\n" : "") + line + "\n";
+    const std::string text = (cut_ ? "\n" : "") + line + "\n";
     std::clearerr(file_.get());
-    failed_ = std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
-              std::fflush(file_.get()) != 0;
-    return failed_ ? std::strerror(errno) : "";
+    if (std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size()) {
+      whole_ += std::ssize(text);
+      cut_ = false;
+      return "";
+    }
+    const std::string reason = std::strerror(errno);
+    ++lost_;
+    // Where the part of a line cannot be taken away the next line ends it.
+    cut_ = ::ftruncate(fileno(file_.get()), whole_) != 0;
+    return reason;
   }
 
  private:
   std::string path_;
   std::unique_ptr<std::FILE, CloseFile> file_;
-  bool failed_ = false;
+  index_t whole_;  // bytes up to the end of the last whole line
+  index_t lost_ = 0;
+  bool cut_ = false;
 };
 
 std::string started_text(index_t start_step) {
@@ -134,11 +149,14 @@ class RunLog::Impl {
   }
 
   void keep(LineFile& file, const std::string& text) {
+    const index_t lost = file.lost();
     const std::string reason = file.put(text);
-    if (reason.empty() || told_failure_) return;
-    told_failure_ = true;
-    screen_line(fmt::format("warning: cannot write {}: {}; the run goes on without it", file.path(),
-                            reason));
+    if (!reason.empty() && lost == 0)
+      screen_line(fmt::format("warning: cannot write {}: {}; the run goes on without it",
+                              file.path(), reason));
+    if (!reason.empty() || lost == 0) return;
+    file.forget_lost();
+    warn(fmt::format("{} can be written again; {} lines are missing", file.path(), lost));
   }
 
   /// Not fmt::print: that throws when the screen is a file on a full disk.
@@ -165,7 +183,7 @@ class RunLog::Impl {
 
   RunLogOptions options_;
   std::unique_ptr<LineFile> human_, machine_;
-  bool bar_, bar_shown_ = false, told_failure_ = false;
+  bool bar_, bar_shown_ = false;
   index_t steps_seen_ = 0;
   double step_seconds_ = 0;
   Clock::time_point last_plain_{}, last_bar_{};

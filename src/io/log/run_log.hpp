@@ -6,8 +6,9 @@
 //                  and the log of an earlier lineage is put aside (step_log.hpp)
 //   resolved.toml  every key of the input
 //
-// A file that cannot be opened is an Error(io). One that fails later is reported once, and the
-// training goes on: a full disk must not cost the run.
+// A file that cannot be opened is an Error(io). One that fails later is reported, and the training
+// goes on: a full disk must not cost the run. The file keeps whole lines, and that it can be
+// written again is reported, too.
 #pragma once
 #include <chrono>
 #include <cstdio>

@@ -80,11 +80,15 @@ void Trainer::form(Plan plan) {
 }
 
 void Trainer::predict_step() {
-  TrafficTable with = formation_->idle() ? idle_traffic(plan(), machine_.world().rank())
-                                         : step_traffic(plan(), formation_->coord());
-  predicted_ = with.ledger();
-  with.add(times_traffic(plan()), -1);
-  predicted_without_times_ = with.ledger();
+  const TrafficTable report = idle_traffic(plan(), machine_.world().rank());
+  const TrafficTable whole =
+      formation_->idle() ? report : step_traffic(plan(), formation_->coord());
+  for (const bool computes : {false, true}) {
+    TrafficTable step = computes ? whole : report;
+    predicted_[computes][true] = step.ledger();
+    step.add(times_traffic(plan()), -1);
+    predicted_[computes][false] = step.ledger();
+  }
 }
 
 void Trainer::run_micro_batches(std::size_t leaf, index_t targets, index_t& position,
@@ -141,9 +145,10 @@ void Trainer::start_step(unsigned flags) {
   pending.report.lr = options_.optimizer.lr * course_.factor(progress_);
   pending.report.loss_scale = loss_scale_.value();
   count_targets(pending);
-  if (!formation_->idle()) run_step(pending);
+  computes_ = pending.report.targets > 0;
+  if (computes_ && !formation_->idle()) run_step(pending);
   send_report(flags, pending);
-  pending.report.skipped = loss_scale_.dynamic() && !usable(pending);
+  pending.report.skipped = !computes_ || (loss_scale_.dynamic() && !usable(pending));
   if (!formation_->idle()) {
     if (!pending.report.skipped) {
       const Context& context = formation_->context();
@@ -159,7 +164,7 @@ void Trainer::start_step(unsigned flags) {
   course_.advance(progress_, !pending.report.skipped);
   pending_.push_back(std::move(pending));
   ++started_here_;
-  fresh_ = false;
+  if (computes_) fresh_ = false;
 }
 
 // Every rank counts for all: the sample ledger tells who reads what.
@@ -174,15 +179,23 @@ void Trainer::count_targets(Pending& pending) {
       if (counted < all)
         weights[pending.targets.size()] *= static_cast<double>(counted) / static_cast<double>(all);
       pending.targets.push_back(counted);
-      pending.all_targets += counted;
+      pending.report.targets += counted;
       position += sequences;
     }
-  if (pending.all_targets == 0)
+  if (pending.report.targets == 0)
+    find_any_target();
+  else if (!formation_->idle())
+    formation_->update().set_weights(weights);
+}
+
+// Steps without any are passed over; a corpus without any is a mistake.
+void Trainer::find_any_target() {
+  const index_t samples = source_->ledger().samples();
+  for (index_t at = 0; at < samples && !any_target_; ++at)
+    any_target_ = source_->targets(at, 1) > 0;
+  if (!any_target_)
     throw AgreedError(ExitCode::config,
-                      fmt::format("step {}: no target of its samples counts: all are "
-                                  "data.ignore_token",
-                                  pending.report.step));
-  if (!formation_->idle()) formation_->update().set_weights(weights);
+                      "no target of data.train counts: all are data.ignore_token");
 }
 
 // Up to the aggregated gradient.
@@ -244,7 +257,7 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
   ops.fill(queue, values_, 0);
   send_flags(flags);
   pending.values = host_values_.get() + started_here_ % index_t{kMostPending} * values_.cols();
-  if (!formation_->idle()) {
+  if (computes_ && !formation_->idle()) {
     ops.add(queue, formation_->model().loss_sum_on_device(), values_.view().col_range(kLoss, 1));
     formation_->update().add_squares(values_.view().col_range(kSquares, 1));
     const ConstTensorView summary = formation_->update().aggregation().summary();
@@ -254,7 +267,7 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
       if (values_.cols() > kValues && formation_->mesh().world().rank() == 0)
         ops.add(queue, summary, values_.view().col_range(kValues, summary.cols));
     }
-  } else if (values_.cols() > kValues) {
+  } else if (computes_ && values_.cols() > kValues) {
     pending.summary = pending.values + kValues;
   }
   const auto ranks = static_cast<std::size_t>(machine_.world().size());
@@ -276,7 +289,7 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
 }
 
 void Trainer::read_report(const Pending& pending, StepReport& report) const {
-  report.loss = pending.values[kLoss] / static_cast<double>(pending.all_targets);
+  report.loss = pending.values[kLoss] / static_cast<double>(report.targets);
   report.grad_norm = std::sqrt(pending.values[kSquares]);
   for (int bit = 0; bit < kRunFlags; ++bit)
     if (pending.values[kFlags + bit] > 0) report.flags |= 1U << bit;
@@ -357,9 +370,9 @@ void Trainer::measure(const Pending& pending, StepReport& report) {
     times.own = report.own_seconds;
     read_clocks(from, now, times);
   }
-  expect_speed(times);
+  if (report.targets > 0) expect_speed(times);
   last_measured_ = {report.step, report.plan, report.seconds, slab_sequences(plan()),
-                    pending.first};
+                    pending.first || report.targets == 0};
   new_times_ = true;
 }
 

@@ -52,7 +52,8 @@ class Trainer {
   Trainer(Machine& machine, Plan plan, const TrainOptions& options,
           std::shared_ptr<BatchSource> source);
 
-  /// Queues the next step. `flags`: this rank's wishes (RunFlag), or-ed over all ranks. At most
+  /// Queues the next step; one without any target that counts leaves all state as it is and only
+  /// reports. `flags`: this rank's wishes (RunFlag), or-ed over all ranks. At most
   /// kMostPending steps may await their report.
   void start_step(unsigned flags);
   /// The report of the oldest started step; waits for it. Throws AgreedError where its loss or
@@ -98,7 +99,7 @@ class Trainer {
   [[nodiscard]] Formation& formation() { return *formation_; }
   /// Bytes that this rank sends in one step; the formula side of the ledger.
   [[nodiscard]] const Ledger& predicted_step() const {
-    return gathers_times_ ? predicted_ : predicted_without_times_;
+    return predicted_[computes_][gathers_times_];
   }
   [[nodiscard]] Ledger predicted_evaluation(index_t sequences) const;
 
@@ -116,8 +117,7 @@ class Trainer {
   struct Pending {
     StepReport report;             // what the host knows already
     std::vector<index_t> targets;  // that count, by replica, then leaf
-    index_t all_targets = 0;
-    double* values = nullptr;  // [kValues]
+    double* values = nullptr;      // [kValues]
     double* summary = nullptr;
     std::unique_ptr<Marker> there;
     QueueTimer* timer = nullptr;        // of the device, where the host's clocks say nothing of it
@@ -140,6 +140,8 @@ class Trainer {
   void predict_step();
   /// Counts the targets of every leaf of the step to come, and weights the leaves by them.
   void count_targets(Pending& pending);
+  /// Throws AgreedError when there is no target that counts in the whole corpus.
+  void find_any_target();
   void run_step(Pending& pending);
   /// `targets` of the leaf count.
   void run_leaf(std::size_t leaf, index_t targets, index_t& position);
@@ -164,8 +166,9 @@ class Trainer {
   Course course_;
   Progress progress_;
   std::unique_ptr<Formation> formation_;
-  Ledger predicted_, predicted_without_times_;
-  bool gathers_times_ = true;  // in the step that was started last
+  Ledger predicted_[2][2];  // of a step by whether it computes_, gathers_times_
+  bool computes_ = true, gathers_times_ = true;  // in the step that was started last
+  bool any_target_ = false;                      // seen in the corpus
   Tensor values_, clip_factor_;
   std::unique_ptr<HostImage> image_;
   std::unique_ptr<double[], HostRelease> host_values_;   // [kMostPending, kValues]

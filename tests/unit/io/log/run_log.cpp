@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -272,6 +274,35 @@ TEST_CASE("a disk that fills later is told once") {
   CHECK(count_of(screen, "warning: cannot write") == 1);
   CHECK(screen.find("log.jsonl: No space left on device") != std::string::npos);
   CHECK(count_of(screen, "step ") == 3);
+}
+
+TEST_CASE("a disk that is full for a while costs whole lines") {
+  Scene scene;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto action = std::signal(SIGXFSZ, SIG_IGN);
+  {
+    RunLog log(scene.options());
+    log.step(example(1, 9));
+    // The next line fits in part only; run.log stays shorter than that.
+    const rlimit small{fs::file_size(scene.path("run/log.jsonl")) + 20, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+    for (index_t step = 2; step <= 4; ++step) log.step(example(step, 9));
+    CHECK(fs::file_size(scene.path("run/log.jsonl")) == small.rlim_cur - 20);
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    for (index_t step = 5; step <= 6; ++step) log.step(example(step, 9));
+  }
+  std::signal(SIGXFSZ, action);
+  const std::vector<std::string> lines = lines_of(scene.read("run/log.jsonl"));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].starts_with("{\"step\":1,"));
+  CHECK(lines[1].starts_with("{\"step\":5,"));
+  CHECK(lines[2].starts_with("{\"step\":6,"));
+  for (const std::string& line : lines) CHECK(line.ends_with("}"));
+  const std::string screen = scene.read("screen");
+  CHECK(count_of(screen, "log.jsonl: File too large") == 1);
+  CHECK(count_of(screen, "log.jsonl can be written again; 3 lines are missing") == 1);
+  CHECK(count_of(scene.read("run/run.log"), "written again; 3 lines") == 1);
 }
 
 TEST_CASE("on a terminal, a bar that the last line replaces") {
