@@ -196,7 +196,7 @@ TEST_CASE("memory: every room above the least is met, however slow its rank") {
   request.recipe.base.model.hidden = 256;
   request.recipe.base.model.ffn = 1024;
   PlanShape shape;
-  shape.replicas.push_back({{2, 1, 1}, 8, {1, 0}, {}, {}, {}, {}, {1, 0}});
+  shape.replicas.push_back({{2, 1, 1}, 8, {1, 0}, {}, {}, {}, {}, {1, 0}, {}});
   const auto needed = [](const Plan& plan) {  // by rank 1
     return needed_bytes(memory_cost(plan, plan.mesh().coord_of(*plan.active_rank(1))), false);
   };
