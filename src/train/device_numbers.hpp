@@ -12,13 +12,18 @@ namespace t3d {
   return result;
 }
 
-/// [1, n]; blocks until they are there.
+/// Into [1, n], in the order of the queue; the host does not wait.
+inline void write_numbers(const Context& context, const std::vector<double>& values,
+                          TensorView to) {
+  context.device.copy(to.data, values.data(), to.bytes(), context.queue);
+}
+
+/// [1, n].
 [[nodiscard]] inline Tensor numbers_on_device(const Context& context,
                                               const std::vector<double>& values) {
   Tensor result =
       context.make(DType::f64, 1, static_cast<index_t>(values.size()), MemoryKind::workspace);
-  context.device.copy(result.view().data, values.data(), result.view().bytes(), context.queue);
-  context.queue.synchronize();
+  write_numbers(context, values, result);
   return result;
 }
 

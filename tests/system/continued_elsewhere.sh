@@ -47,10 +47,15 @@ speeds 30 10 > speeds.json
 from_the_middle file
 run 2 "${two[@]}" -d file --set hetero.speeds=file --set hetero.file=speeds.json
 expect_anew file 6,2 'hetero.speeds is "file" and was "equal"'
+# The probe finds the ranks as they are in the step that follows.
+from_the_middle slower
+run 2 "${two[@]}" -d slower --set hetero.speeds=probe --set 'emulate.schedule=["3:1:8"]'
+expect_anew slower "[678],*" 'hetero.speeds is "probe" and was "equal"'
 rm -rf whole
 run 2 "${two[@]}" -d whole --set hetero.speeds=file --set hetero.file=speeds.json
 expect_status 0
 from_the_middle same
+mv speeds.json gone.json # a plan that is kept needs no file
 run 2 "${two[@]}" -d same --set hetero.speeds=file --set hetero.file=speeds.json
 expect_kept same 6,2
 speeds 10 30 > speeds.json

@@ -69,10 +69,10 @@ small=195
 run 2 "${common[@]}" -d free
 expect_status 0
 
-# The even plan, asked for by mesh.place: refused; where the program is told that there is more, the kernel
+# The even plan, asked for by mesh.tokens: refused; where the program is told that there is more, the kernel
 # ends it.
 limits 8192 $small
-run 2 "${common[@]}" -d even --set "mesh.place=[0,1]"
+run 2 "${common[@]}" -d even --set "mesh.tokens=[1,1]"
 expect_status 69
 expect_text "too little memory on rank 1: the rank at d=0 i=1 j=0 k=0 needs 189 MiB (weights .* messages"
 expect_text "control group .*t3d-test-[0-9]*-1 of .* has 195 MiB in all"

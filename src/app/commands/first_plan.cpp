@@ -29,26 +29,25 @@ Speeds speeds_of_file(Communicator& world, const std::string& file) {
 }
 
 // A second time where the errors of the first hide whether the ranks are equal.
-Speeds probed(Machine& machine, const Config& config, const Plan& plan, index_t least_room) {
+Speeds probed(Machine& machine, const Config& config, const Plan& plan, index_t least_room,
+              double dilation) {
   const Formation formation(machine, plan, config.optimizer);
   ProbeBudget budget;
   budget.seconds = config.hetero.probe_seconds;
   if (least_room > 0) budget.message_bytes = std::min(budget.message_bytes, least_room / 2);
-  const int ranks = machine.world().size();
-  const SlowdownSchedule slowdown(config.emulate.slowdown, config.emulate.schedule, ranks);
-  const double factor = slowdown.factor(machine.world().rank(), 1);
-  Speeds speeds = probe_speeds(machine, formation, budget, factor);
+  Speeds speeds = probe_speeds(machine, formation, budget, dilation);
   if (speeds.doubtful(step_work(plan, Coord{}), config.balance.tolerance))
-    speeds.take_better(probe_speeds(machine, formation, budget, factor));
+    speeds.take_better(probe_speeds(machine, formation, budget, dilation));
   return speeds;
 }
 
 Speeds speeds_of(Machine& machine, const Config& config, const NodeKinds& kinds, const Plan& plan,
-                 index_t least_room) {
+                 index_t least_room, double dilation) {
   const SpeedSource source = config.hetero.speeds;
   Speeds speeds = source == SpeedSource::file ? speeds_of_file(machine.world(), config.hetero.file)
-                  : source == SpeedSource::probe ? probed(machine, config, plan, least_room)
-                                                 : equal_speeds(machine.world());
+                  : source == SpeedSource::probe
+                      ? probed(machine, config, plan, least_room, dilation)
+                      : equal_speeds(machine.world());
   state_speeds(kinds.of_ranks, source != SpeedSource::equal, step_work(plan, Coord{}), speeds);
   return speeds;
 }
@@ -71,8 +70,7 @@ std::vector<index_t> scaled(const MemoryRooms& rooms, double factor) {
 }  // namespace
 
 bool written_by_hand(const Origins& origins) {
-  constexpr std::array keys{"mesh.place", "mesh.tokens", "mesh.outputs", "mesh.contractions",
-                            "batch.shares"};
+  constexpr std::array keys{"mesh.tokens", "batch.shares"};
   return std::any_of(keys.begin(), keys.end(),
                      [&](const char* key) { return origins.contains(key); });
 }
@@ -95,11 +93,20 @@ PlanRequest request_like(const Config& config, const PlanFacts& facts, const Pla
   request.tolerance = config.balance.tolerance;
   request.replicas = std::ssize(plan.replicas);
   for (const ReplicaPlan& replica : plan.replicas) request.cuboids.push_back(replica.cuboid);
+  request.place = config.mesh.place;
+  if (!config.mesh.outputs.empty() || !config.mesh.contractions.empty()) {
+    const ReplicaPlan& written = plan.replicas.front();
+    request.cut.hidden = written.hidden;
+    request.cut.groups = written.groups;
+    request.cut.ffn = written.ffn;
+    request.cut.vocab = written.vocab;
+    request.feature_widths = false;
+  }
   return request;
 }
 
 OpenMesh open_mesh(const MeshConfig& mesh) {
-  return {mesh.replicas_auto, mesh.cuboid_auto && mesh.cuboids.empty()};
+  return {mesh.replicas_auto, mesh.cuboid_auto && mesh.cuboids.empty() && mesh.place.empty()};
 }
 
 void open_shape(const OpenMesh& open, PlanRequest& request) {
@@ -157,7 +164,8 @@ FirstPlan planned_within(const MemoryRooms& rooms, const Config& config, const P
 }
 
 FirstPlan first_plan(Machine& machine, const Config& config, const Origins& origins,
-                     const NodeKinds& kinds, const MemoryRooms& rooms, const Plan& even) {
+                     const NodeKinds& kinds, const MemoryRooms& rooms, const Plan& even,
+                     double dilation) {
   Communicator& world = machine.world();
   if (world.size() == 1 || written_by_hand(origins)) return {even, std::nullopt, {}};
   const bool equal = config.hetero.speeds == SpeedSource::equal && !states_speeds(kinds);
@@ -173,7 +181,7 @@ FirstPlan first_plan(Machine& machine, const Config& config, const Origins& orig
   });
   if (equal && !config.mesh.replicas_auto) return result;
   const index_t least = *std::min_element(rooms.free.begin(), rooms.free.end());
-  speeds = speeds_of(machine, config, kinds, result.plan, least);
+  speeds = speeds_of(machine, config, kinds, result.plan, least, dilation);
   all_or_none(world,
               [&] { result = planned_within(rooms, config, facts, even, std::move(speeds)); });
   if (result.plan == even) result.notes.resize(1);

@@ -26,12 +26,13 @@ struct MemoryRooms {
 
 /// Collective over machine.world(); the same on every rank. `even`: the plan that the input gives
 /// where ranks are equal. Within what memory is free; where nothing fits, see planned_within().
-/// Where speeds are all equal only memory asks for another plan. Throws on all ranks alike:
+/// Where speeds are all equal only memory asks for another plan. `dilation`: of this rank in the
+/// first step (ProbeHooks). Throws on all ranks alike:
 /// Error(config) for a file of other ranks and where no rank has any speed, Error(unavailable)
 /// where the ranks have too little memory, whatever others give back.
 [[nodiscard]] FirstPlan first_plan(Machine& machine, const Config& config, const Origins& origins,
                                    const NodeKinds& kinds, const MemoryRooms& rooms,
-                                   const Plan& even);
+                                   const Plan& even, double dilation = 1);
 
 /// The same for known speeds; pure. `notes` explain the choice whatever it is.
 [[nodiscard]] FirstPlan planned_for(const Config& config, const PlanFacts& facts, const Plan& even,
@@ -44,12 +45,13 @@ struct MemoryRooms {
 /// Of hetero.file. Throws Error(config) where it is of other ranks.
 [[nodiscard]] Speeds speeds_of_text(const std::string& text, const std::string& file,
                                     index_t ranks);
-/// The user wrote who does how much: nothing of it is planned anew.
+/// The user wrote how many sequences each rank reads: then nothing is planned.
 [[nodiscard]] bool written_by_hand(const Origins& origins);
-/// What a plan of the same replicas and cuboids as `plan` is asked for with.
+/// What a plan of the same replicas and cuboids as `plan` is asked for with; places and feature
+/// widths that the user wrote stay.
 [[nodiscard]] PlanRequest request_like(const Config& config, const PlanFacts& facts,
                                        const Plan& plan);
-/// What of the mesh the input leaves to the program.
+/// What of the mesh the input leaves to the program: places that are written are those of a cuboid.
 struct OpenMesh {
   bool replicas = false, cuboid = false;
 };

@@ -17,7 +17,8 @@ std::string digest_of_file(Communicator& world, const HeteroConfig& hetero) {
   if (hetero.speeds != SpeedSource::file) return {};
   std::string digest;
   all_or_none(world, [&] {
-    if (world.rank() == 0) digest = fmt::format("{:016x}", stream_of(read_text_file(hetero.file)));
+    if (world.rank() == 0 && path_exists(hetero.file))
+      digest = fmt::format("{:016x}", stream_of(read_text_file(hetero.file)));
   });
   return broadcast_text(world, digest);
 }

@@ -15,7 +15,8 @@ namespace t3d {
 
 struct PlanBasis {
   std::vector<std::string> nodes, devices;  // by world rank
-  /// Digest of what hetero.file holds; empty where speeds come from elsewhere.
+  /// Digest of what hetero.file holds; empty where speeds come from elsewhere, and where the file
+  /// is gone: a plan that is kept does not need it.
   std::string speeds_file;
   /// One line for the file, one for each rank: its node, a tab, its device.
   [[nodiscard]] std::string text() const;

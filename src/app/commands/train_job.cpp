@@ -254,7 +254,10 @@ class TrainJob {
     });
     speeds_ = from_->speeds(world_.size());
     if (!from_->keeps_plan()) {
-      FirstPlan first = first_plan(*machine_, input, origins_, kinds, rooms, plan);
+      const index_t next = from_->info() ? from_->info()->state.step + 1 : 1;
+      const double dilation =
+          train_options(config_, world_.size()).slowdown.factor(world_.rank(), next);
+      FirstPlan first = first_plan(*machine_, input, origins_, kinds, rooms, plan, dilation);
       plan = std::move(first.plan);
       speeds_ = std::move(first.speeds);
       plan_notes_.insert(plan_notes_.end(), first.notes.begin(), first.notes.end());

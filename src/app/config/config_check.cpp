@@ -186,6 +186,9 @@ class CrossCheck {
     if (m.replicas_auto && usable({"batch.shares"}) && !config_.batch.shares.empty())
       fault("mesh.replicas", "mesh.replicas = \"auto\" and batch.shares are both given",
             "leave one of them out");
+    if (m.replicas_auto && usable({"mesh.place"}) && !m.place.empty())
+      fault("mesh.replicas", "mesh.replicas = \"auto\" and mesh.place are both given",
+            "leave one of them out");
     // The default divides by their number, which may be another one at every start.
     const AggregateMethod method = config_.aggregate.method;
     if (m.replicas_auto && usable({"aggregate.method"}) && method != AggregateMethod::mean &&

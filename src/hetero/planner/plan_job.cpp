@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/portable_math.hpp"
 #include "hetero/planner/planner.hpp"
 #include "hetero/planner/shape_estimate.hpp"
 
@@ -79,7 +80,7 @@ class JobPlanner {
         const MeshCandidate mesh{d, cuboid};
         if (mesh.ranks() > estimates_.ranks()) continue;
         const double seconds = estimates_.seconds(mesh);
-        all_.push_back({mesh, seconds, std::floor(std::log(seconds) / kAlike)});
+        all_.push_back({mesh, seconds, std::floor(portable::natural_log(seconds) / kAlike)});
       }
     std::sort(all_.begin(), all_.end(), [](const Estimated& a, const Estimated& b) {
       if (a.level != b.level) return a.level < b.level;

@@ -40,7 +40,7 @@ class ShapePlanner {
     const index_t replicas = *request.replicas;
     even_.place = request.place;
     for (const index_t n : Partition::even("shares", recipe_.sequences, replicas).sizes()) {
-      ReplicaShape replica;
+      ReplicaShape replica = request.cut;
       replica.cuboid = request.cuboids[request.cuboids.size() == 1 ? 0 : even_.replicas.size()];
       replica.sequences = n;
       slots_ += replica.cuboid[0] * replica.cuboid[1] * replica.cuboid[2];
@@ -107,8 +107,12 @@ class ShapePlanner {
     add_place("ranks " + name, {order.ranks.begin(), order.ranks.begin() + slots_});
     // Whole replicas of equal speed matter only where they are divided into micro-batches.
     const bool in_passes = recipe_.micro > 0 || recipe_.leaves > 1;
-    if (!in_passes || even_.replicas.size() < 2 || request_.cuboids.size() > 1) return;
-    const auto& [p, q, r] = even_.replicas.front().cuboid;
+    const Cuboid& cuboid = even_.replicas.front().cuboid;
+    const bool alike =
+        std::all_of(even_.replicas.begin(), even_.replicas.end(),
+                    [&](const ReplicaShape& replica) { return replica.cuboid == cuboid; });
+    if (!in_passes || even_.replicas.size() < 2 || !alike) return;
+    const auto& [p, q, r] = cuboid;
     add_place("replicas alike, ranks " + name,
               mixed_place(order, std::ssize(even_.replicas), p, q * r));
   }

@@ -17,6 +17,9 @@ struct PlanRequest {
   std::optional<index_t> replicas;
   std::vector<Cuboid> cuboids;  // one for all replicas, or one for each; none = free
   std::vector<int> place;       // as Plan::place; empty = free
+  /// Cuts of features of every replica: what is given of hidden, groups, ffn and vocab; the rest is
+  /// not read.
+  ReplicaShape cut;
   /// Sequences that are dealt at once; recipe.sequences is a multiple of it.
   index_t unit = 1;
   /// Ranks whose speeds differ by no more than this fraction are equal: they keep the even plan.

@@ -23,6 +23,7 @@ class AllReduceAggregation final : public Aggregation {
     T3D_CHECK(leaves_.per_replica == 1, "{} leaves per replica", leaves_.per_replica);
     for (const ParamBucket* bucket : setup.buckets) counts_.push_back(bucket->shard_count());
     if (flat_) {
+      weights_ = numbers_on_device(context_, leaves_.weights);
       squares_ = zeros(context_, kSquares, groups_.count());
       gains_ = zeros(context_, 1, groups_.count());
       summary_ = zeros(context_, 1, adasum_summary::columns + leaves_.count());
@@ -33,7 +34,7 @@ class AllReduceAggregation final : public Aggregation {
     leaves_.weights = weights;
     const double weight = leaves_.weight_of(replicas_.rank());
     factor_ = sum_ ? weight : weight / leaves_.total();
-    if (flat_) weights_ = numbers_on_device(context_, weights);
+    if (flat_) write_numbers(context_, weights, weights_);
   }
 
   void keep(index_t, std::size_t, ConstTensorView) override {}

@@ -48,8 +48,7 @@ class GramAggregation final : public Aggregation {
 
   void set_weights(const std::vector<double>& weights) override {
     leaves_.weights = weights;
-    weights_ = numbers_on_device(context_, weights);
-    args_.weights = weights_;
+    write_numbers(context_, weights, weights_);
   }
   void keep(index_t leaf, std::size_t bucket, ConstTensorView shard) override {
     store_.keep(leaf, bucket, shard);

@@ -15,6 +15,7 @@ class RefinedAggregation final : public Aggregation {
         sum_(setup.plan.aggregate.method == AggregateMethod::sum),
         groups_(setup.groups.count()),
         leaves_(setup.leaves),
+        coefficients_(zeros(context_, 1, groups_ * leaves_.count())),
         shards_(setup.buckets.size()) {
     T3D_CHECK(leaves_.per_replica == 1, "{} leaves per replica", leaves_.per_replica);
     set_weights(leaves_.weights);
@@ -26,7 +27,7 @@ class RefinedAggregation final : public Aggregation {
     std::vector<double> all;
     for (index_t group = 0; group < groups_; ++group)
       for (const double weight : weights) all.push_back(weight / total);
-    coefficients_ = numbers_on_device(context_, all);
+    write_numbers(context_, all, coefficients_);
   }
 
   void keep(index_t, std::size_t, ConstTensorView) override {}

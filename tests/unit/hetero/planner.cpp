@@ -220,6 +220,23 @@ TEST_CASE("memory: every room above the least is met, however slow its rank") {
   }
 }
 
+TEST_CASE("replicas whose cuboids are written one by one may get equal mixtures of ranks") {
+  PlanRequest request = request_of(4, 16, 2, {2, 1, 1});
+  request.recipe.micro = 2;
+  const Speeds speeds = speeds_of({1, 1, 0.3, 0.3});
+  const auto tried = [&] {
+    const std::vector<std::string> why = plan_shape(request, speeds).why;
+    return std::any_of(why.begin(), why.end(), [](const std::string& line) {
+      return line.find("replicas alike") != std::string::npos;
+    });
+  };
+  CHECK(tried());
+  request.cuboids = {{2, 1, 1}, {2, 1, 1}};
+  CHECK(tried());
+  request.cuboids = {{3, 1, 1}, {1, 1, 1}};
+  CHECK_FALSE(tried());
+}
+
 TEST_CASE("within 1 % of the best of all placements and deals") {
   constexpr int kCases = 12;
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {

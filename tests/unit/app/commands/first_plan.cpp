@@ -10,8 +10,7 @@
 namespace t3d::test {
 namespace {
 
-Config two_slabs() {
-  const std::string text = R"(version = 1
+const std::string kInput = R"(version = 1
 [run]
 steps = 1
 [model]
@@ -27,7 +26,9 @@ train = "x"
 [batch]
 sequences = 8
 )";
-  Config config = parse_config(text, "in.toml");
+
+Config two_slabs() {
+  Config config = parse_config(kInput, "in.toml");
   check_against_ranks(config, 2);
   return config;
 }
@@ -71,6 +72,38 @@ TEST_CASE("memory that others use shapes the plan, and refuses none") {
     CHECK(error.code() == ExitCode::unavailable);
     CHECK_THAT(error.what(), Catch::Contains("needs") && Catch::Contains("and has"));
   }
+}
+
+namespace {
+
+Plan planned_for_input(const std::vector<std::string>& overrides, int ranks,
+                       const std::vector<double>& speeds) {
+  std::vector<std::string> all{"batch.sequences=16"};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  Config config = parse_config(kInput, "in.toml", all);
+  check_against_ranks(config, ranks);
+  const PlanFacts facts{ranks, TransportKind::host, false};
+  return planned_for(config, facts, make_plan(config, facts), speeds_of(speeds)).plan;
+}
+
+}  // namespace
+
+TEST_CASE("what the user wrote of the mesh stays, and the rest follows the speeds") {
+  const Plan placed =
+      planned_for_input({"mesh.cuboid=[3,1,1]", "mesh.place=[1,2,0]"}, 3, {1, 0.25, 1});
+  CHECK(placed.place == std::vector<int>{1, 2, 0});
+  const std::vector<index_t> dealt = slab_sequences(placed);
+  CHECK(dealt[0] < 4);
+  CHECK(dealt[1] > 6);
+  CHECK(planned_for_input({"mesh.cuboid=auto", "mesh.place=[1,0]"}, 2, {1, 0.25}).place ==
+        std::vector<int>{1, 0});
+
+  const Plan cut =
+      planned_for_input({"mesh.cuboid=[2,2,1]", "mesh.outputs=[3,1]"}, 4, {0.5, 0.5, 1, 1});
+  CHECK(cut.replicas[0].groups.size(0) == 3);
+  CHECK(cut.replicas[0].ffn.size(0) == 3 * cut.replicas[0].ffn.size(1));
+  CHECK(cut.place == std::vector<int>{2, 3, 0, 1});
+  CHECK(slab_sequences(cut)[0] > 9);
 }
 
 }  // namespace t3d::test

@@ -294,6 +294,7 @@ TEST_CASE("replicas = auto leaves nothing to a number that was written before it
   CHECK(small_with({two, open}).mesh.replicas == 1);
   CHECK(small_with({two, open}).aggregate.reference_batch == 8);
   CHECK_FALSE(small_with({open, two}).mesh.replicas_auto);
+  CHECK(contains(faults_with({open, "mesh.place=[0]"}), "mesh.place are both given"));
   const std::string needs = "aggregate.reference_batch must be written";
   for (const std::string method : {"aggregate.method=sum", "aggregate.method=adasum"}) {
     CHECK(contains(faults_with({open, method}), needs));
