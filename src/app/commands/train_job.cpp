@@ -379,6 +379,7 @@ class TrainJob {
       if (valid) report_valid(*valid);
       if (!step.skipped) remove_superseded(step.step);
       balancing_->observe(step, trainer_->plan());
+      if (const std::string text = balancing_->hindrance(); !text.empty()) report_->note(text);
       const Decision now = decide(step.flags);
       decision_.stop = decision_.stop || now.stop;
       decision_.checkpoint = decision_.checkpoint || now.checkpoint;

@@ -1,5 +1,7 @@
 #include "hetero/balance/balancer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -244,12 +246,41 @@ std::optional<Plan> Balancer::observe(const StepReport& report, const Plan& plan
   if (!controller_ || !report.measures_plan()) return std::nullopt;
   std::vector<ReplicaTimes> times;
   for (std::size_t part = 0; part < parts_.size(); ++part) times.push_back(times_of(part, report));
+  std::optional<Plan> next;
   try {
-    return change(std::move(times), plan);
+    next = change(times, plan);
   } catch (const Error& error) {
     if (error.code() != ExitCode::config) throw;
     reason_ = error.what();  // no division that is sound: the present one stays
-    return std::nullopt;
+  }
+  if (next)
+    apart_ = 0;
+  else
+    look_for_hindrance(times, plan);
+  return next;
+}
+
+void Balancer::look_for_hindrance(const std::vector<ReplicaTimes>& times, const Plan& plan) {
+  constexpr double kApart = 1.2;  // the slowest part's time by the fastest one's
+  constexpr index_t kWindows = 4, kFewSequences = 8;  // per slab and micro-batch
+  if (told_) return;
+  const auto less = [](const ReplicaTimes& a, const ReplicaTimes& b) {
+    return a.compute_seconds < b.compute_seconds;
+  };
+  const auto [least, most] = std::minmax_element(times.begin(), times.end(), less);
+  const bool apart = most->compute_seconds > kApart * least->compute_seconds;
+  apart_ = apart ? apart_ + 1 : 0;
+  if (apart_ < kWindows * options_.window) return;
+  for (const ReplicaPlan& replica : plan.replicas) {
+    const index_t slabs = replica.cuboid[0], micro = replica.largest_micro();
+    if (slabs == 1 || micro == replica.sequences() || micro >= kFewSequences * slabs) continue;
+    hindrance_ = fmt::format(
+        "some ranks need much longer than others, and the batch cannot follow: every micro-batch "
+        "of {} sequences is cut alike over {} slabs, in whole sequences; a larger batch.micro (0 = "
+        "the whole batch at once) leaves room for that",
+        micro, slabs);
+    told_ = true;
+    return;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/plan.hpp"
@@ -36,6 +37,9 @@ class Balancer {
   [[nodiscard]] std::optional<Plan> observe(const StepReport& report, const Plan& plan);
   /// One line: why the last answer was what it was.
   [[nodiscard]] const std::string& reason() const { return reason_; }
+  /// What keeps the batch from following the ranks' speeds, in a sentence; told once, and empty
+  /// otherwise.
+  [[nodiscard]] std::string hindrance() { return std::exchange(hindrance_, {}); }
 
  private:
   struct Member {
@@ -62,6 +66,8 @@ class Balancer {
   /// The shares to come, or nothing; `times` gets the predictions of parts without units.
   [[nodiscard]] std::optional<std::vector<index_t>> next_units(std::vector<ReplicaTimes>& times);
   [[nodiscard]] std::optional<Plan> change(std::vector<ReplicaTimes> times, const Plan& plan);
+  /// Looks whether ranks differ for long while micro-batches are too small to be cut otherwise.
+  void look_for_hindrance(const std::vector<ReplicaTimes>& times, const Plan& plan);
   /// Whether all ranks of the part have room for what they would hold under `plan`.
   [[nodiscard]] bool fits(const Plan& plan, std::size_t part) const;
   /// Where a part would not fit, its limit is set, and true.
@@ -81,7 +87,9 @@ class Balancer {
   std::unique_ptr<ShareController> controller_;
   std::optional<IdleParts> idle_;
   index_t since_change_ = 0;  // reports
-  std::string reason_;
+  std::string reason_, hindrance_;
+  index_t apart_ = 0;  // reports in a row in which ranks differed and nothing was changed
+  bool told_ = false;
 };
 
 }  // namespace t3d

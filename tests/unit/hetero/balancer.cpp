@@ -440,6 +440,30 @@ TEST_CASE("what micro-batches cannot divide is not asked for", "[balancer]") {
   CHECK(slab_sequences(back.plan) == Counts{8, 8});
 }
 
+TEST_CASE("micro-batches too small for the slabs: nothing changes, and one sentence says why",
+          "[balancer]") {
+  const auto costs = ranks_of_costs({0.01, 0.01, 0.018});
+  for (const index_t micro : {2, 3}) {
+    Config config = input(24);
+    config.batch.micro = micro;
+    const Plan plan = plan_of(config, Grid{3, 1, 1, {}, {}, {}});
+    INFO(micro << " sequences");
+    Steps run(plan, kModel, micro);
+    CHECK(run.steps(15, costs) == 0);
+    CHECK(run.balancer.hindrance().empty());  // may be noise
+    CHECK(run.steps(30, costs) == 0);
+    CHECK_THAT(run.balancer.hindrance(), contains("larger batch.micro"));
+    CHECK(run.steps(60, costs) == 0);
+    CHECK(run.balancer.hindrance().empty());
+    CHECK(run.plan == plan);
+  }
+  const Config config = input(24);  // all at once: nothing hinders
+  Steps run(plan_of(config, Grid{3, 1, 1, {}, {}, {}}), kModel);
+  CHECK(run.steps(60, costs) == 1);
+  CHECK(run.steps(60, costs) == 0);
+  CHECK(run.balancer.hindrance().empty());
+}
+
 TEST_CASE("no rank gets more than its memory has room for", "[balancer]") {
   const Plan plan = plan_of(input(12), Grid{2, 1, 1, {}, {}, {}});
   const auto needed = [&](index_t first) {
