@@ -227,7 +227,8 @@ TEST_CASE("whole matrices leave a rank that is slow at them", "[replanner]") {
   slow.other += 3 * slow.whole, slow.own += 3 * slow.whole, slow.whole *= 4;
   Replanner replanner(kModel, request_of(plan, 6), speeds_of({1, 1, 1}), facts_of(3));
   std::optional<Plan> better;
-  for (int step = 0; step < 100 && !better; ++step) better = replanner.observe(report, plan, 0);
+  for (report.measured.step = 1; report.measured.step < 100 && !better; ++report.measured.step)
+    better = replanner.observe(report, plan, 0);
   REQUIRE(better);
   std::vector<index_t> whole(3);
   for (std::size_t slot = 0; slot < 3; ++slot)
