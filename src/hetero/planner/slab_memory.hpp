@@ -15,6 +15,11 @@ class StorageCurve {
   void add(double part, double bytes);  // by ascending part
   /// The part for which these bytes more (or less) than for an even one suffice; -1: for none.
   [[nodiscard]] double part(double bytes) const;
+  /// What none of the shards saves (below 0), and what all of them cost.
+  [[nodiscard]] double without() const { return bytes_.front(); }
+  [[nodiscard]] double fibre() const {
+    return (bytes_.back() - bytes_.front()) / (parts_.back() - parts_.front());
+  }
 
  private:
   std::vector<double> parts_, bytes_;  // ascending
