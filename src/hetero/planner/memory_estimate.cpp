@@ -25,26 +25,33 @@ const std::vector<double>& MemoryEstimate::rooms(index_t size) {
   return entry->second;
 }
 
-MemoryEstimate::Needs MemoryEstimate::needs(index_t replicas, const Cuboid& cuboid) const {
+// Slabs of one size need the same for the same sequences and part of the shards, however many there
+// are: asked for with a few slabs of the usual number of sequences.
+const MemoryEstimate::Needs& MemoryEstimate::needs(const Cuboid& cuboid) {
+  constexpr index_t kFewSlabs = 8;
+  const auto& [p, q, r] = cuboid;
+  const index_t parts = std::min(p, kFewSlabs);
+  const auto [entry, is_new] = needs_.try_emplace({parts, q, r});
+  Needs& needs = entry->second;
+  if (!is_new) return needs;
+  const index_t slabs = std::max<index_t>(std::ssize(room_) / (q * r), 1);
+  const index_t sequences = std::max<index_t>(recipe_.sequences / slabs, 2);
   PlanShape shape;
   shape.replicas.emplace_back();
-  shape.replicas[0].cuboid = cuboid;
-  shape.replicas[0].sequences = (recipe_.sequences + replicas - 1) / replicas;
+  shape.replicas[0].cuboid = {parts, q, r};
+  shape.replicas[0].sequences = parts * sequences;
   const Plan plan = build_plan(recipe_, shape);
   SlabMemory memory(plan);
-  const index_t parts = cuboid[0], micro = plan.replica(0).largest_micro();
-  const index_t usual = std::max<index_t>(micro / parts, 2), half = usual / 2;
+  const index_t usual = std::max<index_t>(plan.replica(0).largest_micro() / parts, 2);
+  const index_t half = usual / 2;
   // On the last slab: the first ranks may compute whole matrices beside.
   const Coord at{0, parts - 1, 0, 0};
-  const auto needed = [&](index_t sequences) {
-    return static_cast<double>(memory.needed(at, sequences, true));
+  const auto needed = [&](index_t units) {
+    return static_cast<double>(memory.needed(at, units, true));
   };
-  const double passes = static_cast<double>(shape.replicas[0].sequences) /
-                        static_cast<double>(std::max<index_t>(micro, 1));
-  Needs needs;
   const double each = (needed(usual) - needed(half)) / static_cast<double>(usual - half);
   needs.fixed = needed(half) - each * static_cast<double>(half);
-  needs.each = std::max(1.0, each / passes);
+  needs.each = std::max(1.0, each * static_cast<double>(usual) / static_cast<double>(sequences));
   if (parts == 1) return needs;
   const StorageCurve storage = memory.storage(at, half, true);
   needs.fibre = storage.fibre();
@@ -54,7 +61,7 @@ MemoryEstimate::Needs MemoryEstimate::needs(index_t replicas, const Cuboid& cubo
 
 MemoryEstimate::Limits MemoryEstimate::limits(index_t replicas, const Cuboid& cuboid) {
   const auto& [p, q, r] = cuboid;
-  const Needs own = needs(replicas, cuboid);
+  const Needs& own = needs(cuboid);
   const std::vector<double>& rooms = this->rooms(q * r);
   Limits limits;
   double room = 0, most_units = 0;

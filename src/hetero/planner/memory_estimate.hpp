@@ -26,13 +26,14 @@ class MemoryEstimate {
   struct Needs {
     double fixed = 0, each = 0, fibre = 0;
   };
-  [[nodiscard]] Needs needs(index_t replicas, const Cuboid& cuboid) const;
+  [[nodiscard]] const Needs& needs(const Cuboid& cuboid);
   /// Smallest room among the ranks of each slab of that size.
   [[nodiscard]] const std::vector<double>& rooms(index_t size);
 
   const PlanRecipe& recipe_;
   bool known_ = false;
-  std::vector<double> room_;                      // by place in the order
+  std::vector<double> room_;  // by place in the order
+  std::map<Cuboid, Needs> needs_;
   std::map<index_t, std::vector<double>> rooms_;  // by slab, for slabs of some size
 };
 

@@ -68,27 +68,31 @@ bool SlabMemory::owns_matrices(index_t d, index_t i) {
   return std::any_of(first, first + q * r, [](const auto& owned) { return !owned.empty(); });
 }
 
-// Replicas of one cuboid must stay alike, or they aggregate in another way.
-void SlabMemory::set_storage(const Cuboid& cuboid, const Partition& storage) {
-  for (ReplicaPlan& replica : probe_.replicas)
-    if (replica.cuboid == cuboid) replica.storage = storage;
-}
-
-StorageCurve SlabMemory::storage(const Coord& at, index_t sequences, bool on_gpu) {
+StorageCurve SlabMemory::storage(const Coord& at, index_t sequences, bool on_gpu) const {
+  // A rank's shards depend on its part of the fibre alone, so fewer slabs say as much as many.
+  // Replicas of one cuboid stay alike, or they would aggregate in another way.
+  constexpr index_t kFewSlabs = 8;
   const Cuboid cuboid = probe_.replica(at.d).cuboid;
-  const index_t parts = cuboid[0];
+  const index_t parts = cuboid[0], few = std::min(parts, kFewSlabs);
+  SlabMemory small = *this;
+  small.memo_ = std::make_shared<CostMemo>();
+  for (ReplicaPlan& replica : small.probe_.replicas)
+    if (replica.cuboid == cuboid) replica.cuboid[0] = few;
+  Coord last = at;
+  last.i = few - 1;
   const auto bytes_with = [&](index_t size) {
-    std::vector<index_t> sizes(static_cast<std::size_t>(parts), 1);
-    sizes[static_cast<std::size_t>(at.i)] = size;
-    set_storage(cuboid, Partition::from_sizes("storage", sizes));
-    return static_cast<double>(needed_bytes(cost(at, sequences), on_gpu));
+    std::vector<index_t> sizes(static_cast<std::size_t>(few), parts - 1);
+    sizes.back() = size * (few - 1);
+    for (ReplicaPlan& replica : small.probe_.replicas)
+      if (replica.cuboid == small.probe_.replica(at.d).cuboid)
+        replica.storage = Partition::from_sizes("storage", sizes);
+    return static_cast<double>(needed_bytes(small.cost(last, sequences), on_gpu));
   };
   StorageCurve curve;
   const double even = bytes_with(1);
   for (const index_t size : {0, 1, 2, 4})
     curve.add(static_cast<double>(size) / static_cast<double>(size + parts - 1),
               bytes_with(size) - even);
-  set_storage(cuboid, even_storage(parts));
   return curve;
 }
 

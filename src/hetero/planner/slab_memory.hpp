@@ -35,7 +35,7 @@ class SlabMemory {
   /// the shards at rest.
   [[nodiscard]] index_t needed(const Coord& at, index_t sequences, bool on_gpu);
   /// What other parts of the shards at rest add to that, where there are several slabs.
-  [[nodiscard]] StorageCurve storage(const Coord& at, index_t sequences, bool on_gpu);
+  [[nodiscard]] StorageCurve storage(const Coord& at, index_t sequences, bool on_gpu) const;
   /// Replicas of equal numbers need the same in equal places.
   [[nodiscard]] int kind(index_t d) const { return kind_[static_cast<std::size_t>(d)]; }
   /// Some rank of the slab computes whole matrices (Muon).
@@ -44,7 +44,6 @@ class SlabMemory {
  private:
   using Key = SlabKeys::Key;
   static void clear(ReplicaPlan& replica);
-  void set_storage(const Cuboid& cuboid, const Partition& storage);
   [[nodiscard]] MemoryCost cost(const Coord& at, index_t sequences);
 
   Plan probe_;  // no replica has samples, but the one that is asked for
