@@ -34,11 +34,18 @@ void RegimeTracker::judge(double newest, double now_seconds) {
   // Taken once a window: it changes slowly, and thousands of replicas are tracked.
   if (until_refresh_-- == 0) refresh();
   const auto window = all.last(static_cast<std::size_t>(options_.window));
-  const double change = median_of_few(window) - center_;
   const double noise = std::max(3 * kMadToDeviation * spread_, options_.least_change * center_);
+  // Nearly always most steps of the window are within the noise on both sides, and so its median.
+  index_t slower = 0, faster = 0;
+  for (const double sample : window) {
+    slower += sample - center_ > noise;
+    faster += center_ - sample > noise;
+  }
+  const bool maybe = 2 * std::max(slower, faster) >= options_.window;
+  const double change = maybe ? median_of_few(window) - center_ : 0;
   const int side = std::abs(change) <= noise ? 0 : change > 0 ? 1 : -1;
   // The median outlives a burst by two steps; the newest step tells that it is over.
-  const bool supported = (newest - center_) / change > 0.5;
+  const bool supported = side != 0 && (newest - center_) / change > 0.5;
   if (side != leaning_) agreed_ = 0;
   leaning_ = side;
   const int was = side_;

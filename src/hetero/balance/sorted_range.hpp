@@ -34,20 +34,31 @@ class SortedRange {
     if (values_.empty()) return 0;
     return values_.size() % 2 == 1 ? values_[half] : (values_[half] + values_[half - 1]) / 2;
   }
-  /// Median of the distances from `center`, which lies among the values.
+  /// Median of the distances from `center`.
   [[nodiscard]] double mad(double center) const {
     if (values_.empty()) return 0;
-    // The nearest first: those below from the middle downwards, the others upwards.
-    auto above = std::lower_bound(values_.begin(), values_.end(), center), below = above;
-    double nearer = 0, distance = 0;
-    for (std::size_t taken = 0; taken < values_.size() / 2 + 1; ++taken) {
-      nearer = distance;
-      const bool down = above == values_.end() ||
-                        (below != values_.begin() &&
-                         std::abs(*(below - 1) - center) <= std::abs(*above - center));
-      distance = std::abs((down ? *--below : *above++) - center);
+    // Distances ascend from the center downwards and upwards: the nearest of both together.
+    const auto middle = std::lower_bound(values_.begin(), values_.end(), center);
+    const auto below = middle - values_.begin(), above = values_.end() - middle;
+    const auto down = [&](std::ptrdiff_t n) { return std::abs(*(middle - 1 - n) - center); };
+    const auto up = [&](std::ptrdiff_t n) { return std::abs(*(middle + n) - center); };
+    const std::ptrdiff_t nearest = std::ssize(values_) / 2 + 1;
+    std::ptrdiff_t low = std::max<std::ptrdiff_t>(0, nearest - above);
+    for (std::ptrdiff_t high = std::min(nearest, below); low < high;) {
+      const std::ptrdiff_t taken = low + (high - low) / 2;  // of those below
+      if (up(nearest - taken - 1) <= down(taken))
+        high = taken;
+      else
+        low = taken + 1;
     }
-    return values_.size() % 2 == 1 ? distance : (distance + nearer) / 2;
+    // The farthest of the nearest, and the one before it.
+    std::ptrdiff_t lower = low, upper = nearest - low;
+    const auto farthest = [&] {
+      const bool is_down = upper == 0 || (lower > 0 && down(lower - 1) >= up(upper - 1));
+      return is_down ? down(--lower) : up(--upper);
+    };
+    const double distance = farthest();
+    return values_.size() % 2 == 1 ? distance : (distance + farthest()) / 2;
   }
 
  private:
