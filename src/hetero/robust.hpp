@@ -1,6 +1,7 @@
 // Statistics that single outliers do not move: median, and median absolute deviation (MAD).
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -21,6 +22,19 @@ inline constexpr double kMadToDeviation = 1.4826, kMedianError = 1.2533;
 }
 [[nodiscard]] inline double median_of(std::span<const double> values) {
   return median_of(std::vector<double>(values.begin(), values.end()));
+}
+
+/// The same without a vector where there are few.
+[[nodiscard]] inline double median_of_few(std::span<const double> values) {
+  std::array<double, 16> sorted{};
+  if (values.empty() || values.size() > sorted.size()) return median_of(values);
+  std::size_t count = 0;
+  for (const double value : values) {
+    std::size_t at = count++;
+    for (; at > 0 && sorted[at - 1] > value; --at) sorted[at] = sorted[at - 1];
+    sorted[at] = value;
+  }
+  return count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2] + sorted[count / 2 - 1]) / 2;
 }
 
 /// The median of the distances from `center`.

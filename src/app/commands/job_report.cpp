@@ -7,12 +7,14 @@
 #include <cmath>
 #include <fstream>
 #include <set>
+#include <utility>
 
 #include "app/commands/setup.hpp"
 #include "app/commands/vendor_peak.hpp"
 #include "comm/agree.hpp"
 #include "core/error.hpp"
 #include "device/host_limits.hpp"
+#include "hetero/cost/flops.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/log/rank_plot.hpp"
 #include "io/posix_file.hpp"
@@ -30,6 +32,20 @@ double resident_peak() {
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("VmHWM:")) return 1024.0 * std::stod(line.substr(6));
   return 0;
+}
+
+std::vector<RankWork> work_by_rank(const Plan& plan) {
+  std::vector<RankWork> work(static_cast<std::size_t>(plan.ranks));
+  const MeshShape mesh = plan.mesh();
+  const std::vector<int> active = plan.active();
+  const auto memo = std::make_shared<CostMemo>();
+  for (int number = 0; number < static_cast<int>(active.size()); ++number) {
+    const StepWork own = step_work(plan, mesh.coord_of(number), memo);
+    work[static_cast<std::size_t>(active[static_cast<std::size_t>(number)])] = {
+        static_cast<double>(own.matmul), static_cast<double>(own.attention),
+        static_cast<double>(own.streamed)};
+  }
+  return work;
 }
 
 RunLog open_log(Communicator& world, const Config& config, index_t start_step,
@@ -185,8 +201,7 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   if (config_.precision.compute == ComputeType::fp16) record.loss_scale = step.loss_scale;
   if (std::isfinite(step.noise_sequences)) noise_sequences_ = step.noise_sequences;
   sequences_ = trainer.plan().sequences();
-  if (world_.rank() == 0 && !step.times.empty())
-    history_.add(step.measured.step, step.measured.seconds, step.times);
+  if (world_.rank() == 0) add_times(trainer.plan(), step);
   last_step_ = step.step;
   log_.step(record);
   report_pause(step.seconds);
@@ -200,6 +215,16 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   else if (step.skipped)
     warn(fmt::format("step {}: no finite gradient at loss scale {}; the weights stay", step.step,
                      step.loss_scale));
+}
+
+void JobReport::add_times(const Plan& plan, const StepReport& step) {
+  if (plan_is_new_) {
+    work_before_ = std::exchange(work_, {slab_sequences(plan), work_by_rank(plan)});
+    plan_is_new_ = false;
+  }
+  const bool of_before = step.measured.slabs == work_before_.slabs;
+  history_.add(step.measured.step, step.measured.seconds, step.times,
+               of_before ? work_before_.ranks : work_.ranks);
 }
 
 // The first step under a new plan chooses engines and fills caches: what it takes beyond those that
@@ -223,6 +248,7 @@ void JobReport::report_pause(double step_seconds) {
 void JobReport::reshaped(double seconds, const Plan& before, const Plan& plan,
                          const std::string& reason) {
   pause_ = Pause{seconds, {}};
+  plan_is_new_ = true;
   const bool same = before.same_parameters(plan);
   const std::string what =
       same ? fmt::format("sequences by slab {} -> {}", fmt::join(slab_sequences(before), "+"),

@@ -44,6 +44,7 @@ class JobReport {
     std::vector<double> steps;  // seconds of those that followed
   };
   void close_books();
+  void add_times(const Plan& plan, const StepReport& step);
   void report_pause(double step_seconds);
   [[nodiscard]] std::vector<PhaseRow> phase_rows();
   [[nodiscard]] std::vector<AxisRow> axis_rows();
@@ -70,6 +71,14 @@ class JobReport {
   std::optional<Pause> pause_;      // of a change of plan whose price is not known yet
   std::vector<std::string> nodes_;  // host names, by rank
   RankHistory history_;             // on rank 0
+  /// What the ranks compute under the plan in force, and under the one before: times are reported a
+  /// step later.
+  struct PlanWork {
+    std::vector<index_t> slabs;  // sequences
+    std::vector<RankWork> ranks;
+  };
+  PlanWork work_, work_before_;
+  bool plan_is_new_ = true;  // to work_
   index_t last_step_ = 0;
   std::string difference_;  // the first of counted and predicted bytes
 };

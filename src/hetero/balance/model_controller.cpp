@@ -36,12 +36,12 @@ class ModelController : public ShareController {
 
   void measure(std::span<const ReplicaTimes> replicas, std::span<const index_t> shares);
   [[nodiscard]] bool must_wait();
-  [[nodiscard]] std::size_t slowest(std::span<const index_t> shares) const;
-  [[nodiscard]] double longest(std::span<const index_t> shares) const {
-    const std::size_t n = slowest(shares);
-    return models_.seconds(n, double(shares[n]));
-  }
-  [[nodiscard]] double needed_gain(std::span<const index_t> shares) const;
+  struct Slowest {
+    std::size_t replica = 0;
+    double seconds = -1;
+  };
+  [[nodiscard]] Slowest slowest(std::span<const index_t> shares) const;
+  [[nodiscard]] double needed_gain(std::span<const index_t> shares, const Slowest& last) const;
   [[nodiscard]] std::optional<Shares> better(std::span<const index_t> shares);
   [[nodiscard]] bool confirmed(const Shares& proposal, std::span<const index_t> shares);
   [[nodiscard]] bool reverses(const Shares& proposal, std::span<const index_t> shares) const;
@@ -110,31 +110,28 @@ bool ModelController::must_wait() {
   return true;
 }
 
-std::size_t ModelController::slowest(std::span<const index_t> shares) const {
-  std::size_t last = 0;
-  double longest = -1;
-  for (std::size_t n = 0; n < shares.size(); ++n) {
-    const double seconds = models_.seconds(n, double(shares[n]));
-    if (seconds > longest) last = n;
-    longest = std::max(longest, seconds);
-  }
+ModelController::Slowest ModelController::slowest(std::span<const index_t> shares) const {
+  Slowest last;
+  for (std::size_t n = 0; n < shares.size(); ++n)
+    if (const double seconds = models_.seconds(n, double(shares[n])); seconds > last.seconds)
+      last = {n, seconds};
   return last;
 }
 
-double ModelController::needed_gain(std::span<const index_t> shares) const {
+double ModelController::needed_gain(std::span<const index_t> shares, const Slowest& last) const {
   // The largest of n equal estimates exceeds their mean by about sqrt(2 ln n) standard errors: what
   // noise alone promises. Two more are asked for.
   const double n = double(std::max<std::size_t>(shares.size(), 2));
   const double errors = 2 + std::sqrt(2 * portable::natural_log(n));
-  const std::size_t last = slowest(shares);
-  return std::max(options_.min_gain * longest(shares),
-                  errors * models_.error(last, double(shares[last])));
+  return std::max(options_.min_gain * last.seconds,
+                  errors * models_.error(last.replica, double(shares[last.replica])));
 }
 
 std::optional<Shares> ModelController::better(std::span<const index_t> shares) {
-  const double now = longest(shares), needed = needed_gain(shares);
+  const Slowest last = slowest(shares);
+  const double needed = needed_gain(shares, last);
   // Nearly always the bound says so already, and nothing is solved.
-  double gain = now - models_.bound(limits_.total);
+  double gain = last.seconds - models_.bound(limits_.total);
   std::optional<Shares> proposal;
   if (gain >= needed) {
     proposal = models_.equal(limits_.total)
@@ -143,13 +140,13 @@ std::optional<Shares> ModelController::better(std::span<const index_t> shares) {
                        return models_.seconds(n, double(units));
                      });
     proposal = nearest(possible_, std::move(*proposal));
-    gain = now - longest(*proposal);
+    gain = last.seconds - slowest(*proposal).seconds;
   }
   reason_ = fmt::format(
       "slowest is replica {}: {:.4g} s; other shares would gain {}{:.2g} s, {:.2g} "
       "s needed",
-      slowest(shares), now, proposal ? "" : "at most ", gain, needed);
-  const RegimeTracker& tracker = models_.tracker(slowest(shares));
+      last.replica, last.seconds, proposal ? "" : "at most ", gain, needed);
+  const RegimeTracker& tracker = models_.tracker(last.replica);
   if (tracker.regime() >= Regime::persistent)
     reason_ += fmt::format("; it is {}: {:.0f} % slower than it was", tracker.regime(),
                            100 * tracker.slower_by());
@@ -159,8 +156,9 @@ std::optional<Shares> ModelController::better(std::span<const index_t> shares) {
 
 bool ModelController::confirmed(const Shares& proposal, std::span<const index_t> shares) {
   // The same answer: what was proposed last time would still pay.
-  const bool same =
-      !proposal_.empty() && longest(shares) - longest(proposal_) >= needed_gain(shares);
+  const Slowest last = slowest(shares);
+  const bool same = !proposal_.empty() &&
+                    last.seconds - slowest(proposal_).seconds >= needed_gain(shares, last);
   agreed_ = same ? agreed_ + 1 : 1;
   proposal_ = proposal;
   return agreed_ >= options_.confirm && !trial_;
@@ -203,7 +201,7 @@ std::optional<Shares> ModelController::end_trial(std::span<const index_t> shares
   const double median = median_of(trial.steps);
   const double error = median_error(mad_of(trial.steps, median), trial.steps.size());
   // Only a replica that got more units can have become slower by the change.
-  const std::size_t last = slowest(shares);
+  const std::size_t last = slowest(shares).replica;
   const bool worse = median - trial.median > 2 * std::hypot(error, trial.error) &&
                      trial.after[last] > trial.before[last];
   if (!worse) {

@@ -17,30 +17,35 @@ RegimeTracker::RegimeTracker(const RegimeOptions& options) : options_(options) {
 Regime RegimeTracker::observe(double seconds, double now_seconds) {
   T3D_CHECK(std::isfinite(seconds) && seconds >= 0, "regime: a step of {} s", seconds);
   now_ = now_seconds;
-  if (std::ssize(samples_) == options_.window + options_.baseline) samples_.erase(samples_.begin());
-  samples_.push_back(seconds);
+  const index_t most = options_.window + options_.baseline;
+  // Those that leave the sorted range are looked at once more.
+  if (std::ssize(kept_) >= 2 * (most + options_.window))
+    kept_.erase(kept_.begin(), kept_.end() - most - options_.window);
+  kept_.push_back(seconds);
+  ++steps_;
+  first_ = std::max(first_, steps_ - most);
   judge(seconds, now_seconds);
   return regime();
 }
 
 void RegimeTracker::judge(double newest, double now_seconds) {
-  const index_t before = std::ssize(samples_) - options_.window;
-  const std::span<const double> all = samples_;
-  if (before < options_.window) return take_level(all);
+  const std::span<const double> all = recent();
+  if (std::ssize(all) < 2 * options_.window) return take_level(all);
   // Taken once a window: it changes slowly, and thousands of replicas are tracked.
-  if (until_refresh_-- == 0) {
-    const auto baseline = all.first(static_cast<std::size_t>(before));
-    center_ = median_of(baseline);
-    spread_ = mad_of(baseline, center_);
-    until_refresh_ = options_.window - 1;
-    if (side_ == 0) take_level(all);
-  }
+  if (until_refresh_-- == 0) refresh();
   const auto window = all.last(static_cast<std::size_t>(options_.window));
-  const double change = median_of(window) - center_;
   const double noise = std::max(3 * kMadToDeviation * spread_, options_.least_change * center_);
+  // Nearly always most steps of the window are within the noise on both sides, and so its median.
+  index_t slower = 0, faster = 0;
+  for (const double sample : window) {
+    slower += sample - center_ > noise;
+    faster += center_ - sample > noise;
+  }
+  const bool maybe = 2 * std::max(slower, faster) >= options_.window;
+  const double change = maybe ? median_of_few(window) - center_ : 0;
   const int side = std::abs(change) <= noise ? 0 : change > 0 ? 1 : -1;
   // The median outlives a burst by two steps; the newest step tells that it is over.
-  const bool supported = (newest - center_) / change > 0.5;
+  const bool supported = side != 0 && (newest - center_) / change > 0.5;
   if (side != leaning_) agreed_ = 0;
   leaning_ = side;
   const int was = side_;
@@ -54,6 +59,22 @@ void RegimeTracker::judge(double newest, double now_seconds) {
   if (agreed_ >= options_.confirm) accept(now_seconds);
 }
 
+void RegimeTracker::refresh() {
+  const auto sample = [&](index_t step) {
+    return kept_[static_cast<std::size_t>(std::ssize(kept_) - (steps_ - step))];
+  };
+  if (steps_ - sorted_.first() > std::ssize(kept_)) sorted_ = {};
+  sorted_.move_to(first_, steps_ - options_.window, sample);
+  center_ = sorted_.median();
+  spread_ = sorted_.mad(center_);
+  until_refresh_ = options_.window - 1;
+  if (side_ != 0) return;
+  sorted_.move_to(first_, steps_, sample);
+  level_ = sorted_.median();
+  level_samples_ = steps_ - first_;
+  error_ = median_error(sorted_.mad(level_), sorted_.size());
+}
+
 void RegimeTracker::accept(double now_seconds) {
   const double noise = std::max(3 * kMadToDeviation * spread_, options_.least_change * center_);
   if (side_ > 0 && !slow_) {
@@ -64,12 +85,11 @@ void RegimeTracker::accept(double now_seconds) {
     slow_ = false;
   }
   // The median changed with more than half a window, then came the confirmations.
-  const index_t keep = std::min(std::ssize(samples_), options_.window / 2 + options_.confirm);
-  samples_.erase(samples_.begin(), samples_.end() - keep);
+  first_ = std::max(first_, steps_ - (options_.window / 2 + options_.confirm));
   side_ = leaning_ = 0;
   agreed_ = 0;
   until_refresh_ = 0;
-  take_level(samples_);
+  take_level(recent());
 }
 
 void RegimeTracker::take_level(std::span<const double> samples) {

@@ -79,7 +79,7 @@ void add_update_work(const RankView& rank, StepWork& work) {
       at_rest * size_of(rank.accumulator) * updates * optimizer_numbers(rank.plan.optimizer);
   if (rank.plan.optimizer != OptimizerKind::muon) return;
   const std::vector<HiddenMatrix> matrices = hidden_matrices(rank.model);
-  const MatrixOwners owners = muon_owners(matrices, rank.cut);
+  const MatrixOwners& owners = rank.memo->owners(rank.model, rank.cut);
   for (const index_t number : owners.owned[static_cast<std::size_t>(rank.number_in_cuboid())]) {
     const auto& [rows, cols] = matrices[static_cast<std::size_t>(number)];
     work.whole +=
@@ -95,8 +95,8 @@ StepWork update_work(const Plan& plan, const Coord& coord) {
   return work;
 }
 
-StepWork step_work(const Plan& plan, const Coord& coord) {
-  const RankView rank(plan, coord);
+StepWork step_work(const Plan& plan, const Coord& coord, const CostMemoPtr& memo) {
+  const RankView rank(plan, coord, memo);
   std::map<index_t, index_t> micros;  // how often by size
   for (const auto& leaf : rank.cut.leaves)
     for (const index_t micro : leaf) ++micros[micro];

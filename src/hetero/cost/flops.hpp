@@ -2,6 +2,7 @@
 // coordinate). Integers only, microseconds: with a rank's measured rates these make its seconds.
 #pragma once
 #include "core/plan.hpp"
+#include "hetero/cost/cost_memo.hpp"
 
 namespace t3d {
 
@@ -15,7 +16,8 @@ struct StepWork {
   index_t streamed = 0;
   friend bool operator==(const StepWork&, const StepWork&) = default;
 };
-[[nodiscard]] StepWork step_work(const Plan& plan, const Coord& coord);
+[[nodiscard]] StepWork step_work(const Plan& plan, const Coord& coord,
+                                 const CostMemoPtr& memo = nullptr);
 /// Of it, what does not depend on the rank's part of the batch: optimizer and Newton-Schulz.
 [[nodiscard]] StepWork update_work(const Plan& plan, const Coord& coord);
 

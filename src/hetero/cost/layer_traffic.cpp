@@ -56,11 +56,11 @@ BucketSize bucket(const RankView& rank, index_t copies, Group group, bool matric
     size.shard = begin(member + 1) - begin(member);
     size.gather = all_gather_traffic(static_cast<int>(size.members), member, type, begin).bytes;
   };
-  if (stored_evenly(rank.cut.storage)) {
+  if (rank.shards.even()) {
     measure([&](int before) { return even_begin(count, size.members, before, kShardUnit); });
     return size;
   }
-  const Partition shards = uneven_shards("shards", count, rank.cut.storage, beside);
+  const Partition& shards = rank.shards.cut(count, beside);
   measure([&](int before) { return shards.offsets()[static_cast<std::size_t>(before)]; });
   return size;
 }
@@ -103,7 +103,7 @@ DType partial(const RankView& rank, const Side& summed) {
   return summed.panels && summed.members > 1 ? rank.accumulator : rank.reduce;
 }
 
-RankView::RankView(const Plan& plan_, const Coord& coord_)
+RankView::RankView(const Plan& plan_, const Coord& coord_, CostMemoPtr memo_)
     : plan(plan_),
       cut(plan_.replica(coord_.d)),
       model(plan_.model),
@@ -118,7 +118,9 @@ RankView::RankView(const Plan& plan_, const Coord& coord_)
       group_heads(model.heads / model.kv_heads),
       activation(plan_.activation()),
       accumulator(accumulator_of(activation)),
-      reduce(plan_.reduce_in_fp32 ? accumulator : activation) {
+      reduce(plan_.reduce_in_fp32 ? accumulator : activation),
+      memo(memo_ ? std::move(memo_) : std::make_shared<CostMemo>()),
+      shards(memo->shards(cut.storage)) {
   const index_t groups = cut.groups.size(coord.j), size = model.head_size();
   group_columns = (group_heads + 2) * size;
   heads = groups * group_heads * size;

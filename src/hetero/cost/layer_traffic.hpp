@@ -1,13 +1,15 @@
 // What the layers send, in integers: the pieces that step_traffic() adds up. Internal to `hetero`.
 #pragma once
 #include "core/dtype.hpp"
+#include "hetero/cost/cost_memo.hpp"
 #include "hetero/cost/traffic.hpp"
 
 namespace t3d {
 
 /// The plan's numbers as one rank sees them.
 struct RankView {
-  RankView(const Plan& plan_, const Coord& coord_);
+  /// Without a memo it makes one of its own.
+  RankView(const Plan& plan_, const Coord& coord_, CostMemoPtr memo_ = nullptr);
 
   const Plan& plan;
   const ReplicaPlan& cut;
@@ -18,6 +20,8 @@ struct RankView {
       vocab;                              // local widths; heads, kv: columns of all local groups
   index_t group_columns, group_heads;     // columns of one group: of q|k|v, of q
   DType activation, accumulator, reduce;  // reduce: of partial sums of activations
+  CostMemoPtr memo;
+  CostMemo::Shards& shards;  // of `cut`
 
   [[nodiscard]] int number_in_cuboid() const {
     return static_cast<int>((coord.i * q + coord.j) * r + coord.k);

@@ -18,7 +18,7 @@ class MatricesMemory {
         rank_(rank),
         matrices_(hidden_matrices(rank.model)),
         here_(rank.number_in_cuboid()),
-        owners_(muon_owners(matrices_, rank.cut)) {
+        owners_(rank.memo->owners(rank.model, rank.cut)) {
     add_shards();
   }
 
@@ -56,7 +56,7 @@ class MatricesMemory {
       const Coord coord{rank_.coord.d, at / (rank_.q * rank_.r), at / rank_.r % rank_.q,
                         at % rank_.r};
       std::optional<RankView> other;
-      if (ranks <= kRanksOneByOne) other.emplace(rank_.plan, coord);
+      if (ranks <= kRanksOneByOne) other.emplace(rank_.plan, coord, rank_.memo);
       const auto sizes = bucket_sizes(other ? *other : rank_);
       std::array<index_t, kKinds>& shards = shards_.emplace_back();
       for (std::size_t kind = 0; kind < kKinds; ++kind) shards[kind] = sizes[4 + kind].shard;
@@ -134,7 +134,7 @@ class MatricesMemory {
   const RankView& rank_;
   std::vector<HiddenMatrix> matrices_;
   int here_;
-  MatrixOwners owners_;
+  const MatrixOwners& owners_;
   std::vector<std::array<index_t, kKinds>> shards_;  // by rank of the cuboid
   std::deque<Gather> gathers_;
   std::vector<std::vector<Held>> returns_;

@@ -79,8 +79,8 @@ index_t message_bytes(const RankView& rank) {
 
 }  // namespace
 
-MemoryCost memory_cost(const Plan& plan, const Coord& coord) {
-  const RankView rank(plan, coord);
+MemoryCost memory_cost(const Plan& plan, const Coord& coord, const CostMemoPtr& memo) {
+  const RankView rank(plan, coord, memo);
   Step step(rank);
   step.run();
   MemoryCost cost;

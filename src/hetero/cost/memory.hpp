@@ -7,6 +7,7 @@
 
 #include "core/plan.hpp"
 #include "device/device.hpp"
+#include "hetero/cost/cost_memo.hpp"
 
 namespace t3d {
 
@@ -25,7 +26,8 @@ struct MemoryCost {
 [[nodiscard]] inline index_t needed_bytes(const MemoryCost& memory, bool on_gpu) {
   return memory.tensors_peak + (on_gpu ? 0 : memory.messages);
 }
-[[nodiscard]] MemoryCost memory_cost(const Plan& plan, const Coord& coord);
+[[nodiscard]] MemoryCost memory_cost(const Plan& plan, const Coord& coord,
+                                     const CostMemoPtr& memo = nullptr);
 
 /// Elements of weights at rest on this rank.
 [[nodiscard]] index_t parameters_at_rest(const Plan& plan, const Coord& coord);

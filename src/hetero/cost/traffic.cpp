@@ -63,8 +63,8 @@ Ledger TrafficTable::ledger() const {
   return ledger;
 }
 
-TrafficTable step_traffic(const Plan& plan, const Coord& coord) {
-  const RankView rank(plan, coord);
+TrafficTable step_traffic(const Plan& plan, const Coord& coord, const CostMemoPtr& memo) {
+  const RankView rank(plan, coord, memo);
   TrafficTable traffic = idle_traffic(plan, rank.world_rank());  // the report
   index_t micros = 0, last = -1;
   TrafficTable pass;  // of a micro-batch like the last one

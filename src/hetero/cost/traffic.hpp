@@ -9,6 +9,7 @@
 #include "core/ledger.hpp"
 #include "core/plan.hpp"
 #include "core/run_event.hpp"
+#include "hetero/cost/cost_memo.hpp"
 
 namespace t3d {
 
@@ -34,7 +35,8 @@ class TrafficTable {
 };
 
 /// One training step, report included, in which the ranks' times are gathered.
-[[nodiscard]] TrafficTable step_traffic(const Plan& plan, const Coord& coord);
+[[nodiscard]] TrafficTable step_traffic(const Plan& plan, const Coord& coord,
+                                        const CostMemoPtr& memo = nullptr);
 /// An evaluation of `sequences` samples in passes of up to `micro`, dealt evenly to the replicas.
 [[nodiscard]] TrafficTable evaluation_traffic(const Plan& plan, const Coord& coord,
                                               index_t sequences, index_t micro);

@@ -84,7 +84,7 @@ void add_aggregation(const RankView& rank, TrafficTable& traffic) {
 /// Every matrix of a block to its owner, and back.
 void add_muon(const RankView& rank, index_t times, TrafficTable& traffic) {
   const std::vector<HiddenMatrix> matrices = hidden_matrices(rank.model);
-  const MatrixOwners owners = muon_owners(matrices, rank.cut);
+  const MatrixOwners& owners = rank.memo->owners(rank.model, rank.cut);
   const int here = rank.number_in_cuboid();
   const auto sizes = bucket_sizes(rank);
   constexpr std::size_t kFirstMatrix = 4, kMatrices = 4;

@@ -16,10 +16,11 @@ index_t rounds(index_t members) {
 
 class Price {
  public:
-  Price(const Plan& plan, const Coord& coord, const Speeds& speeds, const NodeCrossings& crossings)
+  Price(const Plan& plan, const Coord& coord, const Speeds& speeds, const NodeCrossings& crossings,
+        const CostMemoPtr& memo)
       : plan_(plan),
         cut_(plan.replica(coord.d)),
-        traffic_(step_traffic(plan, coord)),
+        traffic_(step_traffic(plan, coord, memo)),
         speeds_(speeds),
         crossings_(crossings) {
     for (const auto& leaf : cut_.leaves) micros_ += std::ssize(leaf);
@@ -73,8 +74,8 @@ class Price {
 }  // namespace
 
 MessageSeconds message_seconds(const Plan& plan, const Coord& coord, const Speeds& speeds,
-                               const NodeCrossings& crossings) {
-  return Price(plan, coord, speeds, crossings).all();
+                               const NodeCrossings& crossings, const CostMemoPtr& memo) {
+  return Price(plan, coord, speeds, crossings, memo).all();
 }
 
 }  // namespace t3d

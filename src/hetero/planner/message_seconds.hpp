@@ -20,6 +20,7 @@ struct MessageSeconds {
 };
 /// Of the rank at `coord` in one step.
 [[nodiscard]] MessageSeconds message_seconds(const Plan& plan, const Coord& coord,
-                                             const Speeds& speeds, const NodeCrossings& crossings);
+                                             const Speeds& speeds, const NodeCrossings& crossings,
+                                             const CostMemoPtr& memo = nullptr);
 
 }  // namespace t3d

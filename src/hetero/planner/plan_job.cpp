@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/portable_math.hpp"
+#include "hetero/planner/memory_estimate.hpp"
 #include "hetero/planner/planner.hpp"
 #include "hetero/planner/shape_estimate.hpp"
 
@@ -32,7 +33,15 @@ std::vector<index_t> extents(index_t ranks) {
 struct Estimated {
   MeshCandidate mesh;
   double seconds = 0;
-  double level = 0;  // equal where seconds are about equal
+  double level = 0;            // equal where seconds are about equal
+  bool memory_counts = false;  // the estimate knows of the ranks' memory
+
+  bool operator<(const Estimated& other) const {
+    if (level != other.level) return level < other.level;
+    if (mesh.complexity() != other.mesh.complexity())
+      return mesh.complexity() < other.mesh.complexity();
+    return mesh.cuboid > other.mesh.cuboid;
+  }
 };
 
 class JobPlanner {
@@ -43,14 +52,21 @@ class JobPlanner {
         speeds_(speeds),
         estimates_(request, speeds),
         most_slabs_(request.recipe.sequences / request.unit),
-        extents_(extents(estimates_.ranks())) {}
+        extents_(extents(estimates_.ranks())),
+        memory_(request.recipe, speeds, estimates_.order()) {}
 
   PlanChoice choose() {
     find_candidates();
     const std::size_t wanted = plans_to_price();
-    std::size_t failed = 0, at = 0;
-    for (; at < all_.size() && priced_.size() < wanted && failed < kMostFailed; ++at)
-      if (!price(all_[at].mesh)) ++failed;
+    for (std::size_t failed = 0;
+         !open_.empty() && priced_.size() < wanted && failed < kMostFailed;) {
+      const Estimated next = *open_.begin();
+      open_.erase(open_.begin());
+      if (memory_.known() && !next.memory_counts)
+        look_at_memory(next.mesh);
+      else if (!price(next.mesh))
+        ++failed;
+    }
     if (priced_.empty()) refuse();
     std::stable_sort(priced_.begin(), priced_.end(), [](const Priced& a, const Priced& b) {
       return a.choice.predicted.step < b.choice.predicted.step;
@@ -59,7 +75,7 @@ class JobPlanner {
     const auto& [p, q, r] = priced_.front().mesh.cuboid;
     if (estimates_.ranks() > kCheapWidths && request_.feature_widths && q * r > 1)
       priced_.front().choice = plan_of(priced_.front().mesh, true);
-    return result(at);
+    return result();
   }
 
  private:
@@ -78,16 +94,21 @@ class JobPlanner {
     for (const index_t d : replica_counts())
       for (const Cuboid& cuboid : cuboids(d)) {
         const MeshCandidate mesh{d, cuboid};
-        if (mesh.ranks() > estimates_.ranks()) continue;
-        const double seconds = estimates_.seconds(mesh);
-        all_.push_back({mesh, seconds, std::floor(portable::natural_log(seconds) / kAlike)});
+        if (mesh.ranks() <= estimates_.ranks()) add(mesh, estimates_.seconds(mesh), false);
       }
-    std::sort(all_.begin(), all_.end(), [](const Estimated& a, const Estimated& b) {
-      if (a.level != b.level) return a.level < b.level;
-      if (a.mesh.complexity() != b.mesh.complexity())
-        return a.mesh.complexity() < b.mesh.complexity();
-      return a.mesh.cuboid > b.mesh.cuboid;
-    });
+  }
+
+  void add(const MeshCandidate& mesh, double seconds, bool memory_counts) {
+    open_.insert({mesh, seconds, std::floor(portable::natural_log(seconds) / kAlike), memory_counts});
+  }
+
+  /// Only of those that are next: memory makes no mesh faster.
+  void look_at_memory(const MeshCandidate& mesh) {
+    const MemoryEstimate::Limits limits = memory_.limits(mesh.replicas, mesh.cuboid);
+    if (limits.missing_bytes <= 0) return add(mesh, estimates_.seconds(mesh, limits.most), true);
+    memory_short_ = true;
+    rejected_.push_back(fmt::format("{}: about {:.4g} MiB of memory are missing", mesh.text(),
+                                    limits.missing_bytes / 1048576));
   }
 
   [[nodiscard]] std::vector<index_t> replica_counts() const {
@@ -143,13 +164,6 @@ class JobPlanner {
   }
 
   bool price(const MeshCandidate& mesh) {
-    const double missing = estimates_.missing_bytes(mesh);
-    if (missing > 0) {
-      memory_short_ = true;
-      rejected_.push_back(fmt::format("{}: its ranks together have {:.4g} MiB too little memory",
-                                      mesh.text(), missing / 1048576));
-      return false;
-    }
     try {
       priced_.push_back({mesh, plan_of(mesh, estimates_.ranks() <= kCheapWidths)});
     } catch (const Error& error) {
@@ -176,7 +190,7 @@ class JobPlanner {
     std::rotate(priced_.begin(), best, best + 1);
   }
 
-  PlanChoice result(std::size_t next) {
+  PlanChoice result() {
     PlanChoice choice = priced_.front().choice;
     const double best = choice.predicted.step;
     choice.why.clear();
@@ -185,11 +199,12 @@ class JobPlanner {
                                        100 * (priced.choice.predicted.step / best - 1),
                                        priced.choice.why.front()));
     constexpr std::size_t kShown = 4;
+    std::size_t shown = kShown;
     for (std::size_t at = 0; at < std::min(kShown, rejected_.size()); ++at)
       choice.why.push_back(rejected_[at]);
-    for (std::size_t at = next; at < std::min(next + kShown, all_.size()); ++at)
-      choice.why.push_back(fmt::format("{}: about {:.4g} ms by estimate", all_[at].mesh.text(),
-                                       1e3 * all_[at].seconds));
+    for (auto next = open_.begin(); next != open_.end() && shown-- > 0; ++next)
+      choice.why.push_back(
+          fmt::format("{}: about {:.4g} ms by estimate", next->mesh.text(), 1e3 * next->seconds));
     return choice;
   }
 
@@ -199,7 +214,8 @@ class JobPlanner {
   ShapeEstimates estimates_;
   index_t most_slabs_;
   std::vector<index_t> extents_;
-  std::vector<Estimated> all_;  // by estimate
+  MemoryEstimate memory_;
+  std::set<Estimated> open_;  // not priced yet, the best estimate first
   std::vector<Priced> priced_;
   std::vector<std::string> rejected_;
   bool memory_short_ = false;  // for one of them

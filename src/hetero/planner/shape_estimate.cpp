@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/error.hpp"
 #include "hetero/cost/memory.hpp"
@@ -59,14 +60,8 @@ ShapeEstimates::ShapeEstimates(const PlanRequest& request, const Speeds& speeds)
     }
     classes_.back() = {static_cast<index_t>(at) + 1, order_.ranks[at]};
   }
-  double sum = 0;
   std::map<std::string, index_t> nodes;
-  for (const int rank : order_.ranks) {
-    const RankSpeed& speed = speeds.ranks[static_cast<std::size_t>(rank)];
-    ++nodes[speed.node];
-    sum += speed.free_bytes > 0 ? static_cast<double>(speed.free_bytes) : HUGE_VAL;
-    free_bytes_.push_back(sum);
-  }
+  for (const int rank : order_.ranks) ++nodes[speeds.ranks[static_cast<std::size_t>(rank)].node];
   one_node_ = nodes.size() == 1;
   node_ranks_ = ranks;
   for (const auto& [name, members] : nodes) node_ranks_ = std::min(node_ranks_, members);
@@ -119,38 +114,52 @@ const ShapeEstimates::Slab& ShapeEstimates::slab(index_t q, index_t r) {
   return slab;
 }
 
-/// The last of the slabs to end, with whole sequences: bisection on its time.
-double ShapeEstimates::compute_seconds(const Slab& slab, const MeshCandidate& candidate) const {
+/// The last of the slabs to end, with whole sequences, `most` of each slab (empty: any number):
+/// bisection on its time.
+double ShapeEstimates::compute_seconds(const Slab& slab, const MeshCandidate& candidate,
+                                       std::span<const index_t> most) const {
   const auto& [p, q, r] = candidate.cuboid;
   const index_t slabs = candidate.replicas * p;
   const auto total = static_cast<double>(request_.recipe.sequences);
-  std::vector<std::pair<double, double>> groups;  // slabs, seconds per sequence
+  struct Alike {
+    index_t begin = 0, end = 0;  // slabs
+    double seconds = 0;          // per sequence
+  };
+  std::vector<Alike> groups;
   double update = 0, rate = 0;
   index_t begin = 0;
   for (std::size_t at = 0; at < classes_.size() && begin < slabs; ++at) {
     const index_t end = std::min(classes_[at].end / (q * r), slabs);
     if (end == begin) continue;
-    groups.emplace_back(static_cast<double>(end - begin), slab.sequence_seconds[at]);
+    groups.push_back({begin, end, slab.sequence_seconds[at]});
     rate += static_cast<double>(end - begin) / slab.sequence_seconds[at];
     update = slab.update_seconds[at] / static_cast<double>(p);
     begin = end;
   }
-  double early = total / rate, late = 2 * early + groups.front().second;
+  const auto done_by = [&](double time) {
+    double done = 0;
+    for (const Alike& group : groups) {
+      const double each = std::floor(time / group.seconds * (1 + 1e-9));
+      if (most.empty()) done += static_cast<double>(group.end - group.begin) * each;
+      for (index_t at = group.begin; at < group.end && !most.empty(); ++at)
+        done += std::min(each, static_cast<double>(most[static_cast<std::size_t>(at)]));
+    }
+    return done;
+  };
+  double early = total / rate, late = 2 * early + groups.front().seconds;
+  while (done_by(late) < total) early = std::exchange(late, 2 * late);
   constexpr int kHalvings = 20;
   for (int step = 0; step < kHalvings; ++step) {
     const double middle = (early + late) / 2;
-    double done = 0;
-    for (const auto& [count, seconds] : groups)
-      done += count * std::floor(middle / seconds * (1 + 1e-9));
-    (done >= total ? late : early) = middle;
+    (done_by(middle) >= total ? late : early) = middle;
   }
   return late + update;
 }
 
-double ShapeEstimates::seconds(const MeshCandidate& candidate) {
+double ShapeEstimates::seconds(const MeshCandidate& candidate, std::span<const index_t> most) {
   const auto& [p, q, r] = candidate.cuboid;
   const Slab& one = slab(q, r);
-  const double compute = compute_seconds(one, candidate);
+  const double compute = compute_seconds(one, candidate, most);
   const auto part = [](index_t n) { return static_cast<double>(n - 1) / static_cast<double>(n); };
   const double sequences =
       static_cast<double>(request_.recipe.sequences) / static_cast<double>(candidate.replicas * p);
@@ -164,18 +173,6 @@ double ShapeEstimates::seconds(const MeshCandidate& candidate) {
       link(candidate.ranks() * (candidate.replicas > 1 ? 1 : 0)).beta_seconds_per_byte;
   return compute + one.message_latency + sequences * one.message_seconds + std::max(0.0, weights) +
          update;
-}
-
-double ShapeEstimates::missing_bytes(const MeshCandidate& candidate) const {
-  const auto used = static_cast<std::size_t>(candidate.ranks());
-  const double room = free_bytes_[used - 1];
-  if (!std::isfinite(room)) return 0;
-  const index_t sequences =
-      (request_.recipe.sequences + candidate.replicas - 1) / candidate.replicas;
-  const Plan plan = one_replica(request_.recipe, candidate.cuboid, sequences);
-  const MemoryCost cost = memory_cost(plan, {0, candidate.cuboid[0] - 1, 0, 0});
-  const double needed = static_cast<double>(cost.tensors_peak) * static_cast<double>(used);
-  return std::max(0.0, needed - room);
 }
 
 }  // namespace t3d

@@ -3,6 +3,7 @@
 // whole. To choose the few shapes that are worth pricing exactly.
 #pragma once
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,10 @@ class ShapeEstimates {
   [[nodiscard]] index_t ranks() const { return std::ssize(order_.ranks); }  // with any speed
   /// Numbers of ranks with which a shape may end earlier than with more: at the ends of classes.
   [[nodiscard]] std::vector<index_t> useful_ranks() const;
-  /// candidate.ranks() <= ranks().
-  [[nodiscard]] double seconds(const MeshCandidate& candidate);
-  /// Bytes that the ranks together lack, about; 0 where memory may suffice.
-  [[nodiscard]] double missing_bytes(const MeshCandidate& candidate) const;
+  /// candidate.ranks() <= ranks(). `most`: sequences that the slabs can hold (MemoryEstimate), in
+  /// the order of speed, together enough; empty: any number.
+  [[nodiscard]] double seconds(const MeshCandidate& candidate, std::span<const index_t> most = {});
+  [[nodiscard]] const RankOrder& order() const { return order_; }
 
  private:
   /// What all shapes of one slab (q, r) have in common.
@@ -46,7 +47,8 @@ class ShapeEstimates {
   };
   const Slab& slab(index_t q, index_t r);
   void set_messages(const Plan& plan, index_t q, index_t r, Slab& slab) const;
-  [[nodiscard]] double compute_seconds(const Slab& slab, const MeshCandidate& candidate) const;
+  [[nodiscard]] double compute_seconds(const Slab& slab, const MeshCandidate& candidate,
+                                       std::span<const index_t> most) const;
   [[nodiscard]] const LinkSpeed& link(index_t span) const;
 
   const PlanRequest& request_;
@@ -57,8 +59,7 @@ class ShapeEstimates {
     int rank = 0;     // stands for all: its slowest
   };
   std::vector<Class> classes_;
-  std::vector<double> free_bytes_;  // of the first n ranks in the order; infinity = not known
-  index_t node_ranks_ = 0;          // of the smallest node
+  index_t node_ranks_ = 0;  // of the smallest node
   bool one_node_ = true;
   std::map<std::pair<index_t, index_t>, Slab> slabs_;
 };

@@ -57,7 +57,8 @@ class Prediction {
     if (is_new) {
       const auto& [p, q, r] = plan_.replica(d).cuboid;
       for (index_t j = 0; j < q; ++j)
-        for (index_t k = 0; k < r; ++k) entry->second.push_back(step_work(plan_, {d, i, j, k}));
+        for (index_t k = 0; k < r; ++k)
+          entry->second.push_back(step_work(plan_, {d, i, j, k}, memo_));
     }
     return entry->second;
   }
@@ -97,7 +98,7 @@ class Prediction {
                       static_cast<index_t>(index_of_largest(replica.hidden))};
     const NodeCrossings crossings = crossings_of(d);
     const auto [entry, is_new] = messages_.try_emplace({keys_.key(d, i), crossings});
-    if (is_new) entry->second = message_seconds(plan_, coord, speeds_, crossings);
+    if (is_new) entry->second = message_seconds(plan_, coord, speeds_, crossings, memo_);
     const MessageSeconds& taken = entry->second;
     ReplicaSeconds& seconds = result_.replicas.back();
     seconds.messages = taken.activations + std::max(0.0, taken.weights - seconds.compute);
@@ -125,6 +126,7 @@ class Prediction {
   const Plan& plan_;
   const Speeds& speeds_;
   SlabKeys keys_;
+  CostMemoPtr memo_ = std::make_shared<CostMemo>();
   std::vector<int> nodes_;  // by world rank
   std::size_t slot_ = 0;    // first one of this replica
   std::map<SlabKeys::Key, std::vector<StepWork>> slabs_;

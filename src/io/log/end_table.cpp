@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <utility>
 
 #include "core/utf8.hpp"
 #include "io/log/step_record.hpp"
@@ -22,6 +24,47 @@ std::string phase_line(const PhaseRow& row, double total_seconds) {
                      row.average_seconds, row.max_seconds, 100 * share);
 }
 
+/// The parts of a rank's time, and the work that they belong to.
+constexpr std::array<std::pair<double RankTimes::*, double RankWork::*>, 3> kParts{
+    {{&RankTimes::matmul, &RankWork::matmul},
+     {&RankTimes::attention, &RankWork::attention},
+     {&RankTimes::other, &RankWork::other}}};
+
+/// Own time against that of the median rank with the same work, at one point; 0 without work.
+std::vector<double> slowness(const RankPoint& point) {
+  std::vector<double> usual_seconds(point.ranks.size(), 0);
+  for (const auto& [time, work] : kParts) {
+    std::vector<double> each;  // seconds per work
+    for (std::size_t rank = 0; rank < point.work.size(); ++rank)
+      each.push_back(point.work[rank].*work > 0 ? point.ranks[rank].*time / point.work[rank].*work
+                                                : 0);
+    const double usual = lower_median(std::move(each));
+    for (std::size_t rank = 0; rank < point.work.size(); ++rank)
+      usual_seconds[rank] += usual * point.work[rank].*work;
+  }
+  std::vector<double> ratios;
+  for (std::size_t rank = 0; rank < point.ranks.size(); ++rank)
+    ratios.push_back(usual_seconds[rank] > 0 ? point.ranks[rank].own / usual_seconds[rank] : 0);
+  return ratios;
+}
+
+/// By rank; medians over the points.
+std::vector<double> median_slowness(const RankHistory& history,
+                                    const std::vector<double>& own_seconds) {
+  std::vector<std::vector<double>> points;
+  for (const RankPoint& point : history.by_rank())
+    if (!point.work.empty()) points.push_back(slowness(point));
+  const double usual_seconds = lower_median(own_seconds);
+  std::vector<double> ratios;
+  for (std::size_t rank = 0; rank < own_seconds.size(); ++rank) {
+    std::vector<double> own;
+    for (const std::vector<double>& point : points) own.push_back(point[rank]);
+    ratios.push_back(points.empty() ? own_seconds[rank] / usual_seconds
+                                    : lower_median(std::move(own)));
+  }
+  return ratios;
+}
+
 double median_of(const RankHistory& history, std::size_t rank, double RankTimes::*time) {
   std::vector<double> seconds;
   for (const RankPoint& point : history.by_rank()) seconds.push_back(point.ranks[rank].*time);
@@ -32,9 +75,9 @@ std::string times(double factor) {
   return fmt::format(fmt::runtime(factor < 9.95 ? "{:.1f}x" : "{:.0f}x"), factor);
 }
 
-std::string verdict(const RankRow& row, double usual_seconds) {
-  if (row.own_seconds <= 0) return "no work";
-  const double ratio = row.own_seconds / usual_seconds;
+/// `ratio`: as median_slowness().
+std::string verdict(const RankRow& row, double ratio) {
+  if (row.own_seconds <= 0 || ratio <= 0) return "no work";
   if (ratio < 1 - kSameSpeed) return fmt::format("faster ({})", times(1 / ratio));
   if (ratio <= 1 + kSameSpeed) return "";
   std::string text = fmt::format("slower ({})", times(ratio));
@@ -80,7 +123,7 @@ RankTable rank_table(const RankHistory& history, const std::vector<std::string>&
   std::vector<double> own_seconds;
   for (std::size_t rank = 0; rank < history.ranks(); ++rank)
     own_seconds.push_back(median_of(history, rank, &RankTimes::own));
-  const double usual_seconds = lower_median(own_seconds);
+  const std::vector<double> ratios = median_slowness(history, own_seconds);
   RankTable table;
   for (const std::size_t rank : shown(own_seconds)) {
     RankRow row;
@@ -92,7 +135,7 @@ RankTable rank_table(const RankHistory& history, const std::vector<std::string>&
     row.matmul_seconds = median_of(history, rank, &RankTimes::matmul);
     row.attention_seconds = median_of(history, rank, &RankTimes::attention);
     row.other_seconds = median_of(history, rank, &RankTimes::other);
-    row.verdict = verdict(row, usual_seconds);
+    row.verdict = verdict(row, ratios[rank]);
     table.rows.push_back(std::move(row));
   }
   table.left_out = static_cast<index_t>(history.ranks() - table.rows.size());

@@ -28,8 +28,11 @@ struct RankRow {
   double own_seconds = 0;
   std::optional<double> on_core;  // of the own time, 0 to 1; none for GPUs and ranks without work
   double matmul_seconds = 0, attention_seconds = 0, other_seconds = 0;
-  /// Empty within 10 % of the median rank (of two middles the faster); else "faster (1.3x)",
-  /// "slower (2.1x)", "slower (2.1x), on a core 48 % of its time" below 80 %, "no work".
+  /// By speed, whatever work the rank was given: its own time against what its work takes where
+  /// each of matmul, attention and other has the median rank's time per work (of two middles the
+  /// faster). Where the history has no work: against the median rank's own time. Empty within 10
+  /// %; else "faster (1.3x)", "slower (2.1x)", "slower (2.1x), on a core 48 % of its time" below 80
+  /// %, "no work".
   std::string verdict;
 };
 

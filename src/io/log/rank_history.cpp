@@ -52,6 +52,9 @@ void merge(RankPoint& into, const RankPoint& next) {
     for (double RankTimes::*time : {&RankTimes::own, &RankTimes::cpu, &RankTimes::matmul,
                                     &RankTimes::attention, &RankTimes::other})
       blend(into.ranks[rank].*time, next.ranks[rank].*time, share);
+  for (std::size_t rank = 0; rank < into.work.size(); ++rank)
+    for (double RankWork::*part : {&RankWork::matmul, &RankWork::attention, &RankWork::other})
+      blend(into.work[rank].*part, next.work[rank].*part, share);
   into.steps += next.steps;
 }
 
@@ -63,7 +66,8 @@ double lower_median(std::vector<double> values) {
   return *middle;
 }
 
-void RankHistory::add(index_t step, double step_seconds, const std::vector<RankTimes>& times) {
+void RankHistory::add(index_t step, double step_seconds, const std::vector<RankTimes>& times,
+                      const std::vector<RankWork>& work) {
   if (times.empty()) return;
   if (ranks_ == 0) {
     ranks_ = times.size();
@@ -73,9 +77,10 @@ void RankHistory::add(index_t step, double step_seconds, const std::vector<RankT
     by_rank_ = ThinnedCourse<RankPoint>(std::clamp<std::size_t>(room, 6, kMostPoints));
   }
   T3D_CHECK(times.size() == ranks_, "{} ranks, {} before", times.size(), ranks_);
+  T3D_CHECK(work.empty() || work.size() == ranks_, "work of {} ranks of {}", work.size(), ranks_);
   last_step_ = step;
   spread_.add(spread_of(step, step_seconds, times));
-  by_rank_.add({1, static_cast<double>(step), step_seconds, times});
+  by_rank_.add({1, static_cast<double>(step), step_seconds, times, work});
 }
 
 void RankHistory::mark(index_t step, const std::string& text) {

@@ -24,12 +24,19 @@ struct SpreadPoint {
   int slowest = 0;                         // the rank of the longest own time among these steps
 };
 
+/// What a rank had to do in a step, by the parts of RankTimes, in any unit that is the same for all
+/// ranks: flops, bytes.
+struct RankWork {
+  double matmul = 0, attention = 0, other = 0;
+};
+
 /// Likewise, for each rank.
 struct RankPoint {
   index_t steps = 1;
   double step = 0;
   double seconds = 0;
   std::vector<RankTimes> ranks;  // by rank of the job
+  std::vector<RankWork> work;    // likewise; empty = not known
 };
 
 void merge(SpreadPoint& into, const SpreadPoint& next);
@@ -75,8 +82,10 @@ class RankHistory {
   static constexpr std::size_t kMostPoints = 600, kMostRanks = 64, kMostMarks = 100;
 
   /// `times` and `step_seconds` are of the same step; steps come in their order. No times: nothing
-  /// is added. Always as many ranks as at the first call.
-  void add(index_t step, double step_seconds, const std::vector<RankTimes>& times);
+  /// is added. Always as many ranks as at the first call. `work`: of that step; empty = not known,
+  /// and that in all calls.
+  void add(index_t step, double step_seconds, const std::vector<RankTimes>& times,
+           const std::vector<RankWork>& work = {});
 
   /// The plan changed after this step. The first and the last kMostMarks / 2 are kept.
   void mark(index_t step, const std::string& text);

@@ -78,6 +78,31 @@ TEST_CASE("of two ranks the slower one is named") {
   CHECK(table.rows[1].verdict.empty());
 }
 
+TEST_CASE("verdicts are about speed: work that follows speed hides no slow rank") {
+  const auto work = [](double part) { return RankWork{part, part, part}; };
+  RankHistory balanced, even;
+  for (index_t step = 1; step <= 5; ++step) {
+    // Even work first, and rank 1 takes 2.1 times as long; then it gets as much less.
+    const bool moved = step > 2;
+    const double own = moved ? 0.3 : 0.63;
+    balanced.add(step, 0.3, {times_of(0.3), times_of(own), times_of(0.3), {}},
+                 {work(1), work(moved ? 1 / 2.1 : 1), work(1), work(0)});
+    // Times follow the work.
+    even.add(step, 0.3, {times_of(0.3), times_of(0.6), times_of(0.1)}, {work(3), work(6), work(1)});
+  }
+  const RankTable table = rank_table(balanced, {});
+  CHECK(table.rows[0].verdict.empty());
+  CHECK(table.rows[1].verdict == "slower (2.1x)");
+  CHECK(table.rows[2].verdict.empty());
+  CHECK(table.rows[3].verdict == "no work");
+  for (const RankRow& row : rank_table(even, {}).rows) CHECK(row.verdict.empty());
+
+  // Of a rank with little to multiply, what all ranks do alike is most of the time.
+  RankHistory fixed;
+  fixed.add(1, 0.3, {{0.3, 0.3, 0.2, 0, 0.1}, {0.12, 0.12, 0.02, 0, 0.1}}, {{10, 0, 1}, {1, 0, 1}});
+  for (const RankRow& row : rank_table(fixed, {}).rows) CHECK(row.verdict.empty());
+}
+
 TEST_CASE("of many ranks the slowest and the fastest have rows") {
   std::vector<RankTimes> times;
   for (int rank = 0; rank < 100; ++rank) times.push_back(times_of(0.1 + 1e-4 * (rank * 37 % 100)));
