@@ -255,14 +255,11 @@ TEST_CASE("Newton-Schulz is no cost of sequences", "[balancer]") {
   const auto times = [](int rank, index_t sequences, index_t) {
     RankTimes result;
     result.matmul = (rank == 1 ? 0.03 : 0.01) * static_cast<double>(sequences);
-    result.other = 0.1;
+    result.other = result.whole = 0.1;
     result.own = result.cpu = result.matmul + result.other;
     return result;
   };
-  Speeds known;
-  known.ranks.assign(2, rank_speed(1));
-  for (RankSpeed& rank : known.ranks) rank.curve(WorkClass::whole) = TimeCurve::of_rate(1e6);
-  Steps run(plan, kModel, 0, {}, known);
+  Steps run(plan, kModel);
   // At once, and not on the way there.
   CHECK(run.steps(60, times) == 1);
   CHECK(slab_sequences(run.plan) == Counts{18, 6});
