@@ -202,8 +202,9 @@ std::optional<Shares> ModelController::end_trial(std::span<const index_t> shares
   const double error = median_error(mad_of(trial.steps, median), trial.steps.size());
   // Only a replica that got more units can have become slower by the change.
   const std::size_t last = slowest(shares).replica;
-  const bool worse = median - trial.median > 2 * std::hypot(error, trial.error) &&
-                     trial.after[last] > trial.before[last];
+  const bool worse =
+      median - trial.median > 2 * std::sqrt(error * error + trial.error * trial.error) &&
+      trial.after[last] > trial.before[last];
   if (!worse) {
     next_hold_ = 0;
     return std::nullopt;

@@ -81,7 +81,8 @@ double ShareModels::error(std::size_t n, double units) const {
     const auto samples = double(std::max<index_t>(part.samples(), 1));
     return std::max(part.error(), noise_ * part.level() / std::sqrt(samples));
   };
-  return std::hypot(units * of(replicas_[n].cost), of(replicas_[n].fixed));
+  const double cost = units * of(replicas_[n].cost), fixed = of(replicas_[n].fixed);
+  return std::sqrt(cost * cost + fixed * fixed);  // the same on every host, unlike std::hypot
 }
 
 double ShareModels::bound(index_t total) const {
