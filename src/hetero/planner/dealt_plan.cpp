@@ -57,19 +57,23 @@ class Dealer {
     for (const ReplicaShape& replica : shape_.replicas) slabs += replica.cuboid[0];
     most_.assign(static_cast<std::size_t>(slabs), recipe.sequences);
     reserved_.assign(most_.size(), 0);
+    caps_ = most_;
     add_slabs(static_cast<double>(recipe.sequences) / static_cast<double>(slabs));
   }
 
   DealtPlan run() {
     deal();
     DealtPlan result = made();
-    constexpr int kRounds = 8;
+    constexpr int kRounds = 12;
     for (int round = 0; round < kRounds; ++round) {
       const std::vector<MemoryShortage> short_of = memory_shortages(result.plan, speeds_);
       if (short_of.empty()) return result;
       if (round == 0) shortage_ = short_of.front().text();
       if (round > 0) reserve(short_of);
-      if (!deal_within_memory(result.plan)) break;
+      const std::vector<index_t> counts = counts_;
+      bool dealt = deal_within_memory(result.plan);
+      while (!dealt && lower_caps(short_of, counts)) dealt = deal_within_memory(result.plan);
+      if (!dealt) break;
       result = made();
     }
     result.shortage = shortage_;
@@ -94,7 +98,9 @@ class Dealer {
     }
   }
 
-  [[nodiscard]] DealtPlan made() const { return {build_with_whole_leaves(recipe_, shape_), shape_, {}}; }
+  [[nodiscard]] DealtPlan made() const {
+    return {build_with_whole_leaves(recipe_, shape_), shape_, {}};
+  }
 
   void deal() {
     std::vector<index_t> most;
@@ -115,12 +121,26 @@ class Dealer {
     }
   }
 
-  /// What the plan needed beyond what SlabRooms said: no slab may use its last bytes.
+  /// What the plan needed beyond what SlabRooms said: no slab may use its last bytes. Less than a
+  /// step of storage would change nothing.
   void reserve(const std::vector<MemoryShortage>& short_of) {
+    constexpr index_t kLeastPart = 512;  // of the room
     index_t most = 0;
     for (const MemoryShortage& shortage : short_of)
-      most = std::max(most, shortage.needed - shortage.room);
+      most = std::max({most, shortage.needed - shortage.room, shortage.room / kLeastPart});
     for (index_t& bytes : reserved_) bytes += most;
+  }
+
+  /// Where nothing fits any more, what was reserved may be too much: it is given up, and the slabs
+  /// that were short do with fewer sequences. False: they have none.
+  bool lower_caps(const std::vector<MemoryShortage>& short_of, const std::vector<index_t>& counts) {
+    for (const MemoryShortage& shortage : short_of) {
+      index_t& cap = caps_[shortage.slab];
+      cap = std::min(cap, counts[shortage.slab]) - unit_;
+      if (cap < 0) return false;
+    }
+    std::fill(reserved_.begin(), reserved_.end(), 0);
+    return true;
   }
 
   /// Deals sequences and shards at rest anew within the ranks' memory. False where they do not fit.
@@ -128,7 +148,7 @@ class Dealer {
     SlabRooms rooms(plan, speeds_, reserved_);
     // Shards can lie elsewhere. Without them a slab has room for the most sequences.
     for_all_slabs([&](std::size_t slab, const ReplicaShape& replica, std::size_t) {
-      most_[slab] = rooms.most(slab, replica.cuboid[0] > 1 ? 0 : 1, recipe_.sequences);
+      most_[slab] = rooms.most(slab, replica.cuboid[0] > 1 ? 0 : 1, caps_[slab]);
     });
     if (!enough_room()) return false;
     deal();
@@ -137,7 +157,7 @@ class Dealer {
       if (!set_storage(cuboid, parts, again)) return false;
     if (!again) return true;
     for_all_slabs([&](std::size_t slab, const ReplicaShape& replica, std::size_t i) {
-      most_[slab] = rooms.most(slab, part_of(replica, i), recipe_.sequences);
+      most_[slab] = rooms.most(slab, part_of(replica, i), caps_[slab]);
     });
     if (!enough_room()) return false;
     deal();
@@ -207,7 +227,8 @@ class Dealer {
   SlabSeconds times_;
   std::vector<index_t> most_, counts_;  // sequences by slab
   std::vector<index_t> reserved_;       // bytes by slab
-  std::string shortage_;                // of the first deal
+  std::vector<index_t> caps_;  // sequences of a slab that were too many, whatever SlabRooms says
+  std::string shortage_;       // of the first deal
 };
 
 }  // namespace
