@@ -157,8 +157,8 @@ std::optional<Shares> ModelController::better(std::span<const index_t> shares) {
 bool ModelController::confirmed(const Shares& proposal, std::span<const index_t> shares) {
   // The same answer: what was proposed last time would still pay.
   const Slowest last = slowest(shares);
-  const bool same = !proposal_.empty() &&
-                    last.seconds - slowest(proposal_).seconds >= needed_gain(shares, last);
+  const bool same =
+      !proposal_.empty() && last.seconds - slowest(proposal_).seconds >= needed_gain(shares, last);
   agreed_ = same ? agreed_ + 1 : 1;
   proposal_ = proposal;
   return agreed_ >= options_.confirm && !trial_;

@@ -63,9 +63,9 @@ class RegimeTracker {
   [[nodiscard]] std::span<const double> recent() const {
     return std::span(kept_).last(static_cast<std::size_t>(steps_ - first_));
   }
-  std::vector<double> kept_;           // times, the latest last; the oldest ones are of no use
-  index_t first_ = 0, steps_ = 0;      // of the whole series: the first in recent(), and all
-  SortedRange sorted_;                 // of it
+  std::vector<double> kept_;        // times, the latest last; the oldest ones are of no use
+  index_t first_ = 0, steps_ = 0;   // of the whole series: the first in recent(), and all
+  SortedRange sorted_;              // of it
   double center_ = 0, spread_ = 0;  // median and MAD of the baseline
   index_t until_refresh_ = 0;       // steps until these two are taken again
   double level_ = 0, error_ = 0;

@@ -94,7 +94,9 @@ class Dealer {
     }
   }
 
-  [[nodiscard]] DealtPlan made() const { return {build_with_whole_leaves(recipe_, shape_), shape_, {}}; }
+  [[nodiscard]] DealtPlan made() const {
+    return {build_with_whole_leaves(recipe_, shape_), shape_, {}};
+  }
 
   void deal() {
     std::vector<index_t> most;

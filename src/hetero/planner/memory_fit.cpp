@@ -112,8 +112,7 @@ std::vector<MemoryShortage> memory_shortages(const Plan& plan, const Speeds& spe
   return all;
 }
 
-SlabRooms::SlabRooms(const Plan& plan, const Speeds& speeds,
-                         const std::vector<index_t>& reserved)
+SlabRooms::SlabRooms(const Plan& plan, const Speeds& speeds, const std::vector<index_t>& reserved)
     : plan_(plan), memory_(plan) {
   std::map<std::pair<index_t, bool>, std::size_t> kinds;
   for_all_slabs(plan, [&](std::size_t slab, index_t d, index_t i, std::size_t slot) {

@@ -99,7 +99,8 @@ class JobPlanner {
   }
 
   void add(const MeshCandidate& mesh, double seconds, bool memory_counts) {
-    open_.insert({mesh, seconds, std::floor(portable::natural_log(seconds) / kAlike), memory_counts});
+    open_.insert(
+        {mesh, seconds, std::floor(portable::natural_log(seconds) / kAlike), memory_counts});
   }
 
   /// Only of those that are next: memory makes no mesh faster.

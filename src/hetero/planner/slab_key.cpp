@@ -36,7 +36,8 @@ void add_rank_key(const Plan& plan, const Coord& at, index_t sequences, CostMemo
   if (plan.optimizer != OptimizerKind::muon) return;
   const index_t number = (at.i * q + at.j) * r + at.k;
   const MatrixOwners& owners = memo.owners(plan.model, replica);
-  const bool alike = replica.whole.empty() && owners.owned[static_cast<std::size_t>(number)].empty();
+  const bool alike =
+      replica.whole.empty() && owners.owned[static_cast<std::size_t>(number)].empty();
   key.push_back(alike ? -1 : number);
 }
 
