@@ -34,8 +34,8 @@ double resident_peak() {
   return 0;
 }
 
-std::vector<RankWork> work_by_rank(const Plan& plan) {
-  std::vector<RankWork> work(static_cast<std::size_t>(plan.ranks));
+std::vector<RankLoad> work_by_rank(const Plan& plan) {
+  std::vector<RankLoad> work(static_cast<std::size_t>(plan.ranks));
   const MeshShape mesh = plan.mesh();
   const std::vector<int> active = plan.active();
   const auto memo = std::make_shared<CostMemo>();

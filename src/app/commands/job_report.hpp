@@ -75,7 +75,7 @@ class JobReport {
   /// step later.
   struct PlanWork {
     std::vector<index_t> slabs;  // sequences
-    std::vector<RankWork> ranks;
+    std::vector<RankLoad> ranks;
   };
   PlanWork work_, work_before_;
   bool plan_is_new_ = true;  // to work_

@@ -25,10 +25,10 @@ std::string phase_line(const PhaseRow& row, double total_seconds) {
 }
 
 /// The parts of a rank's time, and the work that they belong to.
-constexpr std::array<std::pair<double RankTimes::*, double RankWork::*>, 3> kParts{
-    {{&RankTimes::matmul, &RankWork::matmul},
-     {&RankTimes::attention, &RankWork::attention},
-     {&RankTimes::other, &RankWork::other}}};
+constexpr std::array<std::pair<double RankTimes::*, double RankLoad::*>, 3> kParts{
+    {{&RankTimes::matmul, &RankLoad::matmul},
+     {&RankTimes::attention, &RankLoad::attention},
+     {&RankTimes::other, &RankLoad::other}}};
 
 /// Own time against that of the median rank with the same work, at one point; 0 without work.
 std::vector<double> slowness(const RankPoint& point) {

@@ -53,7 +53,7 @@ void merge(RankPoint& into, const RankPoint& next) {
                                     &RankTimes::attention, &RankTimes::other})
       blend(into.ranks[rank].*time, next.ranks[rank].*time, share);
   for (std::size_t rank = 0; rank < into.work.size(); ++rank)
-    for (double RankWork::*part : {&RankWork::matmul, &RankWork::attention, &RankWork::other})
+    for (double RankLoad::*part : {&RankLoad::matmul, &RankLoad::attention, &RankLoad::other})
       blend(into.work[rank].*part, next.work[rank].*part, share);
   into.steps += next.steps;
 }
@@ -67,7 +67,7 @@ double lower_median(std::vector<double> values) {
 }
 
 void RankHistory::add(index_t step, double step_seconds, const std::vector<RankTimes>& times,
-                      const std::vector<RankWork>& work) {
+                      const std::vector<RankLoad>& work) {
   if (times.empty()) return;
   if (ranks_ == 0) {
     ranks_ = times.size();

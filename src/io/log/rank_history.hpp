@@ -26,7 +26,7 @@ struct SpreadPoint {
 
 /// What a rank had to do in a step, by the parts of RankTimes, in any unit that is the same for all
 /// ranks: flops, bytes.
-struct RankWork {
+struct RankLoad {
   double matmul = 0, attention = 0, other = 0;
 };
 
@@ -36,7 +36,7 @@ struct RankPoint {
   double step = 0;
   double seconds = 0;
   std::vector<RankTimes> ranks;  // by rank of the job
-  std::vector<RankWork> work;    // likewise; empty = not known
+  std::vector<RankLoad> work;    // likewise; empty = not known
 };
 
 void merge(SpreadPoint& into, const SpreadPoint& next);
@@ -85,7 +85,7 @@ class RankHistory {
   /// is added. Always as many ranks as at the first call. `work`: of that step; empty = not known,
   /// and that in all calls.
   void add(index_t step, double step_seconds, const std::vector<RankTimes>& times,
-           const std::vector<RankWork>& work = {});
+           const std::vector<RankLoad>& work = {});
 
   /// The plan changed after this step. The first and the last kMostMarks / 2 are kept.
   void mark(index_t step, const std::string& text);

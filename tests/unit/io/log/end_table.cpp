@@ -79,7 +79,7 @@ TEST_CASE("of two ranks the slower one is named") {
 }
 
 TEST_CASE("verdicts are about speed: work that follows speed hides no slow rank") {
-  const auto work = [](double part) { return RankWork{part, part, part}; };
+  const auto work = [](double part) { return RankLoad{part, part, part}; };
   RankHistory balanced, even;
   for (index_t step = 1; step <= 5; ++step) {
     // Even work first, and rank 1 takes 2.1 times as long; then it gets as much less.
