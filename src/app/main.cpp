@@ -55,7 +55,10 @@ int run(int argc, char** argv) {
     }
     const bool training = command.action == CommandLine::Action::train;
     if (training) warn_of_signal_handlers(*world);
-    if (!training) unblock_stop_signals();
+    if (command.action == CommandLine::Action::probe)
+      restore_pipe_signal();
+    else if (!training)
+      unblock_stop_signals();
     const int status = run_command(*world, command);
     // What a command printed is its result. A full disk shows only when the last of it is written.
     // (The screen of a training is not: its files hold the same.)

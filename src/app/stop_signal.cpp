@@ -60,10 +60,12 @@ void block_stop_signals() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
+void restore_pipe_signal() { std::signal(SIGPIPE, g_pipe_action); }
+
 void unblock_stop_signals() {
   const sigset_t set = stop_signals();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
-  std::signal(SIGPIPE, g_pipe_action);
+  restore_pipe_signal();
 }
 
 void die_of_stop_signals(void (*clean_up)()) {

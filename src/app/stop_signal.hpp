@@ -10,7 +10,9 @@ namespace t3d {
 
 /// First thing in the program: threads made later (MPI's, OpenMP's) inherit it.
 void block_stop_signals();
-/// The commands that do not checkpoint die of these signals as usual, and of PIPE like any filter.
+/// Whoever prints for others dies of PIPE like any filter.
+void restore_pipe_signal();
+/// The commands that neither checkpoint nor measure die of these signals as usual, and of PIPE.
 void unblock_stop_signals();
 /// For a command with something to clear away: a thread waits for the first of these signals, calls
 /// `clean_up`, and lets the process die of that signal.

@@ -34,13 +34,16 @@ Partition Partition::even(std::string name, index_t length, index_t parts, index
 Partition Partition::weighted(std::string name, index_t length, std::span<const double> weights,
                               index_t unit) {
   T3D_CHECK(length >= 0 && !weights.empty() && unit >= 1, "partition {} of {}", name, length);
-  double total = 0;
-  for (const double weight : weights) {
+  for (const double weight : weights)
     if (!(weight >= 0) || !std::isfinite(weight))
       throw_error(ExitCode::config, "widths of {}: {} is not a weight (finite and >= 0)", name,
                   weight);
-    total += weight;
-  }
+  // Below 1 by a power of two, which rounds nothing, so that no sum or product overflows.
+  int exponent = 0;
+  (void)std::frexp(*std::max_element(weights.begin(), weights.end()), &exponent);
+  std::vector<double> scaled;
+  for (const double weight : weights) scaled.push_back(std::ldexp(weight, -exponent));
+  const double total = std::accumulate(scaled.begin(), scaled.end(), 0.0);
   if (total <= 0 && length > 0)
     throw_error(ExitCode::config, "widths of {}: all weights are zero", name);
 
@@ -49,7 +52,7 @@ Partition Partition::weighted(std::string name, index_t length, std::span<const 
   std::vector<std::pair<double, std::size_t>> remainders;
   index_t given = 0;
   for (std::size_t part = 0; part < weights.size() && total > 0; ++part) {
-    const double exact = static_cast<double>(units) * weights[part] / total;
+    const double exact = static_cast<double>(units) * scaled[part] / total;
     // 1e-9: weights such as 3:1 must not lose a unit to the rounding of the division.
     share[part] = static_cast<index_t>(std::floor(exact + 1e-9));
     given += share[part];

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/plan.hpp"
 #include "core/random.hpp"
+#include "core/utf8.hpp"
 
 namespace t3d {
 namespace {
@@ -243,64 +244,88 @@ void visit_replica(R& replica, Visit&& visit) {
   visit("tokens", replica.tokens);
 }
 
+[[noreturn]] void bad_line(index_t line, const std::string& what) {
+  bad(fmt::format("line {}: {}", line, what));
+}
+
+/// The values of a table as they were written.
+struct WrittenTable {
+  struct Value {
+    std::string text;
+    index_t line = 0;
+  };
+  index_t line = 1;  // where it begins
+  std::map<std::string, Value> values;
+};
+
+template <class T>
+void take(WrittenTable& table, const char* key, T& target) {
+  const auto found = table.values.find(key);
+  if (found == table.values.end())
+    bad(fmt::format("{} is missing in the table of line {}", key, table.line));
+  try {
+    read(found->second.text, target, key);
+  } catch (const Error& error) {
+    bad_line(found->second.line, error.what());
+  }
+  table.values.erase(found);
+}
+
 /// Fills the fields from the table; every key must be there and no other. Plans of earlier versions
 /// say nothing of whole matrices.
 template <class Visitor, class T>
-void fill(Visitor&& visitor, T& target, Table table) {
+void fill(Visitor&& visitor, T& target, WrittenTable table) {
   visitor(target, [&](const char* key, auto& field) {
-    const auto found = table.find(key);
-    if (found == table.end() && key == kWhole) return;
-    if (found == table.end()) bad(fmt::format("{} is missing", key));
-    read(found->second, field, key);
-    table.erase(found);
+    if (key != kWhole || table.values.contains(key)) take(table, key, field);
   });
-  if (!table.empty()) bad(fmt::format("{} is not known", table.begin()->first));
+  if (table.values.empty()) return;
+  const auto& [key, value] = *table.values.begin();
+  bad_line(value.line, fmt::format("{} is not known", key));
 }
 
 /// The table above all replicas, then one for each [[replica]], repeated `copies` times.
-std::vector<Table> tables_of(const std::string& text) {
-  std::vector<Table> tables(1);
+std::vector<WrittenTable> tables_of(const std::string& text) {
+  std::vector<WrittenTable> tables(1);
   std::istringstream lines(text);
+  index_t number = 0;
   for (std::string line; std::getline(lines, line);) {
+    ++number;
     if (line.empty() || line.front() == '#') continue;
     if (line == "[[replica]]") {
-      tables.emplace_back();
+      tables.push_back({number, {}});
       continue;
     }
     const auto equals = line.find(" = ");
-    if (equals == std::string::npos) bad(fmt::format("\"{}\" is not key = value", line));
-    if (!tables.back().emplace(line.substr(0, equals), line.substr(equals + 3)).second)
-      bad(fmt::format("{} is given twice", line.substr(0, equals)));
+    if (equals == std::string::npos)
+      bad_line(number, fmt::format("\"{}\" is not key = value", printable(line, 100)));
+    const std::string key = line.substr(0, equals);
+    if (!tables.back()
+             .values.emplace(key, WrittenTable::Value{line.substr(equals + 3), number})
+             .second)
+      bad_line(number, fmt::format("{} is given twice", printable(key, 100)));
   }
   return tables;
-}
-
-index_t take_number(Table& table, const char* key) {
-  const auto found = table.find(key);
-  if (found == table.end()) bad(fmt::format("{} is missing", key));
-  index_t number = 0;
-  read(found->second, number, key);
-  table.erase(found);
-  return number;
 }
 
 Plan plan_from(const std::string& text) {
   constexpr index_t kMostReplicas = 1 << 17;  // a kilobyte each
   constexpr index_t kMostLetters = 1 << 28;   // of all copies
-  std::vector<Table> tables = tables_of(text);
-  if (const index_t version = take_number(tables.front(), "version"); version != kVersion)
-    bad(fmt::format("version {} is not known", version));
+  std::vector<WrittenTable> tables = tables_of(text);
+  index_t version = 0;
+  take(tables.front(), "version", version);
+  if (version != kVersion) bad(fmt::format("version {} is not known", version));
   Plan plan;
   fill([](auto& p, auto&& visit) { visit_plan(p, visit); }, plan, tables.front());
   plan.replicas.clear();
   index_t letters = 0;
   for (std::size_t at = 1; at < tables.size(); ++at) {
-    const index_t copies = take_number(tables[at], "copies");
+    index_t copies = 0;
+    take(tables[at], "copies", copies);
     const index_t most = std::min<index_t>(plan.ranks, kMostReplicas) - std::ssize(plan.replicas);
-    for (const auto& [key, value] : tables[at])
-      letters += std::ssize(value) * std::max<index_t>(copies, 1);
+    for (const auto& [key, value] : tables[at].values)
+      letters += std::ssize(value.text) * std::max<index_t>(copies, 1);
     if (copies < 1 || copies > most || letters > kMostLetters)
-      bad(fmt::format("{} copies of a replica", copies));
+      bad_line(tables[at].line, fmt::format("{} copies of a replica", copies));
     ReplicaPlan replica;
     fill([](auto& r, auto&& visit) { visit_replica(r, visit); }, replica, tables[at]);
     plan.replicas.insert(plan.replicas.end(), static_cast<std::size_t>(copies), replica);

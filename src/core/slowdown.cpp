@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -16,7 +16,7 @@ bool read(const char* begin, const char* end, Number& number) {
   return error == std::errc() && stop == end && begin != end;
 }
 
-bool is_factor(double factor) { return std::isfinite(factor) && factor >= 1; }
+bool is_factor(double factor) { return factor >= 1 && factor <= kMostSlowdown; }
 
 }  // namespace
 
@@ -31,8 +31,8 @@ SlowdownSchedule::Change SlowdownSchedule::parse(const std::string& text, int ra
       !is_factor(change.factor))
     throw_error(ExitCode::config,
                 "emulate.schedule: \"{}\" is not STEP:RANK:FACTOR, with a step from 1 on and a "
-                "factor of at least 1",
-                text);
+                "factor of at least 1 and at most {}",
+                text, kMostSlowdown);
   if (change.rank < 0 || change.rank >= ranks)
     throw_error(
         ExitCode::config, "emulate.schedule: \"{}\" names rank {}, and {}", text, change.rank,
@@ -48,10 +48,19 @@ SlowdownSchedule::SlowdownSchedule(const std::vector<double>& factors,
                 factors_.size(), ranks == 1 ? "is" : "are", ranks, ranks == 1 ? "" : "s");
   for (const double factor : factors_)
     if (!is_factor(factor))
-      throw_error(ExitCode::config, "emulate.slowdown: {} is not a factor of at least 1", factor);
+      throw_error(ExitCode::config,
+                  "emulate.slowdown: {} is not a factor of at least 1 and at most {}", factor,
+                  kMostSlowdown);
   for (const std::string& text : changes) changes_.push_back(parse(text, ranks));
-  std::stable_sort(changes_.begin(), changes_.end(),
-                   [](const Change& a, const Change& b) { return a.step < b.step; });
+  const auto key = [](const Change& change) { return std::pair(change.step, change.rank); };
+  std::sort(changes_.begin(), changes_.end(),
+            [&](const Change& a, const Change& b) { return key(a) < key(b); });
+  const auto twice =
+      std::adjacent_find(changes_.begin(), changes_.end(),
+                         [&](const Change& a, const Change& b) { return key(a) == key(b); });
+  if (twice != changes_.end())
+    throw_error(ExitCode::config, "emulate.schedule names rank {} twice at step {}", twice->rank,
+                twice->step);
 }
 
 double SlowdownSchedule::factor(int rank, index_t step) const {

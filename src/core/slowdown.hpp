@@ -8,11 +8,14 @@
 
 namespace t3d {
 
+/// Of a rank that is made slower.
+inline constexpr double kMostSlowdown = 1000;
+
 class SlowdownSchedule {
  public:
   SlowdownSchedule() = default;
-  /// `factors`: by rank, >= 1, empty = none. `changes`: "STEP:RANK:FACTOR" = from that step on.
-  /// Throws a config Error that names the wrong entry.
+  /// `factors`: by rank, 1 to kMostSlowdown, empty = none. `changes`: "STEP:RANK:FACTOR" = from
+  /// that step on, once for a rank and a step. Throws a config Error that names the wrong entry.
   SlowdownSchedule(const std::vector<double>& factors, const std::vector<std::string>& changes,
                    int ranks);
 
@@ -29,7 +32,7 @@ class SlowdownSchedule {
   };
   [[nodiscard]] static Change parse(const std::string& text, int ranks);
   std::vector<double> factors_;
-  std::vector<Change> changes_;  // by ascending step; of equal steps the later one counts
+  std::vector<Change> changes_;  // by ascending step, then rank
 };
 
 }  // namespace t3d

@@ -49,6 +49,22 @@ bad 78 "aggregate.leaves" 1 "${adasum[@]}" --set aggregate.leaves=0
 bad 78 "aggregate.wire" 1 "${adasum[@]}" --set aggregate.algorithm=flat --set aggregate.wire=bf16
 bad 66 "absent" 2 input.toml --set "data.train='absent*.h5'"
 bad 66 "debug.replan: absent.toml" 1 input.toml --set "debug.replan='5:absent.toml'"
+bad 78 '"2:" is not STEP:FILE or STEP:same' 1 input.toml --set 'debug.replan=["2:"]'
+bad 78 "debug.replan: input.toml is not a plan: line 2" 1 input.toml --set 'debug.replan=["2:input.toml"]'
+# Speeds from a file: the key is named, and what is not read is said.
+printf '{"ranks": %100000s' | tr ' ' '[' > deep.json
+bad 78 'hetero.speeds = "file" needs hetero.file' 2 input.toml --set hetero.speeds=file
+bad 66 "hetero.file: absent.json" 2 input.toml --set hetero.speeds=file --set hetero.file=absent.json
+bad 78 "hetero.file: deep.json: not speeds: more than 16 brackets" 2 input.toml --set hetero.speeds=file --set hetero.file=deep.json
+bad 78 'hetero.file is given, and hetero.speeds is "equal"' 2 input.toml --set hetero.file=deep.json
+bad 0 "warning: hetero.file is not read: there is only one rank" 1 input.toml -d unread --set hetero.speeds=file --set hetero.file=deep.json --set run.steps=1
+sed '/^\[hetero\]/,/^speeds/d' input.toml > nodes.toml
+printf '[[nodes]]\nname = "absent*"\nthreads = 1\n' >> nodes.toml
+bad 0 'warning: \[\[nodes\]\] 1 (name = "absent\*", threads = 1) fits no node; the nodes are ' 1 nodes.toml -d unmet --set run.steps=1
+sed 's/threads = 1$/threads = 100000/' nodes.toml > threads.toml
+bad 78 "threads.toml:[0-9]*:1: nodes.threads" 1 threads.toml
+bad 78 "batch.shares" 3 "${three[@]}" --set "batch.shares=[1e400,1,1]"
+bad 0 "steps" 3 "${three[@]}" -d huge --set "batch.shares=[1e307,1e307,1e307]" --dry-run 3
 bad 78 "need model.vocab >= 256" 1 input.toml --set model.vocab=50
 head -c 20 text.txt > short.txt
 bad 78 "the corpus has 20 tokens" 1 input.toml --set "data.train='short.txt'"

@@ -50,6 +50,16 @@ done
 run 1 probe input.toml "${short[@]}" --output link
 expect_status 0
 [[ -L link && -s linked.json ]] || fail "the link was replaced"
+# Signals that end a training ask a probe to stop, too: it does, or it was nearly done.
+for signal in USR1 USR2; do
+  "$T3D_BIN" probe input.toml "${short[@]}" > out.log 2>&1 &
+  probe=$!
+  until grep -q '^SigBlk:.*[4-7a-f]...$' /proc/$probe/status; do sleep 0.01; done # TERM, blocked with them
+  kill -$signal $probe
+  wait $probe
+  status=$?
+  ((status == 75 || status == 0)) || fail "$signal ends a probe with $status"
+done
 run 1 probe input.toml --set hetero.probe_seconds=-1
 expect_status 78
 expect_text "hetero.probe_seconds"
@@ -73,6 +83,7 @@ import json, sys
 first, second = (rank["matmul"] for rank in json.load(open(sys.argv[1]))["ranks"])
 sys.exit(first != second)
 PY
+expect_text 'note: \[\[nodes\]\] 1 (feature = "absent", speed = 9) fits no node; the nodes are '
 run 1 probe stated.toml "${short[@]}"
 expect_status 78
 expect_text "has 1 ranks, and its \[\[nodes\]\] says 2"

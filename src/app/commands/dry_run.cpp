@@ -8,7 +8,6 @@
 #include "app/commands/resident.hpp"
 #include "app/commands/setup.hpp"
 #include "io/log/step_record.hpp"
-#include "io/posix_file.hpp"
 
 namespace t3d {
 namespace {
@@ -143,7 +142,7 @@ Plan explained_plan(const Config& config, const Origins& origins, const PlanFact
   const std::string& file = config.hetero.file;
   if (config.hetero.speeds != SpeedSource::file || written_by_hand(origins)) return even;
   const FirstPlan planned =
-      planned_for(config, facts, even, speeds_of_text(read_text_file(file), file, facts.ranks));
+      planned_for(config, facts, even, speeds_of_text(read_speeds_file(file), file, facts.ranks));
   for (const std::string& note : planned.notes) fmt::print("{}\n", note);
   return planned.plan;
 }

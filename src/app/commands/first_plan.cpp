@@ -20,7 +20,7 @@ bool states_speeds(const NodeKinds& kinds) {
 Speeds speeds_of_file(Communicator& world, const std::string& file) {
   std::string text;
   all_or_none(world, [&] {
-    if (world.rank() == 0) text = read_text_file(file);
+    if (world.rank() == 0) text = read_speeds_file(file);
   });
   text = broadcast_text(world, text);
   Speeds speeds;
@@ -114,8 +114,16 @@ void open_shape(const OpenMesh& open, PlanRequest& request) {
   if (open.replicas) request.replicas.reset();
 }
 
+std::string read_speeds_file(const std::string& file) {
+  try {
+    return read_text_file(file);
+  } catch (const Error& error) {
+    throw_error(error.code(), "hetero.file: {}", error.what());
+  }
+}
+
 Speeds speeds_of_text(const std::string& text, const std::string& file, index_t ranks) {
-  Speeds speeds = parse_speeds(text, file);
+  Speeds speeds = parse_speeds(text, "hetero.file: " + file);
   if (std::ssize(speeds.ranks) != ranks)
     throw_error(ExitCode::config,
                 "hetero.file: {} has the speeds of {} ranks, and there are {}; transformer3d probe "

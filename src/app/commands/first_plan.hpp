@@ -42,7 +42,9 @@ struct MemoryRooms {
 /// suffices. Throws Error(unavailable) where none fits into the most that could be free.
 [[nodiscard]] FirstPlan planned_within(const MemoryRooms& rooms, const Config& config,
                                        const PlanFacts& facts, const Plan& even, Speeds speeds);
-/// Of hetero.file. Throws Error(config) where it is of other ranks.
+/// Of hetero.file. Errors name the key.
+[[nodiscard]] std::string read_speeds_file(const std::string& file);
+/// The same, as speeds. Throws Error(config) where it is of other ranks.
 [[nodiscard]] Speeds speeds_of_text(const std::string& text, const std::string& file,
                                     index_t ranks);
 /// The user wrote how many sequences each rank reads: then nothing is planned.

@@ -29,6 +29,7 @@ NodeKinds find_node_kinds(Communicator& world, const Config& config) {
                      std::count(numbers.begin(), numbers.end(), numbers[rank])});
     kinds.of_ranks[rank] = kind_of(config, nodes.back());
   }
+  kinds.notes = unused_kinds(config, nodes);
   all_or_none(world, [&] { check_node_kinds(nodes, kinds.of_ranks); });
   return kinds;
 }

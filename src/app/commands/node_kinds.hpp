@@ -8,7 +8,8 @@ namespace t3d {
 /// Of all ranks, the same everywhere.
 struct NodeKinds {
   std::vector<std::optional<NodeKind>> of_ranks;
-  int rank = 0;  // this one
+  int rank = 0;                      // this one
+  std::vector<std::string> notes{};  // of [[nodes]] that no node is of
 };
 /// Collective. Throws the config AgreedError of check_node_kinds().
 [[nodiscard]] NodeKinds find_node_kinds(Communicator& world, const Config& config);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "app/commands/first_plan.hpp"
 #include "app/commands/setup.hpp"
 #include "app/config/nodes.hpp"
 #include "comm/agree.hpp"
@@ -14,11 +15,11 @@ namespace t3d {
 namespace {
 
 std::string digest_of_file(Communicator& world, const HeteroConfig& hetero) {
-  if (hetero.speeds != SpeedSource::file) return {};
+  if (hetero.speeds != SpeedSource::file || world.size() == 1) return {};
   std::string digest;
   all_or_none(world, [&] {
     if (world.rank() == 0 && path_exists(hetero.file))
-      digest = fmt::format("{:016x}", stream_of(read_text_file(hetero.file)));
+      digest = fmt::format("{:016x}", stream_of(read_speeds_file(hetero.file)));
   });
   return broadcast_text(world, digest);
 }

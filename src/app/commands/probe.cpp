@@ -4,6 +4,8 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/node_kinds.hpp"
 #include "app/commands/setup.hpp"
+#include "app/commands/tokenizer_check.hpp"
+#include "app/stop_signal.hpp"
 #include "io/log/step_record.hpp"
 #include "io/output.hpp"
 #include "io/posix_file.hpp"
@@ -60,9 +62,18 @@ std::string table_text(const Speeds& speeds, const Plan& plan) {
   return text + link_line("between nodes", speeds.between);
 }
 
+// Collective. Jobs that are about to end are told by a signal: as in a training, it is no fault.
+void stop_if_asked(Communicator& world) {
+  std::int32_t asked = stop_signal() != 0 ? 1 : 0;
+  world.all_reduce({&asked, DType::i32, 1, 1}, ReduceOp::max).wait_host();
+  if (asked != 0)
+    throw AgreedError(ExitCode::retry, "asked to stop by a signal before anything was measured");
+}
+
 }  // namespace
 
 int run_probe(Communicator& world, const CommandLine& command) {
+  catch_stop_signals();
   Origins origins;
   Config config = load_input(world, command.input, command.overrides, world.size(), origins);
   if (config.model.vocab == 0)
@@ -72,6 +83,7 @@ int run_probe(Communicator& world, const CommandLine& command) {
       (void)replaceable_file(command.probe_output);
   });
   const NodeKinds kinds = find_node_kinds(world, config);
+  print_notes(world, kinds.notes);
   Machine machine(world, machine_options(config, kinds));
   Plan plan;
   all_or_none(world, [&] { plan = make_plan(config, plan_facts(machine)); });
@@ -79,6 +91,7 @@ int run_probe(Communicator& world, const CommandLine& command) {
   ProbeBudget budget;
   budget.seconds = config.hetero.probe_seconds;
   const TrainOptions options = train_options(config, world.size());
+  stop_if_asked(world);
   Speeds speeds =
       probe_speeds(machine, formation, budget, options.slowdown.factor(world.rank(), 1));
   state_speeds(kinds.of_ranks, true, step_work(plan, Coord{}), speeds);

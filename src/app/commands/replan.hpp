@@ -10,8 +10,9 @@ struct Replan {
   index_t step = 0;  // after this step
   Plan plan;
 };
-/// "STEP:FILE", or "STEP:same" for the run's own plan `now`. Errors name
-/// debug.replan: config; no_input or io where the file cannot be read or is not a plan.
-[[nodiscard]] Replan parse_replan(const std::string& wish, const Plan& now);
+/// "STEP:FILE", or "STEP:same" for the run's own plan `now`. Errors name debug.replan: config, also
+/// where the plan changes more than shape, places, widths, shares and what is kept in memory;
+/// no_input or io where the file cannot be read.
+[[nodiscard]] Replan parse_replan(const std::string& text, const Plan& now);
 
 }  // namespace t3d

@@ -169,6 +169,7 @@ class TrainJob {
       keep_plan();
     });
     for (const std::string& text : notes) report_->warn(text);
+    for (const std::string& text : input_warnings_) report_->warn(text);
     for (const std::string& text : tokenizer_.notes) report_->note(text);
     if (info)
       report_->note(fmt::format("resumed from {} at step {}", info->path, info->state.step));
@@ -215,6 +216,8 @@ class TrainJob {
     stop_if_asked();
     all_or_none(world_, [&] { from_->adopt(config_); });
     const NodeKinds kinds = find_node_kinds(world_, config_);
+    input_warnings_ = unused_input(config_, world_.size());
+    input_warnings_.insert(input_warnings_.end(), kinds.notes.begin(), kinds.notes.end());
     machine_ = std::make_unique<Machine>(world_, machine_options(config_, kinds));
     const Plan plan = find_plan(kinds);
     const bool on_gpu = machine_->choice().gpu >= 0;
@@ -530,7 +533,7 @@ class TrainJob {
   std::string run_id_;
   Lineage lineage_;
   std::unique_ptr<Continuation> from_;
-  std::vector<std::string> plan_notes_;
+  std::vector<std::string> plan_notes_, input_warnings_;
   std::string memory_warning_;  // what the plan lacks of memory that is free now
   std::vector<Replan> replans_;
   OpenMesh open_mesh_;

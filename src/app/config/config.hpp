@@ -112,6 +112,9 @@ struct NodeKind {
   double speed = -1;  // relative; negative = not stated
 };
 
+/// Of a rank.
+inline constexpr int kMostThreads = 4096;
+
 struct DebugConfig {
   bool check_finite = true;
   double watchdog_seconds = 300;

@@ -6,6 +6,9 @@
 #include <numeric>
 #include <utility>
 
+#include "app/config/replan_wish.hpp"
+#include "core/utf8.hpp"
+
 namespace t3d {
 namespace {
 
@@ -218,6 +221,16 @@ class CrossCheck {
                         precision.compute),
             "compute = \"bf16\"");
     }
+    if (usable({"hetero.speeds", "hetero.file"}) && config_.hetero.speeds == SpeedSource::file &&
+        config_.hetero.file.empty())
+      fault("hetero.speeds", "hetero.speeds = \"file\" needs hetero.file",
+            "name a file that transformer3d probe --output wrote");
+    for (const std::string& wish : config_.debug.replan)
+      if (!parse_replan_wish(wish))
+        fault(
+            "debug.replan",
+            fmt::format("debug.replan: \"{}\" is not STEP:FILE or STEP:same", printable(wish, 100)),
+            "a step from 1 on, and a plan.toml");
     if (usable({"eval.every_steps", "data.valid"}) && config_.eval.every_steps > 0 &&
         config_.data.valid.empty()) {
       fault("eval.every_steps", "eval.every_steps needs data.valid",
@@ -293,6 +306,15 @@ void fill_computed_defaults(Config& config, const std::string& file_name) {
 std::vector<Fault> cross_faults(const Config& config, const Origins& origins,
                                 const std::string& file_name, const std::set<std::string>& faulty) {
   return CrossCheck(config, origins, file_name, faulty).all();
+}
+
+std::vector<std::string> unused_input(const Config& config, int ranks) {
+  const HeteroConfig& hetero = config.hetero;
+  if (hetero.file.empty()) return {};
+  if (hetero.speeds != SpeedSource::file)
+    return {fmt::format("hetero.file is not read: hetero.speeds is \"{}\"", hetero.speeds)};
+  if (ranks == 1) return {"hetero.file is not read: there is only one rank"};
+  return {};
 }
 
 index_t planned_steps(const Config& config) {

@@ -31,9 +31,13 @@ void fill_computed_defaults(Config& config, const std::string& file_name);
 /// Steps of the whole run by run.steps and run.tokens, whichever is reached first.
 [[nodiscard]] index_t planned_steps(const Config& config);
 
-/// Throws ConfigErrors unless replicas*p*q*r (or the sum over mesh.cuboids) == ranks and mesh.place
-/// is a permutation. With cuboid = "auto", fills mesh.cuboid first (cuboid_auto stays true), and
-/// where replicas does not divide the ranks those that are left over are idle.
+/// What of the input `ranks` ranks have no use for.
+[[nodiscard]] std::vector<std::string> unused_input(const Config& config, int ranks);
+
+/// Throws ConfigErrors unless replicas*p*q*r (or the sum over mesh.cuboids) == ranks, mesh.place is
+/// a permutation, [emulate] fits the ranks, and a hetero.file is what was asked for. With cuboid =
+/// "auto", fills mesh.cuboid first (cuboid_auto stays true), and where replicas does not divide the
+/// ranks those that are left over are idle.
 void check_against_ranks(Config& config, int ranks, const Origins& origins = {});
 
 /// The shape [p, q, r] of `ranks` ranks that sends the fewest elements per block,

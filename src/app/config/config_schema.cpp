@@ -4,6 +4,7 @@
 #include <map>
 
 #include "app/config/presets.hpp"
+#include "core/slowdown.hpp"
 
 namespace t3d {
 namespace {
@@ -373,7 +374,7 @@ void balance_keys(std::vector<Key>& keys) {
   TableRows emulate(keys, "emulate", &Config::emulate);
   emulate.add("slowdown", &EmulateConfig::slowdown,
               "How many times longer each rank computes: it sleeps before it sends. CPU ranks.",
-              {.range = at_least(1, 1000)});
+              {.range = at_least(1, kMostSlowdown)});
   emulate.add("schedule", &EmulateConfig::schedule,
               "Changes of it during the run: \"STEP:RANK:FACTOR\" from that step on.");
   emulate.add("memory_mib", &EmulateConfig::memory_mib,
@@ -429,12 +430,14 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
             "The same for waits of a checkpoint, in which other ranks may be writing or reading.",
             {.range = above(0), .unit = "seconds"});
   debug.add("threads", &DebugConfig::threads, "Threads per rank; 0 = cores / ranks of the node.",
-            {.range = at_least(0, 4096)});
+            {.range = at_least(0, kMostThreads)});
   debug.add(
       "replan", &DebugConfig::replan,
       "Changes of plan during the run, to try them: \"STEP:FILE\" takes the plan of that file "
       "after that step, \"STEP:same\" builds the run's own plan anew. FILE is the plan.toml of the "
-      "folder of a run in that shape, or one edited by hand; ranks, model, optimizer and precision "
+      "folder of a run in that shape, or one edited by hand. It may change shape, places, widths, "
+      "shares and what is kept in memory; ranks, model, optimizer, precision, batch and "
+      "aggregation "
       "must be this run's.");
   debug.add("graphs", &DebugConfig::graphs,
             "GPU: submit each micro-batch as one graph where nothing in it needs the host.");

@@ -147,6 +147,15 @@ std::optional<Fault> emulation_fault(const EmulateConfig& emulate, index_t ranks
   return std::nullopt;
 }
 
+std::optional<Fault> speeds_fault(const HeteroConfig& hetero, const Origins& origins) {
+  if (hetero.file.empty() || hetero.speeds == SpeedSource::file ||
+      !origins.contains("hetero.speeds"))
+    return std::nullopt;
+  return Fault{place_of(origins, "hetero.file"),
+               fmt::format("hetero.file is given, and hetero.speeds is \"{}\"", hetero.speeds),
+               "speeds = \"file\", or leave file out"};
+}
+
 }  // namespace
 
 Shape choose_cuboid(const Config& config, index_t ranks) {
@@ -179,6 +188,7 @@ void check_against_ranks(Config& config, int ranks, const Origins& origins) {
     if (auto fault = place_fault(config.mesh, ranks, origins)) faults.push_back(std::move(*fault));
   if (auto fault = emulation_fault(config.emulate, ranks, origins))
     faults.push_back(std::move(*fault));
+  if (auto fault = speeds_fault(config.hetero, origins)) faults.push_back(std::move(*fault));
   if (!faults.empty()) throw ConfigErrors(std::move(faults));
   if (config.mesh.cuboid_auto && config.mesh.cuboids.empty()) {
     config.mesh.cuboid = choose_cuboid(config, ranks / config.mesh.replicas);

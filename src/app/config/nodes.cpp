@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
+#include <span>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -13,7 +15,7 @@
 namespace t3d {
 namespace {
 
-constexpr double kMost = 1e8;
+constexpr double kMost = 1e8, kLeastSpeed = 1e-6;
 
 template <class Field>
 Key node_key(const char* name, Field NodeKind::*field, const char* help, const char* fallback,
@@ -74,13 +76,14 @@ const std::vector<Key>& node_keys() {
                "Ranks of the job on each such node; another number is an error.", "any number",
                {1, kMost, false, false}),
       node_key("threads", &NodeKind::threads, "Threads of a CPU rank.", "debug.threads",
-               {1, kMost, false, false}),
+               {1, kMostThreads, false, false}),
       node_key("device", &NodeKind::device,
                "cpu = ranks there use no GPU (with mesh.device = \"mixed\").", "auto"),
-      node_key("speed", &NodeKind::speed,
-               "Relative speed of a rank there, instead of what the probe measures. 0 = nothing is "
-               "placed there.",
-               "as measured; with hetero.speeds = \"equal\" 1", {0, kMost, false, false}),
+      node_key(
+          "speed", &NodeKind::speed,
+          "Relative speed of a rank there, instead of what the probe measures: at least 1e-6. 0 = "
+          "nothing is placed there.",
+          "as measured; with hetero.speeds = \"equal\" 1", {0, kMost, false, false}),
   };
   return keys;
 }
@@ -102,6 +105,11 @@ void add_node_kind(const InputElement& element, Config& config, std::vector<Faul
       faulty = true;
     } else if (const auto problem = set_value(*key, entry, config)) {
       faults.push_back({entry.where, problem->what, problem->hint});
+      faulty = true;
+    } else if (const double speed = config.nodes.back().speed;
+               entry.key == "speed" && speed > 0 && speed < kLeastSpeed) {
+      faults.push_back({entry.where, fmt::format("nodes.speed cannot be {}", speed),
+                        fmt::format("0, or at least {}", kLeastSpeed)});
       faulty = true;
     }
   }
@@ -170,17 +178,56 @@ bool matches_pattern(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', at) == std::string_view::npos;
 }
 
-std::optional<NodeKind> kind_of(const Config& config, const NodeFacts& node) {
-  const auto fits = [&](const NodeKind& kind) {
-    const auto has = [&](const std::string& feature) {
-      return std::find(node.features.begin(), node.features.end(), feature) != node.features.end();
-    };
-    return (kind.name.empty() || matches_pattern(kind.name, node.name)) &&
-           (kind.partition.empty() || kind.partition == node.partition) &&
-           (kind.feature.empty() || has(kind.feature));
+namespace {
+
+bool fits(const NodeKind& kind, const NodeFacts& node) {
+  const auto has = [&](const std::string& feature) {
+    return std::find(node.features.begin(), node.features.end(), feature) != node.features.end();
   };
-  const auto found = std::find_if(config.nodes.begin(), config.nodes.end(), fits);
+  return (kind.name.empty() || matches_pattern(kind.name, node.name)) &&
+         (kind.partition.empty() || kind.partition == node.partition) &&
+         (kind.feature.empty() || has(kind.feature));
+}
+
+/// "a, b, c", of many the first ones.
+std::string names_of(const std::vector<NodeFacts>& nodes) {
+  constexpr std::size_t kShown = 8;
+  std::set<std::string> names;
+  for (const NodeFacts& node : nodes) names.insert(printable(node.name, 100));
+  const std::vector<std::string> all(names.begin(), names.end());
+  const std::span<const std::string> first(all.data(), std::min(kShown, all.size()));
+  std::string text = fmt::format("{}", fmt::join(first, ", "));
+  if (all.size() > kShown) text += fmt::format(" and {} more", all.size() - kShown);
+  return text;
+}
+
+}  // namespace
+
+std::optional<NodeKind> kind_of(const Config& config, const NodeFacts& node) {
+  const auto found = std::find_if(config.nodes.begin(), config.nodes.end(),
+                                  [&](const NodeKind& kind) { return fits(kind, node); });
   return found == config.nodes.end() ? std::nullopt : std::optional(*found);
+}
+
+std::vector<std::string> unused_kinds(const Config& config, const std::vector<NodeFacts>& nodes) {
+  std::vector<std::string> notes;
+  std::set<std::size_t> used;
+  for (const NodeFacts& node : nodes) {
+    std::size_t at = 0;
+    while (at < config.nodes.size() && !fits(config.nodes[at], node)) ++at;
+    used.insert(at);
+  }
+  for (std::size_t at = 0; at < config.nodes.size(); ++at) {
+    if (used.contains(at)) continue;
+    const NodeKind& kind = config.nodes[at];
+    const bool earlier = std::any_of(nodes.begin(), nodes.end(),
+                                     [&](const NodeFacts& node) { return fits(kind, node); });
+    notes.push_back(
+        fmt::format("[[nodes]] {} ({}) {}", at + 1, fmt::join(lines_of(kind), ", "),
+                    earlier ? "fits only nodes that one before it fits"
+                            : fmt::format("fits no node; the nodes are {}", names_of(nodes))));
+  }
+  return notes;
 }
 
 void check_node_kinds(const std::vector<NodeFacts>& nodes,

@@ -41,6 +41,9 @@ struct NodeFacts {
 [[nodiscard]] bool matches_pattern(std::string_view pattern, std::string_view text);
 /// The first kind that fits, in the order of the input.
 [[nodiscard]] std::optional<NodeKind> kind_of(const Config& config, const NodeFacts& node);
+/// What to say of each [[nodes]] that no node of the job is of.
+[[nodiscard]] std::vector<std::string> unused_kinds(const Config& config,
+                                                    const std::vector<NodeFacts>& nodes);
 
 /// Throws the config Errors of all nodes whose number of ranks is not the stated one, and where all
 /// ranks have the speed 0. `kinds`: of each rank.

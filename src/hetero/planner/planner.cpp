@@ -102,8 +102,9 @@ class ShapePlanner {
 
   void add_order(const std::string& name, const RankOrder& order) {
     if (std::ssize(order.ranks) < slots_)
-      throw_error(ExitCode::config, "the mesh needs {} ranks, and {} of {} have any speed", slots_,
-                  order.ranks.size(), speeds_.ranks.size());
+      throw_error(ExitCode::config,
+                  "the mesh needs {} ranks, and {} of {} have a speed for all of their work: {}",
+                  slots_, order.ranks.size(), speeds_.ranks.size(), lacking_speed(speeds_, usual_));
     add_place("ranks " + name, {order.ranks.begin(), order.ranks.begin() + slots_});
     // Whole replicas of equal speed matter only where they are divided into micro-batches.
     const bool in_passes = recipe_.micro > 0 || recipe_.leaves > 1;

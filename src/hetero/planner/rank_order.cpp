@@ -1,5 +1,7 @@
 #include "hetero/planner/rank_order.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -48,6 +50,19 @@ RankOrder order_of(const std::vector<Entry>& entries) {
 }
 
 }  // namespace
+
+std::string lacking_speed(const Speeds& speeds, const StepWork& work) {
+  for (std::size_t rank = 0; rank < speeds.ranks.size(); ++rank) {
+    if (std::isfinite(speeds.ranks[rank].seconds(work))) continue;
+    std::vector<const char*> classes;
+    for (std::size_t at = 0; at < kWorkClasses; ++at)
+      if (const auto kind = static_cast<WorkClass>(at);
+          work_of(work, kind) > 0 && speeds.ranks[rank].curve(kind).empty())
+        classes.push_back(name_of(kind));
+    return fmt::format("rank {} has none for {}", rank, fmt::join(classes, ", "));
+  }
+  return {};
+}
 
 RankOrder order_by_speed(const Speeds& speeds, const StepWork& work) {
   return order_of(sorted_entries(speeds, work));

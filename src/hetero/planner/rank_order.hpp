@@ -3,6 +3,7 @@
 // members' speeds. Pure arithmetic.
 #pragma once
 #include <span>
+#include <string>
 #include <vector>
 
 #include "hetero/speed/speeds.hpp"
@@ -14,6 +15,9 @@ struct RankOrder {
   std::vector<int> ranks;
   std::vector<double> seconds;  // as `ranks`
 };
+
+/// Of the first rank that has no speed for some of this work: "rank 2 has none for attention".
+[[nodiscard]] std::string lacking_speed(const Speeds& speeds, const StepWork& work);
 
 /// Speeds within 1 % count as equal: such ranks stay in the order of their numbers.
 [[nodiscard]] RankOrder order_by_speed(const Speeds& speeds, const StepWork& work);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/utf8.hpp"
 
 namespace t3d {
 namespace {
@@ -14,6 +15,12 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::array<const char*, kWorkClasses> kClassNames{"matmul", "attention", "whole",
                                                             "streamed"};
+
+/// Beyond these nothing was measured, and products of them are numbers still. Work is flops and
+/// bytes, or a rate of them; errors are relative.
+constexpr double kLeastWork = 1e-6, kMostWork = 1e24, kLeastSeconds = 1e-15, kMostSeconds = 1e9;
+constexpr double kMostRelativeError = 1e9;
+constexpr int kMostDepth = 16;  // of brackets
 
 OrderedJson json_of(const TimeCurve& curve) {
   if (curve.stated()) return curve.points().front().work;
@@ -48,7 +55,7 @@ class Field {
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) const {
     throw_error(ExitCode::config, "{}: {}: {}", source_, path_.empty() ? "speeds" : path_,
-                fmt::format(text, std::forward<Args>(args)...));
+                printable(fmt::format(text, std::forward<Args>(args)...)));
   }
   [[nodiscard]] const OrderedJson& json() const { return json_; }
   [[nodiscard]] bool has(const std::string& name) const { return json_.contains(name); }
@@ -69,16 +76,18 @@ class Field {
   void expect_list() const {
     if (!json_.is_array()) refuse("expected a list [...], got {}", shown());
   }
-  /// Finite, >= 0.
-  [[nodiscard]] double number() const {
+  /// 0 to `most`.
+  [[nodiscard]] double number(double most) const {
     if (!json_.is_number()) refuse("expected a number, got {}", shown());
     const auto value = json_.get<double>();
     if (!std::isfinite(value) || value < 0) refuse("{} is not finite and >= 0", value);
+    if (value > most) refuse("{} is more than {}", value, most);
     return value;
   }
-  [[nodiscard]] double positive() const {
-    const double value = number();
+  [[nodiscard]] double positive(double least, double most) const {
+    const double value = number(most);
     if (value == 0) refuse("must be greater than 0");
+    if (value < least) refuse("{} is less than {}", value, least);
     return value;
   }
   [[nodiscard]] index_t bytes() const {
@@ -95,7 +104,7 @@ class Field {
  private:
   [[nodiscard]] std::string shown() const {
     const std::string all = json_.dump();
-    return all.size() <= 40 ? all : all.substr(0, 40) + "...";
+    return printable(all, 40);
   }
 
   const OrderedJson& json_;
@@ -104,8 +113,8 @@ class Field {
 
 TimeCurve curve_of(const Field& field) {
   if (field.json().is_number()) {
-    const double rate = field.number();
-    return rate > 0 ? TimeCurve::of_rate(rate) : TimeCurve{};
+    if (field.number(kMostWork) == 0) return {};
+    return TimeCurve::of_rate(field.positive(kLeastWork, kMostWork));
   }
   if (!field.json().is_array()) field.refuse("expected a rate or a list of points [work, seconds]");
   TimeCurve curve;
@@ -113,7 +122,8 @@ TimeCurve curve_of(const Field& field) {
     const Field point = field.element(at);
     if (!point.json().is_array() || point.json().size() != 2)
       point.refuse("expected a point [work, seconds]");
-    curve.add(point.element(0).positive(), point.element(1).positive());
+    curve.add(point.element(0).positive(kLeastWork, kMostWork),
+              point.element(1).positive(kLeastSeconds, kMostSeconds));
   }
   return curve;
 }
@@ -125,7 +135,7 @@ RankSpeed rank_of(const Field& field) {
   if (field.has("node")) rank.node = field.member("node").text();
   if (field.has("device")) rank.device = field.member("device").text();
   if (field.has("free_bytes")) rank.free_bytes = field.member("free_bytes").bytes();
-  if (field.has("error")) rank.error = field.member("error").number();
+  if (field.has("error")) rank.error = field.member("error").number(kMostRelativeError);
   for (std::size_t kind = 0; kind < kWorkClasses; ++kind)
     rank.curves[kind] = curve_of(field.member(kClassNames[kind]));
   return rank;
@@ -133,7 +143,8 @@ RankSpeed rank_of(const Field& field) {
 
 LinkSpeed link_of(const Field& field) {
   field.expect_object({"alpha_seconds", "beta_seconds_per_byte"});
-  return {field.member("alpha_seconds").number(), field.member("beta_seconds_per_byte").number()};
+  return {field.member("alpha_seconds").number(kMostSeconds),
+          field.member("beta_seconds_per_byte").number(kMostSeconds)};
 }
 
 bool has_speed(const RankSpeed& rank) {
@@ -221,11 +232,17 @@ std::string Speeds::text() const {
 }
 
 Speeds parse_speeds(const std::string& text, const std::string& source) {
+  const auto check_depth = [&](int depth, OrderedJson::parse_event_t, const OrderedJson&) {
+    if (depth > kMostDepth)
+      throw_error(ExitCode::config, "{}: not speeds: more than {} brackets in each other", source,
+                  kMostDepth);
+    return true;
+  };
   OrderedJson json;
   try {
-    json = OrderedJson::parse(text);
+    json = OrderedJson::parse(text, check_depth);
   } catch (const OrderedJson::exception& error) {
-    throw_error(ExitCode::config, "{}: not JSON: {}", source, error.what());
+    throw_error(ExitCode::config, "{}: not JSON: {}", source, printable(error.what(), 300));
   }
   return speeds_of({json, source, ""});
 }

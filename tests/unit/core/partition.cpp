@@ -78,6 +78,16 @@ TEST_CASE("equal weights are an even cut", "[partition]") {
   CHECK(Partition::weighted("x", 8, halves).sizes() == std::vector<index_t>{6, 2});
 }
 
+TEST_CASE("weights of any size count by their ratios", "[partition]") {
+  for (const double unit : {1e307, 1e308, 1e-320, 1.0})
+    CHECK(Partition::weighted("w", 32, std::vector<double>{0.75 * unit, 0.25 * unit, 0}).sizes() ==
+          std::vector<index_t>{24, 8, 0});
+  CHECK(Partition::weighted("w", 32, std::vector<double>(4, 1.7e308)).sizes() ==
+        std::vector<index_t>{8, 8, 8, 8});
+  CHECK(Partition::weighted("w", 8, std::vector<double>{1e308, 1e-308}).sizes() ==
+        std::vector<index_t>{8, 0});
+}
+
 TEST_CASE("bad weights are errors of the input", "[partition]") {
   const auto fails = [](std::vector<double> weights) {
     try {

@@ -45,10 +45,10 @@ TEST_CASE("a change counts from its step on, of one rank only", "[slowdown]") {
 }
 
 TEST_CASE("changes count by their steps, not by their order in the input", "[slowdown]") {
-  const SlowdownSchedule schedule({}, {"30:0:1", "10:0:4", "20:0:2.5", "20:0:3"}, 1);
+  const SlowdownSchedule schedule({}, {"30:0:1", "10:0:4", "20:0:3"}, 1);
   CHECK(schedule.factor(0, 9) == 1);
   CHECK(schedule.factor(0, 10) == 4);
-  CHECK(schedule.factor(0, 20) == 3);  // of one step the later entry
+  CHECK(schedule.factor(0, 20) == 3);
   CHECK(schedule.factor(0, 29) == 3);
   CHECK(schedule.factor(0, 30) == 1);
 }
@@ -56,7 +56,7 @@ TEST_CASE("changes count by their steps, not by their order in the input", "[slo
 TEST_CASE("factors that are none, or too many or few of them", "[slowdown]") {
   CHECK_THAT(refusal({1, 1, 2}, {}), contains("emulate.slowdown has 3 factors, and there are 2"));
   CHECK_THAT(refusal({2}, {}), contains("has 1 factor"));
-  for (const double factor : {0.5, 0.0, -2.0, std::numeric_limits<double>::quiet_NaN(),
+  for (const double factor : {0.5, 0.0, -2.0, 1000.5, std::numeric_limits<double>::quiet_NaN(),
                               std::numeric_limits<double>::infinity()}) {
     INFO(factor);
     CHECK_THAT(refusal({1, factor}, {}), contains("is not a factor of at least 1"));
@@ -65,13 +65,19 @@ TEST_CASE("factors that are none, or too many or few of them", "[slowdown]") {
 
 TEST_CASE("entries of the schedule that cannot be read are named", "[slowdown]") {
   for (const char* text :
-       {"", "x:y", "6", "6:1", "6:1:", ":1:2", "6::2", "6:1:2:3", "6 :1:2", "6:1: 2", "6:1:2s",
-        "6.5:1:2", "6:1.5:2", "0:1:2", "-3:1:2", "6:1:0.9", "6:1:nan", "6:1:inf", "6:1:-2"}) {
+       {"",        "x:y",     "6",       "6:1",     "6:1:",    ":1:2",       "6::2",
+        "6:1:2:3", "6 :1:2",  "6:1: 2",  "6:1:2s",  "6.5:1:2", "6:1.5:2",    "0:1:2",
+        "-3:1:2",  "6:1:0.9", "6:1:nan", "6:1:inf", "6:1:-2",  "6:1:1000.5", "6:1:1e9"}) {
     INFO(text);
     const std::string answer = refusal({}, {"3:0:2", text});
     CHECK_THAT(answer, contains("STEP:RANK:FACTOR"));
     CHECK_THAT(answer, contains(fmt::format("\"{}\"", text)));
   }
+}
+
+TEST_CASE("a rank changes once at a step", "[slowdown]") {
+  CHECK(refusal({}, {"6:1:1000", "6:0:2", "7:1:3"}).empty());
+  CHECK_THAT(refusal({}, {"6:1:2", "3:1:2", "6:1:2"}), contains("names rank 1 twice at step 6"));
 }
 
 TEST_CASE("an entry that names an absent rank says how many there are", "[slowdown]") {

@@ -147,6 +147,11 @@ TEST_CASE("ranks of speed 0 get no place, and too few ranks are refused") {
   CHECK_THROWS_WITH(plan_shape(request, speeds_of({1, 0, 0, 1})),
                     Catch::Contains("needs 3 ranks, and 2 of 4"));
   CHECK_THROWS_WITH(plan_shape(request, speeds_of({1, 1})), Catch::Contains("2 ranks"));
+  Speeds lacking = speeds_of({1, 1, 0, 1});
+  lacking.ranks[1].curve(WorkClass::attention) = {};
+  CHECK_THROWS_WITH(plan_shape(request, lacking),
+                    Catch::Contains("2 of 4 have a speed for all of their work: rank 1 has none "
+                                    "for attention"));
 }
 
 TEST_CASE("places that the user fixed stay, and units are dealt whole") {

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "core/utf8.hpp"
 #include "support/catch.hpp"
 
 namespace t3d::test {
@@ -179,6 +180,11 @@ TEST_CASE("what may be left out of a file is left out", "[speeds]") {
   CHECK(parse_speeds(file("[]"), "s").ranks[0].curve(WorkClass::matmul).empty());
 }
 
+std::string with_link(const std::string& link) {
+  std::string text = file("1");
+  return text.insert(text.rfind('}'), ", \"inside\": " + link);
+}
+
 TEST_CASE("a bad file is refused with its name and the field", "[speeds]") {
   const std::string none = R"({"matmul": 0, "attention": 0, "whole": [], "streamed": 0})";
   const std::pair<std::string, const char*> cases[] = {
@@ -206,11 +212,30 @@ TEST_CASE("a bad file is refused with its name and the field", "[speeds]") {
       {file("1", R"(, "free_bytes": 1.5)"), "ranks[0].free_bytes: expected a whole number"},
       {file("1", R"(, "free_bytes": 9223372036854775808)"), "is not a number of bytes"},
       {file("1", R"(, "error": -0.5)"), "ranks[0].error: -0.5"},
+      {file("1e-300"), "ranks[0].matmul: 1e-300 is less than"},
+      {file("1e300"), "ranks[0].matmul: 1e+300 is more than"},
+      {file("[[1, 1e300]]"), "ranks[0].matmul[0][1]: 1e+300 is more than"},
+      {file("[[1e-320, 1]]"), "is less than"},
+      {with_link(R"({"alpha_seconds": 1e300, "beta_seconds_per_byte": 1})"),
+       "inside.alpha_seconds: 1e+300 is more than"},
+      {with_link(R"({"alpha_seconds": 0, "beta_seconds_per_byte": 1e300})"),
+       "inside.beta_seconds_per_byte: 1e+300 is more than"},
+      {std::string(100'000, '['), "more than 16 brackets in each other"},
+      {R"({"ranks": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}",
+       "more than 16 brackets"},
+      {"{\"ranks\": \"\xff\xfe\"}", "not JSON"},
+      {file("\"\xc3\xa4" + std::string(60, 'x') + "\""), "expected a rate"},
   };
   for (const auto& [text, message] : cases) {
     INFO(text);
     CHECK_THROWS_WITH(parse_speeds(text, "my.json"), contains("my.json: "));
     CHECK_THROWS_WITH(parse_speeds(text, "my.json"), contains(message));
+    try {
+      (void)parse_speeds(text, "my.json");
+    } catch (const Error& error) {
+      CHECK(is_utf8(error.what()));
+      CHECK(std::string_view(error.what()).size() < 500);
+    }
   }
   try {
     (void)parse_speeds(R"({"ranks": [], "inside": 3})", "my.json");

@@ -282,6 +282,12 @@ TEST_CASE("rules between keys") {
   CHECK(faults_with({"mesh.replicas=3", "batch.micro=3"}).empty());
   CHECK(contains(faults_with({"eval.every_steps=5"}), "needs data.valid"));
   CHECK(contains(faults_with({"mesh.outputs=[1,2]"}), "needs an explicit mesh.cuboid"));
+  CHECK(contains(faults_with({"hetero.speeds=file"}),
+                 "hetero.speeds: hetero.speeds = \"file\" needs"));
+  CHECK(faults_with({"hetero.speeds=file", "hetero.file=a.json"}).empty());
+  for (const char* wish : {"2:", ":a", "x:a", "2", "0:same", "-1:same", "2 :same"})
+    CHECK(contains(faults_with({fmt::format("debug.replan=[\"1:same\", \"{}\"]", wish)}),
+                   fmt::format("debug.replan: debug.replan: \"{}\" is not STEP:FILE", wish)));
   const std::string cuboid = "mesh.cuboid=[1,2,3]";
   CHECK(contains(faults_with({cuboid, "mesh.outputs=[1]"}), "q = 2 needs one for each part"));
   CHECK(contains(faults_with({cuboid, "mesh.contractions=[0,0,0]"}), "are all 0"));

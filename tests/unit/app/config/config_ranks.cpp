@@ -71,6 +71,31 @@ TEST_CASE("shapes that leave ranks empty are the last resort") {
   CHECK(choose_cuboid(config, 7) == Shape{1, 1, 7});
 }
 
+TEST_CASE("a file of speeds that is not read is told") {
+  Config config = small();
+  const Origins file{{"hetero.file", {"in.toml", 9, 1}}};
+  Origins both = file;
+  both["hetero.speeds"] = {"in.toml", 8, 1};
+  CHECK(unused_input(config, 2).empty());
+  config.hetero.file = "a.json";
+  for (const SpeedSource source : {SpeedSource::probe, SpeedSource::equal}) {
+    config.hetero.speeds = source;
+    CHECK_NOTHROW(check_against_ranks(config, 1, file));
+    CHECK(unused_input(config, 2) ==
+          std::vector{fmt::format("hetero.file is not read: hetero.speeds is \"{}\"", source)});
+    try {
+      check_against_ranks(config, 1, both);
+      FAIL("nothing was thrown");
+    } catch (const ConfigErrors& errors) {
+      CHECK(contains(errors.what(), "in.toml:9:1: hetero.file is given, and hetero.speeds is"));
+    }
+  }
+  config.hetero.speeds = SpeedSource::file;
+  CHECK_NOTHROW(check_against_ranks(config, 1, both));
+  CHECK(unused_input(config, 2).empty());
+  CHECK(contains(unused_input(config, 1).at(0), "only one rank"));
+}
+
 TEST_CASE("auto fills the cuboid and stays auto") {
   Config config = small();
   config.mesh.replicas = 2;

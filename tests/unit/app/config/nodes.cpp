@@ -128,6 +128,40 @@ replicas = 2
   CHECK(has(faults_of("[nodes]\nname = \"a\"\n"), "write [[nodes]]"));
 }
 
+TEST_CASE("numbers of kinds of nodes have limits") {
+  const auto one = [](const std::string& line) {
+    return faults_of("[[nodes]]\nname = \"a\"\n" + line + "\n");
+  };
+  CHECK(has(one("threads = 4097"), "in.toml:15:1: nodes.threads"));
+  CHECK(has(one("threads = 100000"), "nodes.threads"));
+  CHECK(one("threads = 4096").empty());
+  for (const char* speed : {"1e-320", "1e-07"})
+    CHECK(has(one(std::string("speed = ") + speed),
+              std::string("in.toml:15:1: nodes.speed cannot be ") + speed));
+  for (const char* speed : {"0", "1e-6", "1e8"})
+    CHECK(one(std::string("speed = ") + speed).empty());
+}
+
+TEST_CASE("kinds that no node is of are told, with the nodes") {
+  Config config;
+  config.nodes.resize(4);
+  config.nodes[0].name = "old*";
+  config.nodes[1].name = "*1";
+  config.nodes[2].name = "new*";
+  config.nodes[2].speed = 2;
+  config.nodes[3].feature = "a100";
+  const std::vector<NodeFacts> nodes{{"old1", "", {}, 2}, {"old1", "", {}, 2}, {"b2", "", {}, 1}};
+  const std::vector<std::string> notes = unused_kinds(config, nodes);
+  REQUIRE(notes.size() == 3);
+  CHECK(notes[0] == R"([[nodes]] 2 (name = "*1") fits only nodes that one before it fits)");
+  CHECK(notes[1] ==
+        R"([[nodes]] 3 (name = "new*", speed = 2) fits no node; the nodes are b2, old1)");
+  CHECK(has(notes[2], "[[nodes]] 4"));
+  std::vector<NodeFacts> many;
+  for (char letter = 'a'; letter <= 'k'; ++letter) many.push_back({{letter}, "", {}, 1});
+  CHECK(has(unused_kinds(config, many)[0], "a, b, c, d, e, f, g, h and 3 more"));
+}
+
 TEST_CASE("patterns fit as in a shell") {
   CHECK(matches_pattern("*", ""));
   CHECK(matches_pattern("gpu*", "gpu17"));
