@@ -10,7 +10,7 @@ expect_status 0
 
 T3D_BIN=$T3D_EMULATED
 run 3 "${common[@]}" -d mixed --set mesh.device=mixed --set mesh.replicas=3 --set hetero.speeds=probe --set hetero.probe_seconds=4 --set balance.kind=model \
-  --set "mesh.cuboid=[1,1,1]" --set "emulate.slowdown=[1,300,300]"
+  --set "mesh.cuboid=[1,1,1]" --set "emulate.slowdown=[1,100,100]"
 expect_status 0
 expect_text "1 ranks on GPUs, 2 on CPUs"
 expect_text "planned by the ranks' speeds"
