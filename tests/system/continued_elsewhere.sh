@@ -49,7 +49,8 @@ run 2 "${two[@]}" -d file --set hetero.speeds=file --set hetero.file=speeds.json
 expect_anew file 6,2 'hetero.speeds is "file" and was "equal"'
 # The probe finds the ranks as they are in the step that follows.
 from_the_middle slower
-run 2 "${two[@]}" -d slower --set hetero.speeds=probe --set 'emulate.schedule=["3:1:8"]'
+run 2 "${two[@]}" -d slower --set hetero.speeds=probe --set hetero.probe_seconds=0.8 \
+  --set 'emulate.schedule=["3:1:40"]'
 expect_anew slower "[678],*" 'hetero.speeds is "probe" and was "equal"'
 rm -rf whole
 run 2 "${two[@]}" -d whole --set hetero.speeds=file --set hetero.file=speeds.json

@@ -225,6 +225,34 @@ TEST_CASE("memory: every room above the least is met, however slow its rank") {
   }
 }
 
+TEST_CASE("memory: what fits into little room fits into more") {
+  for (const double factor : {0.1, 0.3, 1.0, 2.0}) {
+    PlanRequest request = request_of(2, 8, 1, {2, 1, 1});
+    ModelConfig& model = request.recipe.base.model;
+    model.hidden = 192;
+    model.heads = model.kv_heads = 4;
+    model.ffn = 768;
+    model.vocab = 256;
+    model.context = 32;
+    Speeds speeds = speeds_of({1, factor});
+    const MemoryCost even = memory_cost(even_plan(request), {0, 1, 0, 0});
+    const index_t usual = even.tensors_peak + even.messages;
+    speeds.ranks[0].free_bytes = usual * 177 / 100;
+    bool fits = false;
+    for (index_t permille = 400; permille <= 1001; permille += 7) {
+      speeds.ranks[1].free_bytes = usual * permille / 1000;
+      INFO("factor " << factor << ", " << permille << " permille of what an even plan needs");
+      try {
+        (void)plan_shape(request, speeds);
+        fits = true;
+      } catch (const Error&) {
+        CHECK_FALSE(fits);
+      }
+    }
+    CHECK(fits);
+  }
+}
+
 TEST_CASE("replicas whose cuboids are written one by one may get equal mixtures of ranks") {
   PlanRequest request = request_of(4, 16, 2, {2, 1, 1});
   request.recipe.micro = 2;
