@@ -127,14 +127,19 @@ class ShapePlanner {
   void add_place(const std::string& name, std::vector<int> place) {
     PlanShape shape = even_;
     shape.place = std::move(place);
-    // The first ranks in order need no list.
+    finish_places(shape);
+    add(name.empty() ? "sequences by speed" : "sequences by speed, " + name, std::move(shape));
+  }
+
+  /// What follows from the places: the first ranks in order need no list.
+  void finish_places(PlanShape& shape) const {
     const auto count = static_cast<std::size_t>(slots_);
     bool in_order = shape.place.size() == count && request_.place.empty();
     for (std::size_t slot = 0; in_order && slot < count; ++slot)
       in_order = shape.place[slot] == static_cast<int>(slot);
     if (in_order) shape.place.clear();
+    for (ReplicaShape& replica : shape.replicas) replica.whole.clear();
     set_matrix_speeds(recipe_, speeds_, request_.tolerance, shape);
-    add(name.empty() ? "sequences by speed" : "sequences by speed, " + name, std::move(shape));
   }
 
   void add(const std::string& name, PlanShape shape) {
@@ -200,9 +205,10 @@ class ShapePlanner {
   void add_exchanged(const std::string& name, const PlanShape& start,
                      const ArrangementLimits& limits) {
     PlanShape shape = better_arrangement(recipe_, request_.unit, start, speeds_, limits);
-    // Dealt exactly already; where memory binds it is dealt anew.
+    finish_places(shape);
+    // Dealt exactly already, but where leaves move whole; where memory binds it is dealt anew.
     DealtPlan dealt{build_plan(recipe_, shape), shape, {}};
-    if (memory_shortages(dealt.plan, speeds_).empty())
+    if (recipe_.leaves == 1 && memory_shortages(dealt.plan, speeds_).empty())
       price(name, std::move(dealt));
     else
       add(name, std::move(shape));
