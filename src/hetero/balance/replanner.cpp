@@ -87,6 +87,9 @@ PlanRequest Replanner::request_for(const Plan& plan, bool shape_open) const {
   PlanRequest request = request_;
   request.recipe.base = plan;
   request.recipe.sequences = plan.sequences();
+  // Exchanges take up to 60 ms; a look must stay below 0.5 % of the steps between two.
+  constexpr double kLongStepSeconds = 0.6;
+  request.exchanges &= step_seconds().first >= kLongStepSeconds;
   const bool is_mean = plan.aggregate.method == AggregateMethod::mean;
   request.replicas.reset();
   request.cuboids.clear();

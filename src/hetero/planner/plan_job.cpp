@@ -72,9 +72,10 @@ class JobPlanner {
       return a.choice.predicted.step < b.choice.predicted.step;
     });
     choose_simplest();
-    const auto& [p, q, r] = priced_.front().mesh.cuboid;
-    if (estimates_.ranks() > kCheapWidths && request_.feature_widths && q * r > 1)
-      priced_.front().choice = plan_of(priced_.front().mesh, true);
+    Priced& best = priced_.front();
+    const auto& [p, q, r] = best.mesh.cuboid;
+    if (q * r > 1 && (request_.feature_widths || request_.exchanges))
+      best.choice = plan_of(best.mesh, true);
     return result();
   }
 
@@ -156,17 +157,18 @@ class JobPlanner {
     return counts;
   }
 
-  [[nodiscard]] PlanChoice plan_of(const MeshCandidate& mesh, bool feature_widths) const {
+  [[nodiscard]] PlanChoice plan_of(const MeshCandidate& mesh, bool finally) const {
     PlanRequest request = request_;
     request.replicas = mesh.replicas;
     request.cuboids = {mesh.cuboid};
-    request.feature_widths = feature_widths && request_.feature_widths;
+    request.feature_widths &= finally || estimates_.ranks() <= kCheapWidths;
+    request.exchanges &= finally;
     return plan_shape(request, speeds_);
   }
 
   bool price(const MeshCandidate& mesh) {
     try {
-      priced_.push_back({mesh, plan_of(mesh, estimates_.ranks() <= kCheapWidths)});
+      priced_.push_back({mesh, plan_of(mesh, false)});
     } catch (const Error& error) {
       memory_short_ = memory_short_ || error.code() == ExitCode::unavailable;
       rejected_.push_back(fmt::format("{}: {}", mesh.text(), error.what()));

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <set>
 
 #include "core/error.hpp"
+#include "hetero/planner/arrangement.hpp"
 #include "hetero/planner/dealt_plan.hpp"
 #include "hetero/planner/feature_widths.hpp"
 #include "hetero/planner/matrix_speeds.hpp"
@@ -25,6 +27,9 @@ constexpr double kWorthwhile = 1e-3;
 constexpr double kFeatureLoss = 0.02;
 /// Different widths of the replicas make aggregation's messages dear to predict.
 constexpr index_t kMostMixedRanks = 64;
+/// Slots of a plan that is improved by exchanges, and how many widths are tried.
+constexpr index_t kMostExchanged = 16;
+constexpr int kWidthTrials = 100;
 
 struct Priced {
   std::string name;
@@ -82,6 +87,7 @@ class ShapePlanner {
     else
       add_place("", request_.place);
     if (best_ != nullptr && request_.feature_widths) add_feature_widths();
+    if (request_.exchanges || best_ == nullptr) add_exchanges();
   }
 
   /// Links between nodes are much slower than inside them, and lines of ranks may fit into a node.
@@ -121,14 +127,19 @@ class ShapePlanner {
   void add_place(const std::string& name, std::vector<int> place) {
     PlanShape shape = even_;
     shape.place = std::move(place);
-    // The first ranks in order need no list.
+    finish_places(shape);
+    add(name.empty() ? "sequences by speed" : "sequences by speed, " + name, std::move(shape));
+  }
+
+  /// What follows from the places: the first ranks in order need no list.
+  void finish_places(PlanShape& shape) const {
     const auto count = static_cast<std::size_t>(slots_);
     bool in_order = shape.place.size() == count && request_.place.empty();
     for (std::size_t slot = 0; in_order && slot < count; ++slot)
       in_order = shape.place[slot] == static_cast<int>(slot);
     if (in_order) shape.place.clear();
+    for (ReplicaShape& replica : shape.replicas) replica.whole.clear();
     set_matrix_speeds(recipe_, speeds_, request_.tolerance, shape);
-    add(name.empty() ? "sequences by speed" : "sequences by speed, " + name, std::move(shape));
   }
 
   void add(const std::string& name, PlanShape shape) {
@@ -145,21 +156,80 @@ class ShapePlanner {
       note_shortage(name, dealt.shortage);
   }
 
-  /// Cuts of features are tried on the best arrangement that sequences alone gave.
-  void add_feature_widths() {
+  [[nodiscard]] bool may_cut_features() const {
     const bool alone = even_.replicas.size() == 1;
     const bool flat = recipe_.base.aggregate.method == AggregateMethod::adasum &&
                       recipe_.base.aggregate.algorithm == AggregateAlgorithm::flat;
-    if (!alone && (flat || slots_ > kMostMixedRanks)) return;
+    return alone || (!flat && slots_ <= kMostMixedRanks);
+  }
+
+  /// Cuts of features are tried on the best arrangement that sequences alone gave.
+  void add_feature_widths() {
+    if (!may_cut_features()) return;
     if (waiting_in_slabs(best_->dealt.shape) <= kFeatureLoss) return;
     const DealtPlan base = best_->dealt;
-    for (const WidthLattice lattice : {WidthLattice::groups, WidthLattice::ffn}) {
+    for (const WidthLattice lattice :
+         {WidthLattice::groups, WidthLattice::ffn, WidthLattice::both}) {
       PlanShape shape = base.shape;
       if (!set_widths(lattice, shape)) continue;
       add(lattice == WidthLattice::groups ? "widths of features in whole heads"
-                                          : "widths of features",
+          : lattice == WidthLattice::ffn  ? "widths of features"
+                                          : "widths of features, ffn beside whole heads",
           std::move(shape));
     }
+  }
+
+  /// Of few ranks, single exchanges on the best plan so far find better ones.
+  void add_exchanges() {
+    if (slots_ > kMostExchanged || std::ssize(speeds_.ranks) > 2 * kMostExchanged) return;
+    ArrangementLimits limits;
+    for (std::size_t rank = 0; rank < speeds_.ranks.size(); ++rank)
+      if (std::isfinite(speeds_.ranks[rank].seconds(usual_)))
+        limits.ranks.push_back(static_cast<int>(rank));
+    limits.places = request_.place.empty() && !nodes_matter();
+    limits.widths = request_.feature_widths && may_cut_features();
+    limits.width_trials = kWidthTrials;
+    // Where no plan fits so far, exchanges may make one.
+    PlanShape start = best_ != nullptr ? best_->dealt.shape : even_;
+    if (std::ssize(limits.ranks) < slots_) return;
+    if (best_ == nullptr && limits.places)
+      start.place.assign(limits.ranks.begin(), limits.ranks.begin() + slots_);
+    add_exchanged("exchanges of places and widths", start, limits);
+    if (!limits.places || !limits.widths) return;
+    const index_t replicas = std::ssize(even_.replicas), p = even_.replicas.front().cuboid[0];
+    for (const index_t groups : std::set<index_t>{1, p > 1 ? replicas : 1})
+      if (PlanShape mixed = even_; mix_slabs(groups, mixed))
+        add_exchanged("unlike ranks in every slab, exchanges of places and widths", mixed, limits);
+  }
+
+  void add_exchanged(const std::string& name, const PlanShape& start,
+                     const ArrangementLimits& limits) {
+    PlanShape shape = better_arrangement(recipe_, request_.unit, start, speeds_, limits);
+    finish_places(shape);
+    // Dealt exactly already, but where leaves move whole; where memory binds it is dealt anew.
+    DealtPlan dealt{build_plan(recipe_, shape), shape, {}};
+    if (recipe_.leaves == 1 && memory_shortages(dealt.plan, speeds_).empty())
+      price(name, std::move(dealt));
+    else
+      add(name, std::move(shape));
+  }
+
+  /// The fastest ranks at one place of every slab, the next at another, and widths by it: slabs are
+  /// about equally fast, which suits few sequences. So in each of `groups` groups of slabs, which
+  /// are sorted by speed. False where there is nothing to mix.
+  [[nodiscard]] bool mix_slabs(index_t groups, PlanShape& shape) const {
+    const auto& [p, q, r] = even_.replicas.front().cuboid;
+    const RankOrder order = order_by_speed(speeds_, usual_);
+    const index_t slabs = slots_ / (q * r * groups);  // of a group
+    if (request_.cuboids.size() > 1 || q * r == 1 || slabs == 1 || std::ssize(order.ranks) < slots_)
+      return false;
+    for (index_t slot = 0; slot < slots_; ++slot) {
+      const index_t slab = slot / (q * r), first = slab / slabs * slabs * q * r;
+      shape.place.push_back(order.ranks[static_cast<std::size_t>(
+          first + slot % (q * r) * slabs +
+          (slot % (q * r) % 2 == 0 ? slab % slabs : slabs - 1 - slab % slabs))]);
+    }
+    return set_widths(WidthLattice::both, shape);
   }
 
   [[nodiscard]] double rate(const PlanShape& shape, std::size_t slot) const {

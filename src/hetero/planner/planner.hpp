@@ -26,6 +26,8 @@ struct PlanRequest {
   double tolerance = 0.05;
   /// Features may be cut unevenly too, where sequences do not level the ranks out.
   bool feature_widths = true;
+  /// A plan of few ranks is improved by exchanges of places and widths: some ten milliseconds.
+  bool exchanges = true;
 };
 
 struct PlanChoice {

@@ -75,9 +75,24 @@ void SlabSeconds::add(std::span<const int> ranks, const std::vector<LinearWork>&
   }
   slabs_.emplace_back();
   for (const Timed& timed : slowest) slabs_.back().push_back(timed.member);
+  lines_.push_back(line_of(slabs_.back()));
+}
+
+std::optional<SlabSeconds::Line> SlabSeconds::line_of(const std::vector<Member>& members) {
+  if (members.size() != 1) return std::nullopt;
+  const auto& [speed, work] = members.front();
+  Line line;
+  for (std::size_t kind = 0; kind < kWorkClasses; ++kind) {
+    if (!speed->curves[kind].stated()) return std::nullopt;
+    line.fixed += speed->curves[kind].seconds(work->fixed[kind]);
+    line.each += speed->curves[kind].seconds(work->per_sequence[kind]);
+  }
+  return line;
 }
 
 double SlabSeconds::seconds(std::size_t slab, index_t sequences) const {
+  if (const auto& line = lines_[slab])
+    return line->fixed + static_cast<double>(sequences) * line->each;
   double sum = 0;
   for (std::size_t kind = 0; kind < kWorkClasses; ++kind) {
     if (kind == kWhole) continue;

@@ -3,6 +3,7 @@
 // over k, or micro-batches, add to that is left to predict_step().
 #pragma once
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,8 +42,15 @@ class SlabSeconds {
     const RankSpeed* speed = nullptr;
     const LinearWork* work = nullptr;
   };
+  /// fixed + sequences * each: where one rank of stated rates is the slowest in all classes.
+  struct Line {
+    double fixed = 0, each = 0;
+  };
+  [[nodiscard]] static std::optional<Line> line_of(const std::vector<Member>& members);
+
   const Speeds& speeds_;
   std::vector<std::vector<Member>> slabs_;  // those that are not faster than another in all classes
+  std::vector<std::optional<Line>> lines_;  // by slab
 };
 
 }  // namespace t3d

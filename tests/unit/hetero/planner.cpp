@@ -323,6 +323,44 @@ TEST_CASE("the mesh: within 2 % of the best of all meshes, placements and deals"
   }
 }
 
+TEST_CASE("of meshes that are equally fast the simplest, though another is faster by a little") {
+  PlanRequest request;
+  request.recipe = small_recipe(8, 12);
+  Speeds speeds = speeds_of(std::vector<double>(8, 1.0));
+  speeds.inside.alpha_seconds = 1e-8;  // seven messages instead of one, of a millionth of the step
+  const PlanChoice choice = plan_job(request, speeds);
+  CHECK(choice.plan.mesh().describe() == "1 x 8 x 1");
+  CHECK_THAT(choice.why[1], Catch::Contains("4 x 2 x 1 (-0.0 %)"));
+}
+
+TEST_CASE("memory decides the mesh: slabs of several ranks do not fit, single ranks do") {
+  PlanRequest request;
+  request.recipe = small_recipe(64, 256);
+  request.recipe.base.model.context = 512;
+  std::vector<double> factors;
+  for (index_t rank = 0; rank < 64; ++rank)
+    factors.push_back(0.25 + 0.75 * double(random_uniform({0, 0}, rank)));
+  Speeds speeds = speeds_of(factors);
+  const PlanChoice unlimited = plan_job(request, speeds);
+  double needed = 0;
+  for (int rank = 0; rank < 64; ++rank)
+    needed += double(
+        needed_bytes(memory_cost(unlimited.plan, unlimited.plan.mesh().coord_of(rank)), false));
+  for (index_t rank = 0; rank < 64; ++rank)
+    speeds.ranks[static_cast<std::size_t>(rank)].free_bytes =
+        index_t(1.3 * needed / 64 * (0.25 + 1.5 * double(random_uniform({0, 1}, rank))));
+  const PlanChoice choice = plan_job(request, speeds);
+  for (int number = 0; number < choice.plan.mesh().ranks(); ++number) {
+    const int rank =
+        choice.plan.place.empty() ? number : choice.plan.active()[static_cast<std::size_t>(number)];
+    CHECK(needed_bytes(memory_cost(choice.plan, choice.plan.mesh().coord_of(number)), false) <=
+          speeds.ranks[static_cast<std::size_t>(rank)].free_bytes);
+  }
+  INFO(choice.plan.mesh().describe() << " " << choice.why.front());
+  CHECK(choice.predicted.efficiency() > 0.65);  // no plan fits whose slabs have several ranks
+  CHECK(plan_job(request, speeds).plan == choice.plan);
+}
+
 TEST_CASE("the mesh follows links, memory, sequences, and what is fixed") {
   PlanRequest request;
   request.recipe = small_recipe(8, 16);
