@@ -44,6 +44,15 @@ every_minutes = 0
 TOML
 }
 
+# From here on all ranks share one core, so that their CPU time says how fast they are.
+use_one_core() {
+  local core
+  core=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
+  printf '#!/bin/bash\nexec taskset -c %s "%s" "$@"\n' "$core" "$T3D_BIN" > on_one_core
+  chmod +x on_one_core
+  T3D_BIN=$PWD/on_one_core
+}
+
 # run RANKS args...: output in out.log (standard output alone in screen.log), exit code in $status
 run() {
   local ranks=$1

@@ -4,10 +4,7 @@
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 60000
 make_input
-core=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
-printf '#!/bin/bash\nexec taskset -c %s "%s" "$@"\n' "$core" "$T3D_BIN" > on_one_core
-chmod +x on_one_core
-T3D_BIN=$PWD/on_one_core
+use_one_core
 common=(input.toml --set mesh.replicas=2 --set model.hidden=128 --set model.context=64 --set batch.sequences=24
   --set optimizer.lr=3e-4 --set schedule.kind=constant --set log.every_steps=10)
 slow=(--set "emulate.schedule=[\"6:1:3\"]")

@@ -3,10 +3,7 @@
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 60000
 make_input
-core=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
-printf '#!/bin/bash\nexec taskset -c %s "%s" "$@"\n' "$core" "$T3D_BIN" > on_one_core
-chmod +x on_one_core
-T3D_BIN=$PWD/on_one_core
+use_one_core
 common=(input.toml --set model.hidden=64 --set model.context=16 --set model.dropout=0 --set batch.micro=0
   --set batch.sequences=2 --set precision.compute=fp64 --set optimizer.lr=3e-4 --set log.every_steps=10
   --set schedule.kind=constant)

@@ -17,8 +17,6 @@ constexpr std::size_t kLooks = 5;
 /// Another shape must be predicted to be faster by this: the prediction of a shape that was never
 /// measured is that uncertain. Its change costs several steps: buffers and groups are made anew.
 constexpr double kShapeGain = 0.1, kShapePrice = 3;
-/// Questions left out after a change was taken back; twice as many after each further one.
-constexpr index_t kFirstHold = 4;  // next_hold_ begins with it
 
 /// Seconds of each class of operators, in the order of WorkClass.
 std::array<double, kWorkClasses> seconds_of(const RankTimes& times, bool crowded) {
@@ -66,8 +64,8 @@ Speeds Replanner::measured(const Plan& plan) const {
     const StepWork work = step_work(plan, mesh.coord_of(static_cast<int>(number)));
     for (std::size_t kind = 0; kind < kWorkClasses; ++kind) {
       std::vector<double> seconds;
-      for (const Look& look : looks_)
-        seconds.push_back(seconds_of(look.times[rank], facts_.crowded[rank])[kind]);
+      for (const std::vector<RankTimes>& look : looks_)
+        seconds.push_back(seconds_of(look[rank], facts_.crowded[rank])[kind]);
       const double done = work_of(work, static_cast<WorkClass>(kind));
       const double middle = median_of(seconds);
       if (done <= 0 || middle <= 0) continue;
@@ -106,9 +104,9 @@ bool Replanner::shape_is_open(const Plan& plan) const {
 
 std::pair<double, double> Replanner::step_seconds() const {
   std::vector<double> steps;
-  for (const Look& look : looks_) {
+  for (const std::vector<RankTimes>& look : looks_) {
     double slowest = 0;
-    for (const RankTimes& rank : look.times) slowest = std::max(slowest, rank.step);
+    for (const RankTimes& rank : look) slowest = std::max(slowest, rank.step);
     steps.push_back(slowest);
   }
   return {median_of(steps), median_error_of(steps)};
@@ -172,7 +170,7 @@ std::optional<Plan> Replanner::observe(const StepReport& report, const Plan& pla
   if (looks_.empty()) last_question_ = last_step_ = step;
   const auto steps = static_cast<double>(std::max<index_t>(1, step - last_step_));
   last_step_ = step;
-  looks_.push_back({report.times});
+  looks_.push_back(report.times);
   if (std::ssize(looks_) > kBetween) looks_.erase(looks_.begin());
   if (step - last_question_ + 1 >= kBetween && looks_.size() >= kLooks) {
     last_question_ = step + 1;

@@ -41,9 +41,8 @@ class Replanner {
   [[nodiscard]] Speeds measured(const Plan& plan) const;
 
  private:
-  struct Look {
-    std::vector<RankTimes> times;  // by world rank
-  };
+  /// Questions left out after a change was taken back; twice as many after each further one.
+  static constexpr index_t kFirstHold = 4;
   /// Of a plan that was proposed: is it as good as was thought?
   struct Trial {
     Plan before;
@@ -65,14 +64,14 @@ class Replanner {
   Speeds known_;
   RankFacts facts_;
   bool replicas_open_, cuboid_open_;
-  std::vector<Look> looks_;  // the last ones under this plan
+  std::vector<std::vector<RankTimes>> looks_;  // the last ones under this plan, by world rank
   index_t last_step_ = 0, last_question_ = 0;
   SkiRental rental_;
   std::optional<Plan> better_;
   double loss_seconds_ = 0;  // of a step, against better_
   double price_ = 0;         // of the change to it
   std::optional<Trial> trial_;
-  index_t hold_ = 0, next_hold_ = 4;  // questions left out after a change was taken back
+  index_t hold_ = 0, next_hold_ = kFirstHold;
   std::string reason_;
 };
 
