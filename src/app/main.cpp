@@ -2,9 +2,11 @@
 // went wrong into one message and an exit code (core/error.hpp).
 #include <cstdio>
 #include <exception>
+#include <optional>
 
 #include "app/cli.hpp"
 #include "app/commands/commands.hpp"
+#include "app/launch_guard.hpp"
 #include "app/signal_check.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/mpi/mpi_world.hpp"
@@ -44,8 +46,14 @@ int end_alone(const Communicator& world, const Error& error) {
 
 int run(int argc, char** argv) {
   block_stop_signals();
+  std::optional<LaunchGuard> guard(launched_by_mpi());
   const MpiSession session(argc, argv);
   const std::unique_ptr<Communicator> world = make_mpi_world();
+  guard.reset();
+  // What all ranks agree on, one of them says and returns: a launcher that ends a job at the first
+  // status that is not 0 (srun --kill-on-bad-exit) names one rank, and ends no other in
+  // MPI_Finalize.
+  const auto agreed = [&](int status) { return world->rank() == 0 ? status : 0; };
   try {
     CommandLine command;
     try {
@@ -63,10 +71,10 @@ int run(int argc, char** argv) {
     // What a command printed is its result. A full disk shows only when the last of it is written.
     // (The screen of a training is not: its files hold the same.)
     if (!training) flush_output();
-    return status;
+    return agreed(status);
   } catch (const AgreedError& error) {
     if (world->rank() == 0) say(error.what());
-    return static_cast<int>(error.code());
+    return agreed(static_cast<int>(error.code()));
   } catch (const std::exception& error) {
     return end_alone(*world, as_error(error));
   }

@@ -6,12 +6,17 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 namespace t3d {
 namespace {
 
 std::atomic<int> g_signal{0};
+std::mutex g_mutex;  // of the two below
+std::function<void(int)> g_answer;
+bool g_answered = false;
 void (*g_pipe_action)(int) = SIG_DFL;  // of the program that started this one
 
 sigset_t stop_signals() {
@@ -37,6 +42,13 @@ int next_signal() {
   return number;
 }
 
+void answer_once() {
+  const std::lock_guard lock(g_mutex);
+  if (g_signal == 0 || !g_answer || g_answered) return;
+  g_answered = true;
+  g_answer(g_signal);
+}
+
 void wait_for_signals() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point last_interrupt{};
@@ -48,6 +60,7 @@ void wait_for_signals() {
       last_interrupt = now;
     }
     g_signal = number;
+    answer_once();
   }
 }
 
@@ -79,7 +92,22 @@ void die_of_stop_signals(void (*clean_up)()) {
   }).detach();
 }
 
+int wait_for_stop_signal(std::chrono::milliseconds limit) {
+  const sigset_t set = stop_signals();
+  const timespec time{limit.count() / 1000, 1'000'000 * (limit.count() % 1000)};
+  const int number = sigtimedwait(&set, nullptr, &time);
+  return number > 0 && !ignored(number) ? number : 0;
+}
+
 void catch_stop_signals() { std::thread(wait_for_signals).detach(); }
+
+void answer_stop_signals(std::function<void(int)> answer) {
+  {
+    const std::lock_guard lock(g_mutex);
+    g_answer = std::move(answer);
+  }
+  answer_once();
+}
 
 int stop_signal() { return g_signal; }
 

@@ -5,6 +5,8 @@
 // is ignored: a file beyond the limit of sizes (ulimit -f) is an error of that file, as on a full
 // disk. A signal that the parent had ignored (nohup) stays ignored.
 #pragma once
+#include <chrono>
+#include <functional>
 
 namespace t3d {
 
@@ -17,8 +19,13 @@ void unblock_stop_signals();
 /// For a command with something to clear away: a thread waits for the first of these signals, calls
 /// `clean_up`, and lets the process die of that signal.
 void die_of_stop_signals(void (*clean_up)());
+/// The next of them that is not ignored, or 0 after so long.
+[[nodiscard]] int wait_for_stop_signal(std::chrono::milliseconds limit);
 /// Starts the waiting thread.
 void catch_stop_signals();
+/// From now on, in the waiting thread, when the first signal comes; {} = nobody. At once where one
+/// has come.
+void answer_stop_signals(std::function<void(int signal)> answer);
 /// The signal that came, or 0.
 [[nodiscard]] int stop_signal();
 

@@ -102,7 +102,7 @@ class Communicator {
   virtual void set_slowdown(double factor) = 0;
   /// After this many seconds blocked in one wait without any progress of this rank (a message of
   /// any group comes or goes, an operation ends): Error(peer_lost) that says what was waited for,
-  /// on which axis, who was missing, and the last 64 operations. 0 = for ever. Shared by all
+  /// on which axis, who was missing, and what else was under way. 0 = for ever. Shared by all
   /// groups.
   virtual void set_watchdog(double seconds) = 0;
   /// The same for groups under the label `axis` that are made from now on, by any group of this

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <thread>
 
+#include "comm/idle_clock.hpp"
+
 namespace t3d {
 namespace {
 
@@ -193,15 +195,16 @@ void Engine::wait(InFlight& work) {
   const auto start = Clock::now();
   const double cpu_before = thread_cpu_seconds();
   const double limit = limit_of(work);
-  auto last_progress = start;
+  IdleClock idle_clock(start);
   index_t seen = progress_made();
   for (int turn = 0; !work.finished(); ++turn) {
     (void)progress_in_flight();
     check();
     if (turn < kSpins || work.finished()) continue;
-    if (progress_made() != seen) last_progress = Clock::now();
+    const auto now = Clock::now();
+    if (progress_made() != seen) idle_clock.progress(now);
     seen = progress_made();
-    const double idle = seconds_since(last_progress);
+    const double idle = idle_clock.look(now);
     if (limit > 0 && idle > limit) give_up(work, seconds_since(start), idle);
     if (idle >= patience_seconds_) give_way(idle);
   }
@@ -238,7 +241,7 @@ void Engine::give_up(const InFlight& work, double seconds, double idle_seconds) 
   first_in_turn(work).operation().missing(peers);
   failure_ = fmt::format(
       "rank {} has waited {:.1f} s for {} on axis {} (operation #{}, {} bytes to send), the last "
-      "{:.1f} s without any message; missing: world rank{} {}. Last operations of this rank:\n{}",
+      "{:.1f} s without any message; missing: world rank{} {}. Operations of this rank: {}",
       transport_->rank(), seconds, name_of(work.verb()), work.axis(), work.number(),
       work.operation().traffic().bytes, idle_seconds, peers.size() == 1 ? "" : "s",
       fmt::join(peers, ", "), trace_.text());

@@ -1,8 +1,9 @@
 #include "comm/trace.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace t3d {
 namespace {
@@ -19,13 +20,21 @@ void Trace::finish(index_t number) {
 }
 
 std::string Trace::text() const {
-  std::string text;
+  constexpr std::size_t kUnderWay = 3;
+  std::vector<std::string> parts;
+  std::string finished;
   for (index_t number = std::max<index_t>(0, next_ - kRing); number < next_; ++number) {
     const Entry& entry = ring_[static_cast<std::size_t>(number % kRing)];
-    text += fmt::format("  #{} {} on {}, {} bytes sent, {}\n", number, name_of(entry.verb),
-                        entry.axis, entry.bytes, entry.finished ? "finished" : "IN FLIGHT");
+    std::string text =
+        fmt::format("#{} {} on {}, {} bytes sent, {}", number, name_of(entry.verb), entry.axis,
+                    entry.bytes, entry.finished ? "finished" : "IN FLIGHT");
+    if (entry.finished)
+      finished = std::move(text);
+    else if (parts.size() < kUnderWay)
+      parts.push_back(std::move(text));
   }
-  return text;
+  if (!finished.empty()) parts.push_back(std::move(finished));
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 }  // namespace t3d

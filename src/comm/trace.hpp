@@ -14,7 +14,7 @@ class Trace {
   /// Notes the start of an operation and returns its number.
   index_t add(Verb verb, const std::string& axis, index_t bytes);
   void finish(index_t number);
-  /// One line per operation, oldest first.
+  /// In one line: the oldest that are under way, and the last that came before.
   [[nodiscard]] std::string text() const;
 
  private:

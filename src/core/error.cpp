@@ -21,7 +21,8 @@ constexpr std::array<ExitMeaning, 10> kMeanings{{
     {ExitCode::retry,
      "stopped by a signal, before the first step or with a valid checkpoint; wants to continue"},
     {ExitCode::peer_lost,
-     "a rank does not answer (debug.watchdog_seconds; in a checkpoint "
+     "a rank is lost, or does not answer (debug.lost_seconds; debug.watchdog_seconds; in a "
+     "checkpoint "
      "debug.io_seconds)"},
     {ExitCode::config, "the input is wrong: all faults are listed, each with file:line:column"},
 }};

@@ -14,15 +14,22 @@ enum RunFlag : unsigned {
   kStopAsked = 1U << 0,      // by a signal
   kCheckpointDue = 1U << 1,  // by the clock of rank 0
   kReshapeDue = 1U << 2,     // another plan waits
+  kInterrupted = 1U << 3,    // the user asks to stop, for good: INT
+  kStopFile = 1U << 4,       // likewise: a file in the run folder
+  kTimeNear = 1U << 5,       // the time limit is so near that the run has to stop
+  kReportDue = 1U << 6,      // somebody wants to see the tables of the end now
 };
-inline constexpr int kRunFlags = 3;
+inline constexpr int kRunFlags = 7;
+inline constexpr unsigned kStopFlags = kStopAsked | kInterrupted | kStopFile | kTimeNear;
 
 /// What comes after a step; the same on all ranks, as it follows from the flags of all.
 struct Decision {
-  bool stop = false, checkpoint = false, reshape = false;
+  unsigned stop = kNoFlag;  // those of kStopFlags that ask for it
+  bool checkpoint = false, reshape = false, report = false;
 };
 [[nodiscard]] constexpr Decision decide(unsigned flags) {
-  return {(flags & kStopAsked) != 0, (flags & kCheckpointDue) != 0, (flags & kReshapeDue) != 0};
+  return {flags & kStopFlags, (flags & kCheckpointDue) != 0, (flags & kReshapeDue) != 0,
+          (flags & kReportDue) != 0};
 }
 
 /// Where one rank's time of a step went, in seconds.

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "hetero/speed/robust.hpp"
+#include "hetero/speed/sample_statistics.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
 #include "support/plan_rig.hpp"

@@ -14,6 +14,9 @@ blocks_term() { # PID: it is the program, and has come so far that signals wait
   mask=$(sed -n 's/^SigBlk:\s*//p' "/proc/$1/status" 2> /dev/null)
   (((0x${mask:-0} >> 14) & 1))
 }
+reads() { # PID FILE: it has the file open, and so its ranks have met
+  ls -l "/proc/$1/fd" 2> /dev/null | grep -q "$2\$"
+}
 rank_of() { # MPIRUN: the process of its last rank
   cat "/proc/$1"/task/*/children 2> /dev/null | tr -s ' ' '\n' | tail -n 1
 }
@@ -52,18 +55,18 @@ ends_early 75 one 0 None
 [[ -z $(ls one/ckpt) && ! -s one/log.jsonl ]] || fail "a step was done"
 
 slow text.txt "${pair[@]}" -d two
-rank_ready() { blocks_term "$(rank_of $job)"; }
-until_true rank_ready
+rank_reads() { reads "$(rank_of $job)" "$1"; }
+until_true rank_reads text.txt
 kill -TERM "$(rank_of $job)"
 ends_early 75 two 0 None
 slow text.txt "${pair[@]}" -d two
-both_ready() {
+both_read() {
   local rank ranks
   ranks=$(cat /proc/$job/task/*/children 2> /dev/null)
   (($(wc -w <<< "$ranks") == 2)) || return 1
-  for rank in $ranks; do blocks_term "$rank" || return 1; done
+  for rank in $ranks; do reads "$rank" text.txt || return 1; done
 }
-until_true both_ready
+until_true both_read
 kill -USR2 $job
 ends_early 75 two 0 None
 [[ -z $(ls two/ckpt) && ! -s two/log.jsonl ]] || fail "a step was done"
@@ -73,8 +76,7 @@ run 2 input.toml -d two --set "mesh.cuboid=[2,1,1]"
 expect_status 0
 cp two/log.jsonl before.jsonl
 slow .h5 "${pair[@]}" -d two
-until_true rank_ready
-sleep 0.5
+until_true rank_reads '\.h5'
 kill -TERM "$(rank_of $job)"
 ends_early 75 two 20 20
 [[ $(ls two/ckpt) == step-00000020 ]] || fail "checkpoints: $(ls two/ckpt)"
@@ -98,3 +100,22 @@ status=$?
 expect_status 75
 expect_text "asked to stop by a signal while waiting"
 [[ ! -e held/exit.json ]] || fail "exit.json of a job that waited"
+
+# Before the ranks have met: one of them never comes. A signal ends the others at once, and so does the deadline.
+printf '#!/bin/bash\n((OMPI_COMM_WORLD_RANK == 1)) && exec sleep 1000\nexec "$@"\n' > one_missing
+chmod +x one_missing
+"${pair[@]:0:4}" ./one_missing "$T3D_BIN" "${long[@]}" -d unmet > out.log 2>&1 &
+job=$!
+first_rank() { tr -s ' ' '\n' < <(cat /proc/$job/task/*/children 2> /dev/null) | head -n 1; }
+first_blocks() { blocks_term "$(first_rank)"; }
+until_true first_blocks
+kill -TERM "$(first_rank)"
+wait $job
+status=$?
+expect_status 75
+expect_text "asked to stop by a signal before the ranks had met"
+T3D_LAUNCH_SECONDS=0.5 timeout 60 "${pair[@]:0:4}" ./one_missing "$T3D_BIN" "${long[@]}" -d unmet > out.log 2>&1
+status=$?
+expect_status 76
+expect_text "the ranks have not met within"
+[[ ! -e unmet ]] || fail "a folder of a run that never began"

@@ -6,6 +6,7 @@
 #include "comm/agree.hpp"
 #include "device/host_limits.hpp"
 #include "hetero/planner/memory_fit.hpp"
+#include "hetero/planner/step_seconds.hpp"
 #include "io/posix_file.hpp"
 #include "train/probe/probe_speeds.hpp"
 
@@ -190,8 +191,16 @@ FirstPlan first_plan(Machine& machine, const Config& config, const Origins& orig
   if (equal && !config.mesh.replicas_auto) return result;
   const index_t least = *std::min_element(rooms.free.begin(), rooms.free.end());
   speeds = speeds_of(machine, config, kinds, result.plan, least, dilation);
-  all_or_none(world,
-              [&] { result = planned_within(rooms, config, facts, even, std::move(speeds)); });
+  const auto plan_for = [&] {
+    all_or_none(world, [&] { result = planned_within(rooms, config, facts, even, speeds); });
+  };
+  plan_for();
+  // Widths far beyond those that were measured: measured there, once.
+  if (config.hetero.speeds == SpeedSource::probe && !trusted(result.plan, speeds)) {
+    speeds.join(speeds_of(machine, config, kinds, result.plan, least, dilation));
+    plan_for();
+    result.notes.emplace_back("measured again, as the first plan by speed was far from even");
+  }
   if (result.plan == even) result.notes.resize(1);
   return result;
 }

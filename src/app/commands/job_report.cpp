@@ -332,6 +332,13 @@ void JobReport::finish(const std::string& reason) {
   note(memory_line());
 }
 
+// What it sends is not a step's.
+void JobReport::interim() {
+  const Ledger before = world_.ledger();
+  finish(fmt::format("asked for by report_now after step {}", last_step_));
+  world_.ledger() = before;
+}
+
 // Sums over the run and the ranks, as in the table, can hide what was too much here and too little
 // there: this is the first step and rank where a verb on an axis sent other bytes than predicted.
 void JobReport::report_difference() {

@@ -35,6 +35,8 @@ class JobReport {
   void step(const Trainer& trainer, const StepReport& step, std::optional<double> valid_loss);
   /// The plan has changed between two steps; `reason` in words.
   void reshaped(double seconds, const Plan& before, const Plan& plan, const std::string& reason);
+  /// The tables of the end, in the middle. Collective.
+  void interim();
   /// The end table. Collective.
   void finish(const std::string& reason);
 

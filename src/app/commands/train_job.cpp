@@ -10,10 +10,12 @@
 #include "app/commands/continuation.hpp"
 #include "app/commands/first_plan.hpp"
 #include "app/commands/job_report.hpp"
+#include "app/commands/last_words.hpp"
 #include "app/commands/memory_room.hpp"
 #include "app/commands/rank_plan.hpp"
 #include "app/commands/replan.hpp"
 #include "app/commands/setup.hpp"
+#include "app/commands/stopping.hpp"
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/config_schema.hpp"
 #include "app/config/defaults.hpp"
@@ -47,7 +49,8 @@ std::unique_ptr<RunLock> lock_folders(const std::vector<std::string>& folders,
 
 class TrainJob {
  public:
-  TrainJob(Communicator& world, const CommandLine& command) : world_(world), command_(command) {}
+  TrainJob(Communicator& world, const CommandLine& command)
+      : world_(world), command_(command), last_words_(world.rank()) {}
 
   int run() {
     prepare();
@@ -80,11 +83,16 @@ class TrainJob {
                                     machine_->choice().gpu >= 0, speeds_, std::move(replanning));
   }
 
+  /// An error that only this rank knows of ends it: the others are not to wait for it.
+  void end_alone() {
+    if (watch_) watch_->end_unnoticed();
+  }
+
   /// Writes exit.json, once the run folder is this job's.
   void record_end(ExitCode code, const std::string& reason) const {
     if (!has_folder_ || (lost_lock() && lock_is_gone())) return;  // then it is another job's
     const index_t done = trainer_ ? trainer_->progress().steps : 0;
-    ExitRecord record{code, reason, std::max(done, last_saved_), {}};
+    ExitRecord record{code, reason, std::max(done, last_saved_), {}, goes_on_};
     if (last_saved_ >= 0) record.checkpoint = last_saved_;
     try {
       write_exit_record(config_.run.dir, record, world_.rank());
@@ -98,6 +106,10 @@ class TrainJob {
     config_ = load_input(world_, command_.input, command_.overrides, world_.size(), origins_);
     world_.set_watchdog(config_.debug.watchdog_seconds);
     world_.set_wait_limit(kCheckpointAxis, config_.debug.io_seconds);
+    watch_ = std::make_unique<PeerWatch>(
+        world_, PeerWatch::Options{config_.debug.lost_seconds,
+                                   [this](const PeerLoss& loss) { last_words_.say(loss); },
+                                   [] { LastWords::end(); }});
     all_or_none(world_, [&] {
       source_ = open_corpus(config_.data.train, config_, config_.data.shuffle);
       // Validation reads its text in order: the same samples at every evaluation.
@@ -110,17 +122,21 @@ class TrainJob {
       if (world_.rank() == 0) prepare_folder();
     });
     has_folder_ = true;
+    last_words_.set_folder(config_.run.dir);
+    stopping_ = std::make_unique<Stopping>(config_, world_.rank() == 0);
   }
 
   // Before the first step nothing was learned that a checkpoint would have to keep, and the one
   // that the run would have continued from stays. Collective: a signal may have reached some ranks
   // only.
   void stop_if_asked() {
-    std::int32_t asked = stop_signal() != 0 ? 1 : 0;
-    world_.all_reduce({&asked, DType::i32, 1, 1}, ReduceOp::max).wait_host();
+    auto asked = static_cast<std::int32_t>(stopping_->wishes() & kStopFlags);
+    world_.all_reduce({&asked, DType::i32, 1, 1}, ReduceOp::bit_or).wait_host();
     if (asked == 0) return;
+    const auto flags = static_cast<unsigned>(asked);
+    goes_on_ = Stopping::goes_on(flags);
     if (last_saved_ < 0 && from_->info()) last_saved_ = from_->info()->state.step;
-    throw AgreedError(ExitCode::retry, "asked to stop by a signal before the first step");
+    throw AgreedError(ExitCode::retry, Stopping::reason(flags) + " before the first step");
   }
 
   // Fails now rather than after hours if nothing can be written. Nothing is written before the
@@ -173,6 +189,9 @@ class TrainJob {
     for (const std::string& text : tokenizer_.notes) report_->note(text);
     if (info)
       report_->note(fmt::format("resumed from {} at step {}", info->path, info->state.step));
+    last_words_.set_progress(trainer_->progress().steps, last_saved_);
+    if (!watch_->gaps().empty())
+      report_->warn(watch_->gaps() + ": a rank that is lost may be noticed late");
     for (const std::string& text : plan_notes_) report_->note("plan: " + text);
     if (!memory_warning_.empty())
       report_->warn("memory will be short unless others give some back: " + memory_warning_);
@@ -282,7 +301,7 @@ class TrainJob {
 
   void loop() {
     last_save_time_ = PhaseClock::now();
-    while (!trainer_->ended() && !decision_.stop) {
+    while (!trainer_->ended() && decision_.stop == kNoFlag) {
       trainer_->start_step(wishes());
       report_->expect(trainer_->predicted_step());
       const index_t done = trainer_->progress().steps;
@@ -292,16 +311,17 @@ class TrainJob {
       const bool wait = save_now || evaluates_after(done) || replan != nullptr;
       // A GPU works on this step while the report of the one before is read.
       take_reports(machine_->runs_ahead() && !wait ? 1 : 0);
-      if (decision_.stop || decision_.checkpoint) take_reports(0);
+      if (decision_.stop != kNoFlag || decision_.checkpoint || decision_.report) take_reports(0);
+      if (std::exchange(decision_.report, false)) report_->interim();
       if (std::exchange(decision_.reshape, false) && replan != nullptr && !trainer_->ended())
         replan_as_asked(replan->plan);
       rebalance();
-      if (!save_now && !decision_.stop && !decision_.checkpoint) continue;
+      if (!save_now && decision_.stop == kNoFlag && !decision_.checkpoint) continue;
       save();
       decision_.checkpoint = false;
       last_save_time_ = PhaseClock::now();
     }
-    stopped_ = decision_.stop && !trainer_->ended();
+    stopped_ = decision_.stop != kNoFlag && !trainer_->ended();
   }
 
   // What this rank would like after the next step. The clock of rank 0 decides for all.
@@ -309,7 +329,7 @@ class TrainJob {
     const double minutes = config_.checkpoint.every_minutes;
     const bool due =
         world_.rank() == 0 && minutes > 0 && PhaseClock::now() - last_save_time_ >= 60 * minutes;
-    return (stop_signal() != 0 || lost_lock() ? kStopAsked : kNoFlag) |
+    return stopping_->wishes() | (lost_lock() ? kStopAsked : kNoFlag) |
            (due ? kCheckpointDue : kNoFlag) |
            (replan_after(trainer_->progress().steps + 1) != nullptr ? kReshapeDue : kNoFlag);
   }
@@ -326,9 +346,9 @@ class TrainJob {
 
   // A GPU may still work on a step of the old plan: its report comes first.
   void rebalance() {
-    if (!balancing_->due() || decision_.stop || trainer_->ended()) return;
+    if (!balancing_->due() || decision_.stop != kNoFlag || trainer_->ended()) return;
     take_reports(0);
-    if (!balancing_->due() || decision_.stop) return;
+    if (!balancing_->due() || decision_.stop != kNoFlag) return;
     reshape(balancing_->take(), balancing_->reason());
     balancing_->taken();
   }
@@ -379,12 +399,16 @@ class TrainJob {
       if (evaluates_after(step.step))
         valid = evaluate(trainer_->ended() && step.step == trainer_->progress().steps);
       report_->step(*trainer_, step, valid);
+      last_words_.set_progress(step.step, last_saved_);
+      stopping_->step_done(step.seconds);
+      for (const std::string& text : stopping_->take_warnings()) report_->warn(text);
       if (valid) report_valid(*valid);
       if (!step.skipped) remove_superseded(step.step);
       balancing_->observe(step, trainer_->plan());
       if (const std::string text = balancing_->hindrance(); !text.empty()) report_->note(text);
       const Decision now = decide(step.flags);
-      decision_.stop = decision_.stop || now.stop;
+      decision_.stop |= now.stop;
+      decision_.report = decision_.report || now.report;
       decision_.checkpoint = decision_.checkpoint || now.checkpoint;
       decision_.reshape = decision_.reshape || now.reshape;
     }
@@ -443,7 +467,9 @@ class TrainJob {
     refuse_ruined(parts);
     try {
       const std::string path = save_checkpoint(world_, options, state, parts, true);
-      report_->note(fmt::format("checkpoint {} in {:.2f} s", path, PhaseClock::now() - start));
+      const double seconds = PhaseClock::now() - start;
+      report_->note(fmt::format("checkpoint {} in {:.2f} s", path, seconds));
+      stopping_->save_done(seconds);
       last_saved_ = state.step;
       newest_ = {path, state.step};
     } catch (const AgreedError& error) {
@@ -502,7 +528,7 @@ class TrainJob {
     all_or_none(world_, [&] {
       if (lost_lock()) lock_->check();
     });
-    std::string reason = stopped_ ? "asked to stop by a signal" : "all steps done";
+    std::string reason = stopped_ ? Stopping::reason(decision_.stop) : "all steps done";
     if (stopped_ && lost_lock())
       reason = "stopped because the lock of the run folder was lost for some time; it is back";
     report_->finish(reason);
@@ -510,13 +536,16 @@ class TrainJob {
       throw AgreedError(ExitCode::io,
                         "the last checkpoint could not be written; see the warnings above");
     const ExitCode code = stopped_ ? ExitCode::retry : ExitCode::done;
+    goes_on_ = stopped_ && Stopping::goes_on(decision_.stop);
     if (world_.rank() == 0) record_end(code, reason);
     return static_cast<int>(code);
   }
 
   Communicator& world_;
   const CommandLine& command_;
-  std::unique_ptr<RunLock> lock_;  // rank 0's; given back when everything else has ended
+  LastWords last_words_;
+  std::unique_ptr<PeerWatch> watch_;  // until everything below has ended
+  std::unique_ptr<RunLock> lock_;     // rank 0's; given back when everything else has ended
   Origins origins_;
   Config config_;
   index_t last_saved_ = -1;
@@ -524,9 +553,11 @@ class TrainJob {
     std::string path;
     index_t step = -1;
   };
-  Saved newest_;             // checkpoint of this run, until a step has gone on from it
-  Decision decision_;        // of the steps whose reports have been read
-  bool stopped_ = false;     // it came to a stop before the end
+  Saved newest_;          // checkpoint of this run, until a step has gone on from it
+  Decision decision_;     // of the steps whose reports have been read
+  bool stopped_ = false;  // it came to a stop before the end
+  bool goes_on_ = false;  // and is to be started again
+  std::unique_ptr<Stopping> stopping_;
   bool has_folder_ = false;  // the run folder is there, and this job's
   double last_save_time_ = 0;
   index_t steps_run_ = 0;  // by this process
@@ -559,6 +590,7 @@ int run_training(Communicator& world, const CommandLine& command) {
     const bool agreed = dynamic_cast<const AgreedError*>(&error) != nullptr;
     const Error cause = as_error(error);
     if (!agreed || world.rank() == 0) job.record_end(cause.code(), cause.what());
+    if (!agreed) job.end_alone();
     throw;
   }
 }

@@ -16,6 +16,7 @@ struct RunOptions {
   std::int64_t seed = 1;
   index_t steps = 0;  // 0 = by tokens
   double tokens = 0;  // 0 = by steps
+  double hours = 0;   // of one life; 0 = no limit
 };
 
 struct MeshConfig {
@@ -119,7 +120,8 @@ struct DebugConfig {
   bool check_finite = true;
   double watchdog_seconds = 300;
   double io_seconds = 1800;
-  int threads = 0;                  // per rank; 0 = cores / ranks on the node
+  double lost_seconds = 8;  // without an answer until a node counts as lost; 0 = not watched
+  int threads = 0;          // per rank; 0 = cores / ranks on the node
   std::vector<std::string> replan;  // "STEP:FILE": another plan after that step
   bool graphs = true;  // GPU: micro-batches recorded as graphs where the transport allows
 };

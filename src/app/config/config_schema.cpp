@@ -88,6 +88,10 @@ void run_keys(std::vector<Key>& keys) {
            {.range = at_least(0, kLong), .unit = "steps"});
   rows.add("tokens", &RunOptions::tokens, "Stop after this many tokens; 0 = by run.steps.",
            {.range = at_least(0, 1e18), .unit = "tokens"});
+  rows.add("hours", &RunOptions::hours,
+           "Stop with a checkpoint, to be continued, before so much time has passed since the "
+           "start; 0 = no such limit. A time limit of Slurm is known without it.",
+           {.range = at_least(0, 1e6), .unit = "hours"});
 }
 
 void model_shape_keys(TableRows<ModelConfig>& rows) {
@@ -429,6 +433,10 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
   debug.add("io_seconds", &DebugConfig::io_seconds,
             "The same for waits of a checkpoint, in which other ranks may be writing or reading.",
             {.range = above(0), .unit = "seconds"});
+  debug.add("lost_seconds", &DebugConfig::lost_seconds,
+            "A node that does not answer for longer than this is lost, and the run ends; 0 = ranks "
+            "and nodes are not watched.",
+            {.range = at_least(0, 3600), .unit = "seconds"});
   debug.add("threads", &DebugConfig::threads, "Threads per rank; 0 = cores / ranks of the node.",
             {.range = at_least(0, kMostThreads)});
   debug.add(

@@ -92,7 +92,7 @@ FlightPtr Engine::submitted(Verb verb, const std::string& axis, index_t bytes, i
     return flight;
   }
   retire();
-  if (flights_.empty()) oldest_since_ = Clock::now();
+  if (flights_.empty()) has_progressed();
   flights_.push_back(flight);
   return flight;
 }
@@ -108,17 +108,19 @@ void Engine::wait(const Flight& flight) {
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   // What lands on this GPU, in any group, is progress.
-  const auto idle = [&] {
-    const auto since = std::max(start, oldest_since_);
-    return std::chrono::duration<double>(Clock::now() - since).count();
-  };
+  IdleClock idle(start);
+  index_t seen = progress_made_;
   for (int turn = 0;; ++turn) {
     check();
     if (landed(flight)) break;
     progress();
     if (turn < kSpins) continue;
     sched_yield();
-    if (const double limit = limit_of(flight); limit > 0 && idle() > limit) give_up(flight, idle());
+    const auto now = Clock::now();
+    if (progress_made_ != seen) idle.progress(now);
+    seen = progress_made_;
+    const double waited = idle.look(now);
+    if (const double limit = limit_of(flight); limit > 0 && waited > limit) give_up(flight, waited);
   }
   check();  // what an abort has ended looks landed too
   own_wait_seconds_[flight.axis] += seconds();
@@ -150,8 +152,8 @@ bool Engine::recording() const {
 void Engine::look() {
   for (const Handle* handle : handles_)
     if (const ncclResult_t state = handle->asynchronous_error(); state != ncclSuccess)
-      fail(code_of(state), fmt::format("rank {}: NCCL lost a peer: {}: {}. Last operations of this "
-                                       "rank:\n{}",
+      fail(code_of(state), fmt::format("rank {}: NCCL lost a peer: {}: {}. Operations of this "
+                                       "rank: {}",
                                        host_world_.rank(), ncclGetErrorString(state),
                                        ncclGetLastError(handle->get()), trace_.text()));
   check();
@@ -164,7 +166,7 @@ void Engine::look() {
   retire();
   if (flights_.empty()) return;
   const double limit = limit_of(*flights_.front());
-  const double seconds = std::chrono::duration<double>(Clock::now() - oldest_since_).count();
+  const double seconds = idle_.look(Clock::now());
   if (limit > 0 && seconds > limit) give_up(*flights_.front(), seconds);
 }
 
@@ -172,15 +174,20 @@ void Engine::retire() {
   while (!flights_.empty() && landed(*flights_.front())) {
     trace_.finish(flights_.front()->number);
     flights_.pop_front();
-    oldest_since_ = Clock::now();
+    has_progressed();
   }
+}
+
+void Engine::has_progressed() {
+  idle_.progress(Clock::now());
+  ++progress_made_;
 }
 
 void Engine::give_up(const Flight& flight, double seconds) {
   fail(ExitCode::peer_lost,
        fmt::format("rank {} has waited {:.1f} s for {} on axis {} (operation #{}, {} bytes to "
-                   "send) on its GPU; a peer on that axis is missing. Last operations of this "
-                   "rank:\n{}",
+                   "send) on its GPU; a peer on that axis is missing. Operations of this "
+                   "rank: {}",
                    host_world_.rank(), seconds, name_of(flight.verb), flight.axis, flight.number,
                    flight.bytes, trace_.text()));
   throw Error(failure_code_, failure_);

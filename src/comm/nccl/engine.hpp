@@ -1,7 +1,6 @@
 // What all NCCL groups of one rank share: the books, the verbs that are under way on the GPU, and
 // the watch over them. NCCL advances by itself; what the host does here is to look.
 #pragma once
-#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "comm/cost.hpp"
+#include "comm/idle_clock.hpp"
 #include "comm/nccl/handle.hpp"
 #include "comm/nccl/nccl.hpp"
 #include "comm/trace.hpp"
@@ -60,13 +60,14 @@ class Engine {
   void progress() noexcept;
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = IdleClock::Clock;
   class Events;
 
   [[nodiscard]] double limit_of(const Flight& flight) const;
   [[nodiscard]] bool recording() const;
   void look();
   void retire();
+  void has_progressed();
   [[noreturn]] void give_up(const Flight& flight, double seconds);
   void fail(ExitCode code, std::string text) noexcept;
 
@@ -81,7 +82,8 @@ class Engine {
   double watchdog_seconds_ = 0;
   std::map<std::string, double> limit_of_axis_;
   std::deque<FlightPtr> flights_;  // in the order of submission
-  Clock::time_point oldest_since_;
+  IdleClock idle_{Clock::now()};   // since the oldest one is under way
+  index_t progress_made_ = 0;
   FlightPtr recorded_;   // the last verb of a recording that has not been seen to run
   std::string failure_;  // empty while all is well
   ExitCode failure_code_ = ExitCode::peer_lost;

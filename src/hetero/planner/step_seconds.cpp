@@ -151,6 +151,19 @@ StepSeconds predict_step(const Plan& plan, const Speeds& speeds) {
   return Prediction(plan, speeds).run();
 }
 
+bool trusted(const Plan& plan, const Speeds& speeds) {
+  const MeshShape mesh = plan.mesh();
+  const auto memo = std::make_shared<CostMemo>();
+  const std::vector<int> active = plan.active();
+  for (std::size_t number = 0; number < active.size(); ++number) {
+    const Coord coord = mesh.coord_of(static_cast<int>(number));
+    if (!speeds.ranks[static_cast<std::size_t>(active[number])].trusts(
+            step_work(plan, coord, memo)))
+      return false;
+  }
+  return true;
+}
+
 double work_bound(const std::array<double, kWorkClasses>& work, const Speeds& speeds) {
   // If every class were divided perfectly.
   ClassWork together{};

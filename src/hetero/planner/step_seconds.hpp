@@ -35,6 +35,9 @@ struct StepSeconds {
 /// another number of ranks.
 [[nodiscard]] StepSeconds predict_step(const Plan& plan, const Speeds& speeds);
 
+/// No rank has more work under the plan than its curves can tell the seconds of.
+[[nodiscard]] bool trusted(const Plan& plan, const Speeds& speeds);
+
 /// Seconds that the given work of all ranks together takes at least, however it is divided: every
 /// rank computes all the time what it computes best. Certified as far as a rank's rate does not
 /// fall with work. Weak duality, with classes of operators priced by their seconds on all ranks

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "comm/agree.hpp"
-#include "hetero/speed/robust.hpp"
+#include "hetero/speed/sample_statistics.hpp"
 #include "hetero/speed/sampler.hpp"
 
 namespace t3d {

@@ -6,7 +6,7 @@
 
 #include "core/phase_clock.hpp"
 #include "core/thread_clock.hpp"
-#include "hetero/speed/robust.hpp"
+#include "hetero/speed/sample_statistics.hpp"
 
 namespace t3d {
 

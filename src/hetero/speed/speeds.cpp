@@ -183,6 +183,14 @@ double RankSpeed::seconds(const StepWork& work) const {
   return sum;
 }
 
+bool RankSpeed::trusts(const StepWork& work) const {
+  for (std::size_t kind = 0; kind < kWorkClasses; ++kind) {
+    const double amount = work_of(work, static_cast<WorkClass>(kind));
+    if (curves[kind].trusted(amount) < amount) return false;
+  }
+  return true;
+}
+
 namespace {
 
 constexpr double kErrors = 2;
@@ -218,6 +226,22 @@ bool Speeds::doubtful(const StepWork& work, double tolerance) const {
 void Speeds::take_better(const Speeds& again) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     if (again.ranks[rank].error < ranks[rank].error) ranks[rank] = again.ranks[rank];
+}
+
+void Speeds::join(const Speeds& more) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    RankSpeed& known = ranks[rank];
+    const RankSpeed& other = more.ranks[rank];
+    for (std::size_t kind = 0; kind < kWorkClasses; ++kind) {
+      if (other.curves[kind].stated()) continue;
+      for (const TimeCurve::Point& point : other.curves[kind].points())
+        known.curves[kind].add(point.work, point.seconds);
+    }
+    known.error = std::max(known.error, other.error);
+    known.free_bytes = other.free_bytes;
+  }
+  inside = more.inside;
+  between = more.between;
 }
 
 std::string Speeds::text() const {

@@ -74,6 +74,8 @@ struct RankSpeed {
   }
   /// Sum over the classes.
   [[nodiscard]] double seconds(const StepWork& work) const;
+  /// The work of every class lies in the trust region of its curve.
+  [[nodiscard]] bool trusts(const StepWork& work) const;
 };
 
 /// One message of b bytes: alpha + beta b seconds.
@@ -95,6 +97,8 @@ struct Speeds {
   [[nodiscard]] bool doubtful(const StepWork& work, double tolerance) const;
   /// Of each rank the measurement with less error. `again`: of the same ranks.
   void take_better(const Speeds& again);
+  /// Both measurements, at different shapes: the points of all curves; links and memory of `more`.
+  void join(const Speeds& more);
   /// JSON, one rank per line; parse_speeds() gives the same numbers back, bit for bit.
   [[nodiscard]] std::string text() const;
 };

@@ -14,6 +14,7 @@ struct ExitRecord {
   std::string reason;                 // one sentence
   index_t step = 0;                   // steps done
   std::optional<index_t> checkpoint;  // step of the newest checkpoint that was read or written
+  bool goes_on = false;               // whoever can should start the job again
 };
 
 /// Replaces DIR/exit.json at once. Several ranks may do so at the same time: `rank` keeps their

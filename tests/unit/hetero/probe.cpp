@@ -9,7 +9,7 @@
 #include "core/thread_clock.hpp"
 #include "hetero/cost/matrix_owners.hpp"
 #include "hetero/speed/probe_pieces.hpp"
-#include "hetero/speed/robust.hpp"
+#include "hetero/speed/sample_statistics.hpp"
 #include "ops/reference/reference_ops.hpp"
 #include "support/catch.hpp"
 #include "support/plan_rig.hpp"

@@ -1,8 +1,7 @@
-#include "hetero/speed/robust.hpp"
-
 #include <cmath>
 
 #include "core/random.hpp"
+#include "hetero/speed/sample_statistics.hpp"
 #include "support/catch.hpp"
 
 using namespace t3d;

@@ -73,6 +73,29 @@ TEST_CASE("a stated rate holds for any work, until something is measured", "[spe
   CHECK(curve.trusted(1e30) == 20);
 }
 
+TEST_CASE("a second measurement at another shape adds its points", "[speeds]") {
+  Speeds known, more;
+  known.ranks.resize(2);
+  known.ranks[0].curve(WorkClass::matmul).add(100, 1);
+  known.ranks[1].curve(WorkClass::matmul) = TimeCurve::of_rate(50);
+  more = known;
+  more.ranks[0].curve(WorkClass::matmul) = {};
+  more.ranks[0].curve(WorkClass::matmul).add(400, 2);
+  more.ranks[0].error = 0.1;
+  StepWork far;
+  far.matmul = 300;
+  CHECK(known.ranks[1].trusts(far));
+  CHECK_FALSE(known.ranks[0].trusts(far));
+  CHECK(known.ranks[0].seconds(far) == 3);
+  known.join(more);
+  CHECK(known.ranks[0].trusts(far));
+  CHECK(known.ranks[0].seconds(far) == Approx(5.0 / 3));
+  CHECK(known.ranks[0].error == 0.1);
+  CHECK(known.ranks[1].curve(WorkClass::matmul) == TimeCurve::of_rate(50));
+  far.whole = 1;
+  CHECK_FALSE(known.ranks[0].trusts(far));
+}
+
 StepWork work() {
   StepWork work;
   work.matmul = 1000;

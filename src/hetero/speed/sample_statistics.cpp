@@ -1,4 +1,4 @@
-#include "hetero/speed/robust.hpp"
+#include "hetero/speed/sample_statistics.hpp"
 
 #include <cmath>
 

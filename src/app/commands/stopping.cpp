@@ -1,0 +1,90 @@
+#include "app/commands/stopping.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "app/stop_signal.hpp"
+#include "sched/ask.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr double kSlurmSeconds = 10;  // for an answer
+
+std::optional<std::string> scontrol(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{"scontrol"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return output_of(words, kSlurmSeconds);
+}
+
+}  // namespace
+
+Stopping::Stopping(const Config& config, bool speaks) {
+  if (!speaks) return;
+  watch_ = std::make_unique<RunWatch>(
+      RunWatch::Options{config.run.dir, config.run.hours, slurm_job_id(), scontrol});
+  answer_stop_signals([this](int signal) { answer(signal); });
+}
+
+Stopping::~Stopping() {
+  if (watch_) answer_stop_signals({});
+}
+
+unsigned Stopping::wishes() {
+  const int signal = stop_signal();
+  const unsigned own = signal == 0 ? kNoFlag : signal == SIGINT ? kInterrupted : kStopAsked;
+  return own | (watch_ ? watch_->take_wishes(pace_) : kNoFlag);
+}
+
+void Stopping::step_done(double seconds) {
+  pace_.add_step(seconds);
+  stop_seconds_ = pace_.stop_seconds();
+  look_at_grace();
+}
+
+void Stopping::save_done(double seconds) {
+  pace_.add_save(seconds);
+  stop_seconds_ = pace_.stop_seconds();
+  look_at_grace();
+}
+
+// A step and a checkpoint that take longer than Slurm waits.
+void Stopping::look_at_grace() {
+  if (grace_told_ || !watch_ || !watch_->grace_seconds()) return;
+  const double grace = *watch_->grace_seconds(), needed = pace_.stop_seconds();
+  if (needed <= grace) return;
+  grace_told_ = true;
+  warnings_.push_back(fmt::format(
+      "if a job of higher priority takes these nodes, Slurm waits {:.0f} s (GraceTime of the "
+      "partition), and this run needs about {:.0f} s to end its step and to write a checkpoint: "
+      "all "
+      "since the last checkpoint would be lost. Smaller steps or a shorter "
+      "checkpoint.every_minutes "
+      "make it less",
+      grace, needed));
+}
+
+std::vector<std::string> Stopping::take_warnings() { return std::exchange(warnings_, {}); }
+
+void Stopping::answer(int signal) const {
+  const double seconds = stop_seconds_;
+  std::string text =
+      fmt::format("transformer3d: asked to stop by {}: stops after this step", strsignal(signal));
+  if (seconds > 0)
+    text += fmt::format(" with a checkpoint, in about {:.0f} s", std::max(1.0, seconds));
+  std::fputs((text + "\n").c_str(), stderr);
+}
+
+std::string Stopping::reason(unsigned stop) {
+  if ((stop & kTimeNear) != 0) return "stopped because the time limit is near";
+  if ((stop & kStopFile) != 0) return "asked to stop by the file stop_now";
+  return "asked to stop by a signal";
+}
+
+bool Stopping::goes_on(unsigned stop) { return (stop & (kInterrupted | kStopFile)) == 0; }
+
+}  // namespace t3d

@@ -1,0 +1,52 @@
+// PeerWatch: notices within seconds that another rank of the job is gone, whatever the launcher
+// does.
+//
+// The ranks form a ring of TCP connections, each with the rank before it and the rank after it. The
+// system closes the connection of a process that dies, whichever way; of a host that does not
+// answer any more, the heartbeats remain unacknowledged. A process that is only stopped (SIGSTOP,
+// scontrol suspend) still acknowledges, as its system does it for it: no alarm. Whoever notices a
+// loss tells the others along the ring. A launcher that ends the job by itself has a second to do
+// so.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "comm/communicator.hpp"
+
+namespace t3d {
+
+struct PeerLoss {
+  int rank = 0;      // world rank of who is gone
+  std::string text;  // one sentence
+};
+
+class PeerWatch {
+ public:
+  struct Options {
+    double silent_seconds = 8;  // without an answer until a host counts as gone; 0 = no watch
+    /// On the rank that notices a loss, before the others hear of it. Two ranks may notice it at
+    /// once.
+    std::function<void(const PeerLoss&)> say;
+    /// Then, on every rank that is left, in the watching thread: ends the process.
+    std::function<void()> end;
+  };
+  /// Collective. Waits some seconds at most for connections that do not come about.
+  PeerWatch(Communicator& world, const Options& options);
+  PeerWatch(const PeerWatch&) = delete;
+  PeerWatch& operator=(const PeerWatch&) = delete;
+  /// Ends the watch. This rank is not missed from now on.
+  ~PeerWatch();
+
+  /// Which connections could not be made, for all ranks: "" or one sentence; they are not watched.
+  [[nodiscard]] const std::string& gaps() const { return gaps_; }
+  /// This rank ends with an error that the others do not know of: they shall miss it.
+  void end_unnoticed();
+
+ private:
+  class Thread;
+  std::string gaps_;
+  std::unique_ptr<Thread> thread_;
+};
+
+}  // namespace t3d

@@ -1,0 +1,114 @@
+#include "sched/ask.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+
+extern char** environ;  // NOLINT: POSIX declares it nowhere
+
+namespace t3d {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::size_t kMostBytes = 1U << 20;
+
+/// What a child inherits is this process's: blocked signals, ignored PIPE. It starts as a shell
+/// would start it, with its output in `out` and nothing to read or to complain to.
+class SpawnSettings {
+ public:
+  explicit SpawnSettings(int out) {
+    posix_spawn_file_actions_init(&files_);
+    posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files_, out, STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&files_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_init(&attributes_);
+    sigset_t none, usual;
+    sigemptyset(&none);
+    sigfillset(&usual);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &usual);
+    // A group of its own: Ctrl-C at the terminal is not meant for it.
+    posix_spawnattr_setpgroup(&attributes_, 0);
+    posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&files_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  [[nodiscard]] bool start(pid_t& child, std::vector<char*>& words) const {
+    return posix_spawnp(&child, words.front(), &files_, &attributes_, words.data(), environ) == 0;
+  }
+
+ private:
+  posix_spawn_file_actions_t files_{};
+  posix_spawnattr_t attributes_{};
+};
+
+/// All that comes until the end; false where the end does not come in time.
+bool read_to_end(int file, Clock::time_point deadline, std::string& text) {
+  std::array<char, 4096> bytes{};
+  while (true) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd entry{file, POLLIN, 0};
+    if (left <= 0) return false;
+    if (poll(&entry, 1, static_cast<int>(left)) < 0 && errno != EINTR) return false;
+    if (entry.revents == 0) continue;
+    const ssize_t got = read(file, bytes.data(), bytes.size());
+    if (got == 0) return true;
+    if (got < 0 && errno != EINTR) return false;
+    if (got > 0) text.append(bytes.data(), static_cast<std::size_t>(got));
+    if (text.size() > kMostBytes) return false;
+  }
+}
+
+/// Its status; killed where it outlives the deadline.
+int wait_for_end(pid_t child, Clock::time_point deadline) {
+  constexpr timespec kLook{0, 2'000'000};
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (Clock::now() > deadline) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      break;
+    }
+    nanosleep(&kLook, nullptr);
+  }
+  return status;
+}
+
+}  // namespace
+
+std::optional<std::string> output_of(const std::vector<std::string>& words, double limit_seconds) {
+  std::array<int, 2> ends{};
+  if (words.empty() || pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const bool started = SpawnSettings(ends[1]).start(child, arguments);
+  close(ends[1]);
+  std::string text;
+  int status = -1;
+  if (started) {
+    auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                       std::chrono::duration<double>(limit_seconds));
+    if (!read_to_end(ends[0], deadline, text)) deadline = Clock::now();
+    status = wait_for_end(child, deadline);
+  }
+  close(ends[0]);
+  if (!started || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
+  return text;
+}
+
+}  // namespace t3d

@@ -1,0 +1,67 @@
+// RunWatch: what comes to a run from outside but signals, looked for by one rank in a thread of its
+// own, off the steps: files that ask for something, the run's own time limit, and Slurm's.
+//
+//   DIR/stop_now         stop after this step, with a checkpoint; no further life
+//   DIR/checkpoint_now   a checkpoint after this step
+//   DIR/report_now       the tables of the end, now
+//
+// A file is removed when it has been seen; one that was there before the run began is removed and
+// does nothing.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sched/slurm_job.hpp"
+#include "sched/time_limit.hpp"
+
+namespace t3d {
+
+class RunWatch {
+ public:
+  struct Options {
+    std::string dir;        // of the run
+    double hours = 0;       // of this life; 0 = no limit of its own
+    std::string slurm_job;  // "" = none
+    /// What `scontrol` prints for these words; nothing where it cannot be had. Tests give their
+    /// own.
+    std::function<std::optional<std::string>(const std::vector<std::string>&)> scontrol;
+  };
+  /// Asks Slurm once (10 s at most) and starts the thread.
+  explicit RunWatch(Options options);
+  RunWatch(const RunWatch&) = delete;
+  RunWatch& operator=(const RunWatch&) = delete;
+  ~RunWatch();
+
+  /// Bits of RunFlag (core/run_event.hpp) that are wished for now. A file's wish is uttered once.
+  [[nodiscard]] unsigned take_wishes(const Pace& pace);
+  /// To the end of this life's time; none = no limit.
+  [[nodiscard]] std::optional<double> left_seconds() const;
+  /// As Slurm last said; nothing outside Slurm.
+  [[nodiscard]] std::optional<SlurmJob> job() const;
+  /// Between a preemption's signal and its kill; none = not known.
+  [[nodiscard]] std::optional<double> grace_seconds() const { return grace_; }
+
+ private:
+  void watch() noexcept;
+  void look_for_files(bool begins);
+  void ask_slurm();
+
+  const Options options_;
+  const double start_;
+  std::optional<double> grace_;
+  mutable std::mutex mutex_;  // of the four below
+  std::condition_variable wake_;
+  bool ending_ = false;
+  std::optional<SlurmJob> job_;
+  std::optional<double> slurm_end_;  // on PhaseClock's clock
+  std::atomic<unsigned> file_wishes_{0};
+  std::thread thread_;
+};
+
+}  // namespace t3d

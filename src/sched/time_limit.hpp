@@ -1,0 +1,29 @@
+// When a run has to stop because its time is up: early enough for the step under way, one more in
+// which the ranks agree, and a checkpoint. Pure arithmetic.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+namespace t3d {
+
+/// Wall times of the last steps and of checkpoints.
+class Pace {
+ public:
+  void add_step(double seconds);
+  void add_save(double seconds);
+  /// 99 of 100 of the last 256 steps take at most this; 0 where nothing is known.
+  [[nodiscard]] double long_step_seconds() const;
+  /// The longest of the last checkpoints; 0 where nothing is known.
+  [[nodiscard]] double save_seconds() const;
+  /// From the wish to stop until the checkpoint is published, at most.
+  [[nodiscard]] double stop_seconds() const { return 2 * long_step_seconds() + save_seconds(); }
+  /// The same with something to spare, since checkpoints and steps vary: the time limit at which
+  /// the wish is uttered.
+  [[nodiscard]] double reserve_seconds() const;
+
+ private:
+  std::vector<double> steps_, saves_;
+  std::size_t next_step_ = 0, next_save_ = 0;
+};
+
+}  // namespace t3d

@@ -1,0 +1,139 @@
+// Ranks that watch each other: who is lost is noticed by all others, once in words; who ends in
+// order is not missed.
+#include "comm/peers/peer_watch.hpp"
+
+#include <sys/socket.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "comm/idle_clock.hpp"
+#include "comm/peers/peer_sockets.hpp"
+#include "support/catch.hpp"
+
+namespace t3d::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+template <class Condition>
+bool comes_true(const Condition& condition) {
+  for (const auto start = Clock::now(); Clock::now() - start < std::chrono::seconds(20);) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return false;
+}
+
+struct Heard {
+  std::atomic<int> said{0}, ended{0}, lost{-1};
+  PeerWatch::Options options() {
+    PeerWatch::Options result;
+    result.say = [this](const PeerLoss& loss) {
+      lost = loss.rank;
+      ++said;
+    };
+    result.end = [this] { ++ended; };
+    return result;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("all others hear of a lost rank, and one of them says so") {
+  for (const int ranks : {2, 3, 6}) {
+    Heard heard;
+    run_local_ranks(ranks, [&](Communicator& world) {
+      PeerWatch watch(world, heard.options());
+      CHECK(watch.gaps().empty());
+      world.barrier();
+      if (world.rank() == ranks / 2) watch.end_unnoticed();
+      if (world.rank() != ranks / 2) CHECK(comes_true([&] { return heard.ended == ranks - 1; }));
+    });
+    CHECK(heard.lost == ranks / 2);
+    CHECK(heard.said == 1);
+    CHECK(heard.ended == ranks - 1);
+  }
+}
+
+TEST_CASE("ranks that end in order are not missed, whatever the order") {
+  Heard heard;
+  run_local_ranks(4, [&](Communicator& world) {
+    {
+      const PeerWatch watch(world, heard.options());
+      std::this_thread::sleep_for(milliseconds(400 * world.rank()));
+    }
+    world.barrier();
+    std::this_thread::sleep_for(milliseconds(2500));  // longer than anybody's patience
+  });
+  CHECK(heard.said == 0);
+  CHECK(heard.ended == 0);
+}
+
+TEST_CASE("a single rank, and a watch that is off, watch nobody") {
+  Heard heard;
+  PeerWatch::Options off = heard.options();
+  off.silent_seconds = 0;
+  run_local_ranks(2, [&](Communicator& world) {
+    PeerWatch watch(world, off);
+    watch.end_unnoticed();
+  });
+  const PeerWatch alone(*make_single_communicator(), heard.options());
+  CHECK(heard.ended == 0);
+}
+
+TEST_CASE("only a peer with the secret is let in") {
+  PeerAddress own;
+  const Descriptor listener = listen_for_peers(own);
+  REQUIRE(listener);
+  const PeerAddress read = peer_address_of(own.text());
+  CHECK(read.port == own.port);
+  CHECK(read.addresses == own.addresses);
+  CHECK(peer_address_of("").port == 0);
+  CHECK(peer_address_of("no address").port == 0);
+  const Deadline deadline = Clock::now() + std::chrono::seconds(10);
+  Descriptor stranger, wrong_rank, friendly, accepted;
+  std::thread callers([&] {
+    stranger = connect_to_peer(own, own.host, {1, 7}, deadline);
+    wrong_rank = connect_to_peer(own, own.host, {42, 8}, deadline);
+    friendly = connect_to_peer(own, own.host, {42, 7}, deadline);
+  });
+  accepted = accept_peer(listener, {42, 7}, deadline);
+  callers.join();
+  CHECK_FALSE(stranger);
+  CHECK_FALSE(wrong_rank);
+  CHECK(friendly);
+  REQUIRE(accepted);
+  CHECK(send(friendly.get(), "x", 1, MSG_NOSIGNAL) == 1);
+  char letter = 0;
+  CHECK(comes_true([&] { return recv(accepted.get(), &letter, 1, MSG_DONTWAIT) == 1; }));
+  CHECK(letter == 'x');
+}
+
+TEST_CASE("nobody to be reached: no connection, and in time") {
+  PeerAddress own;
+  Descriptor listener = listen_for_peers(own);
+  const auto start = Clock::now();
+  CHECK_FALSE(accept_peer(listener, {1, 1}, start + milliseconds(100)));
+  listener.reset();
+  CHECK_FALSE(connect_to_peer(own, own.host, {1, 1}, Clock::now() + milliseconds(500)));
+  CHECK(Clock::now() - start < std::chrono::seconds(5));
+}
+
+TEST_CASE("a pause between two looks counts a second at most") {
+  const auto start = IdleClock::Clock::time_point{} + std::chrono::hours(1);
+  const auto at = [&](double seconds) {
+    return start + std::chrono::duration_cast<IdleClock::Clock::duration>(
+                       std::chrono::duration<double>(seconds));
+  };
+  IdleClock idle(start);
+  CHECK(idle.look(at(0.5)) == Approx(0.5));
+  CHECK(idle.look(at(1.25)) == Approx(1.25));
+  CHECK(idle.look(at(1000)) == Approx(2.25));  // the process was stopped
+  idle.progress(at(1001));
+  CHECK(idle.look(at(1001.5)) == Approx(0.5));
+}
+
+}  // namespace t3d::test

@@ -1,0 +1,88 @@
+// What is looked for beside the steps: files that ask for something, and how much time is left.
+#include "sched/run_watch.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "core/run_event.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace t3d::test {
+namespace {
+
+std::string job_text(const char* used, const char* limit) {
+  return fmt::format("JobId=7 JobState=RUNNING Partition=low RunTime={} TimeLimit={}", used, limit);
+}
+
+unsigned wishes_within_seconds(RunWatch& watch, unsigned wanted) {
+  unsigned seen = kNoFlag;
+  for (int look = 0; look < 200 && (seen & wanted) != wanted; ++look) {
+    seen |= watch.take_wishes({});
+    usleep(25'000);
+  }
+  return seen;
+}
+
+}  // namespace
+
+TEST_CASE("a file in the run folder asks once") {
+  const ScratchFolder folder("watch");
+  const auto touch = [&](const char* name) { std::ofstream(folder.path() + "/" + name) << ""; };
+  const auto exists = [&](const char* name) {
+    return access((folder.path() + "/" + name).c_str(), F_OK) == 0;
+  };
+  touch("stop_now");
+  RunWatch watch({folder.path(), 0, "", {}});
+  CHECK_FALSE(exists("stop_now"));  // of an earlier run
+  CHECK(watch.take_wishes({}) == kNoFlag);
+  CHECK_FALSE(watch.left_seconds());
+  touch("checkpoint_now");
+  touch("report_now");
+  touch("other");
+  CHECK(wishes_within_seconds(watch, kCheckpointDue | kReportDue) == (kCheckpointDue | kReportDue));
+  CHECK(watch.take_wishes({}) == kNoFlag);
+  CHECK_FALSE(exists("checkpoint_now"));
+  CHECK(exists("other"));
+  touch("stop_now");
+  CHECK(wishes_within_seconds(watch, kStopFile) == kStopFile);
+}
+
+TEST_CASE("the nearer of two time limits counts") {
+  const ScratchFolder folder("watch");
+  std::vector<std::string> asked;
+  RunWatch::Options options{
+      folder.path(), 0, "7", [&](const std::vector<std::string>& words) {
+        asked.push_back(fmt::format("{}", fmt::join(words, " ")));
+        return std::optional(words[2] == "partition" ? std::string("PartitionName=low GraceTime=15")
+                                                     : job_text("00:10", "01:00:00"));
+      }};
+  {
+    RunWatch watch(options);
+    CHECK(asked == std::vector<std::string>{"-o show job 7", "-o show partition low"});
+    CHECK(watch.grace_seconds() == 15);
+    REQUIRE(watch.left_seconds());
+    CHECK(*watch.left_seconds() == Approx(3590).margin(5));
+    CHECK(watch.take_wishes({}) == kNoFlag);
+    Pace slow;
+    slow.add_step(1790);
+    CHECK(watch.take_wishes(slow) == kTimeNear);
+  }
+  options.hours = 0.5;
+  CHECK(*RunWatch(options).left_seconds() == Approx(1800).margin(5));
+  options.hours = 2;
+  CHECK(*RunWatch(options).left_seconds() == Approx(3590).margin(5));
+  // Slurm does not answer, or knows no limit.
+  options.scontrol = [](const auto&) { return std::optional<std::string>(); };
+  CHECK(*RunWatch(options).left_seconds() == Approx(7200).margin(5));
+  options.hours = 0;
+  CHECK_FALSE(RunWatch(options).left_seconds());
+  options.scontrol = [](const auto&) { return std::optional(job_text("00:10", "UNLIMITED")); };
+  CHECK_FALSE(RunWatch(options).left_seconds());
+  CHECK(RunWatch(options).job()->id == "7");
+}
+
+}  // namespace t3d::test
