@@ -2,6 +2,7 @@
 // went wrong into one message and an exit code (core/error.hpp).
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <optional>
 
 #include "app/cli.hpp"
@@ -15,9 +16,9 @@
 namespace t3d {
 namespace {
 
-int run_command(Communicator& world, const CommandLine& command) {
+int run_command(Communicator& world, const CommandLine& command, std::function<void()>& last_act) {
   switch (command.action) {
-    case CommandLine::Action::train: return run_training(world, command);
+    case CommandLine::Action::train: return run_training(world, command, last_act);
     case CommandLine::Action::dry_run: return run_dry(world, command);
     case CommandLine::Action::eval: return run_evaluation(world, command);
     case CommandLine::Action::generate: return run_generation(world, command);
@@ -44,7 +45,8 @@ int end_alone(const Communicator& world, const Error& error) {
   return static_cast<int>(error.code());
 }
 
-int run(int argc, char** argv) {
+/// `last_act`: to be done when MPI has ended.
+int run(int argc, char** argv, std::function<void()>& last_act) {
   block_stop_signals();
   std::optional<LaunchGuard> guard(launched_by_mpi());
   const MpiSession session(argc, argv);
@@ -67,7 +69,7 @@ int run(int argc, char** argv) {
       restore_pipe_signal();
     else if (!training)
       unblock_stop_signals();
-    const int status = run_command(*world, command);
+    const int status = run_command(*world, command, last_act);
     // What a command printed is its result. A full disk shows only when the last of it is written.
     // (The screen of a training is not: its files hold the same.)
     if (!training) flush_output();
@@ -85,7 +87,10 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return t3d::run(argc, argv);
+    std::function<void()> last_act;
+    const int status = t3d::run(argc, argv, last_act);
+    if (last_act) last_act();
+    return status;
   } catch (const std::exception& error) {
     const t3d::Error cause = t3d::as_error(error);
     t3d::say(cause.what());

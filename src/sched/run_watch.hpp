@@ -10,13 +10,13 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "sched/requeue.hpp"
 #include "sched/slurm_job.hpp"
 #include "sched/time_limit.hpp"
 

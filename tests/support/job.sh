@@ -58,13 +58,13 @@ run() {
   local ranks=$1
   shift
   if ((ranks == 1)); then
-    timeout 60 "$T3D_BIN" "$@" > screen.log 2> error.log
+    timeout 120 "$T3D_BIN" "$@" > screen.log 2> error.log
   else
-    timeout 60 mpirun -n "$ranks" --oversubscribe "$T3D_BIN" "$@" > screen.log 2> error.log
+    timeout 120 mpirun -n "$ranks" --oversubscribe "$T3D_BIN" "$@" > screen.log 2> error.log
   fi
   status=$?
   cat screen.log error.log > out.log
-  ((status != 124)) || fail "no answer within 60 s: $*"
+  ((status != 124)) || fail "no answer within 120 s: $*"
 }
 
 expect_status() { ((status == $1)) || fail "exit code $status instead of $1"; }

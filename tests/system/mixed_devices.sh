@@ -9,19 +9,24 @@ run 1 "${common[@]}" -d one --set precision.backend=reference
 expect_status 0
 
 T3D_BIN=$T3D_EMULATED
-run 3 "${common[@]}" -d mixed --set mesh.device=mixed --set mesh.replicas=3 --set hetero.speeds=probe --set hetero.probe_seconds=4 --set balance.kind=model \
-  --set "mesh.cuboid=[1,1,1]" --set "emulate.slowdown=[1,100,100]"
-expect_status 0
-expect_text "1 ranks on GPUs, 2 on CPUs"
-expect_text "planned by the ranks' speeds"
-grep -q differ out.log && fail "bytes differ from the formula"
-same_losses one mixed 1e-4
+# The slowest rank of the probe, the emulated GPU, has the last place and begins with fewest sequences. On a busy
+# machine it may be so slow that it begins with none: then once more.
+for attempt in 1 2 3; do
+  rm -rf mixed
+  run 3 "${common[@]}" -d mixed --set mesh.device=mixed --set mesh.replicas=3 --set hetero.speeds=probe --set hetero.probe_seconds=4 --set balance.kind=model \
+    --set "mesh.cuboid=[1,1,1]" --set "emulate.slowdown=[1,100,100]"
+  expect_status 0
+  expect_text "1 ranks on GPUs, 2 on CPUs"
+  expect_text "planned by the ranks' speeds"
+  grep -q differ out.log && fail "bytes differ from the formula"
+  same_losses one mixed 1e-4
+  shares=$(sed -n 's/.*"slab_sequences":\[\([0-9,]*\)\].*/\1/p' mixed/log.jsonl | head -n 1 | tr ',' ' ')
+  read -r first second third <<< "$shares"
+  ((third >= 1)) && break
+done
 
-# The slowest rank of the probe, the emulated GPU, has the last place and begins with fewest sequences. What the
-# steps say of it, on the GPU's own clock and by class, may change that.
+# What the steps say of it, on the GPU's own clock and by class, may change that.
 last=$(tail -n 1 mixed/log.jsonl)
-shares=$(sed -n 's/.*"slab_sequences":\[\([0-9,]*\)\].*/\1/p' mixed/log.jsonl | head -n 1 | tr ',' ' ')
-read -r first second third <<< "$shares"
 ((first + second + third == 16 && third >= 1 && third < first && third < second)) || fail "shares $shares"
 grep -q "^place = \[[12], [12], 0\]" mixed/plan.toml || fail "rank 0 is not last: $(grep ^place mixed/plan.toml)"
 grep -q '"emulated":true' <<< "$last" || fail "times are not called emulated"

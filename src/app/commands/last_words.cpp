@@ -8,7 +8,8 @@
 #include <cstdio>
 #include <thread>
 
-#include "io/log/exit_record.hpp"
+#include "sched/requeue.hpp"
+#include "sched/slurm_job.hpp"
 
 namespace t3d {
 namespace {
@@ -22,11 +23,24 @@ void append_line(const std::string& path, const std::string& text) {
   close(file);
 }
 
+/// Whatever does not answer (a file system, Slurm) must not keep the process.
+void end_within(std::chrono::seconds limit) {
+  std::thread([limit] {
+    std::this_thread::sleep_for(limit);
+    _exit(static_cast<int>(ExitCode::peer_lost));
+  }).detach();
+}
+
+void say_on_screen(const std::string& text) {
+  std::fputs(fmt::format("transformer3d: {}\n", text).c_str(), stderr);
+}
+
 }  // namespace
 
-void LastWords::set_folder(const std::string& dir) {
+void LastWords::set_folder(const std::string& dir, bool requeue) {
   const std::lock_guard lock(mutex_);
   dir_ = dir;
+  requeue_ = requeue;
 }
 
 void LastWords::set_progress(index_t step, index_t checkpoint) {
@@ -34,30 +48,45 @@ void LastWords::set_progress(index_t step, index_t checkpoint) {
   checkpoint_ = checkpoint;
 }
 
-void LastWords::say(const PeerLoss& loss) {
-  // A file system that does not answer, either, must not keep the process.
-  static constexpr std::chrono::seconds kPatience{5};
-  std::thread([] {
-    std::this_thread::sleep_for(kPatience);
-    end();
-  }).detach();
-  ExitRecord record{ExitCode::peer_lost, loss.text, step_, {}, true};
-  std::string text = fmt::format("{}; this run ends after step {}", loss.text, record.step);
-  if (const index_t saved = checkpoint_; saved >= 0) {
-    record.checkpoint = saved;
-    text += fmt::format(" and can go on from the checkpoint of step {}", saved);
-  }
-  std::fputs(fmt::format("transformer3d: {}\n", text).c_str(), stderr);
-  const std::lock_guard lock(mutex_);
-  if (dir_.empty()) return;
-  append_line(dir_ + "/run.log", "error: " + text);
+void LastWords::write_record() {
   try {
-    write_exit_record(dir_, record, rank_);
+    write_exit_record(dir_, record_, rank_);
   } catch (const std::exception& error) {
-    std::fputs(fmt::format("transformer3d: {}\n", error.what()).c_str(), stderr);
+    say_on_screen(error.what());
   }
 }
 
-void LastWords::end() { _exit(static_cast<int>(ExitCode::peer_lost)); }
+void LastWords::say(const PeerLoss& loss) {
+  end_within(std::chrono::seconds(8));
+  const std::lock_guard lock(mutex_);
+  has_spoken_ = true;
+  record_ = {ExitCode::peer_lost, loss.text, step_, {}, true};
+  std::string text = fmt::format("{}; this run ends after step {}", loss.text, record_.step);
+  if (const index_t saved = checkpoint_; saved >= 0) {
+    record_.checkpoint = saved;
+    text += fmt::format(" and can go on from the checkpoint of step {}", saved);
+  }
+  say_on_screen(text);
+  if (dir_.empty()) return;
+  append_line(dir_ + "/run.log", "error: " + text);
+  write_record();
+}
+
+// By now the others end, too.
+void LastWords::end() {
+  const std::lock_guard lock(mutex_);
+  const std::string job = slurm_job_id();
+  if (has_spoken_ && requeue_ && !job.empty()) {
+    const Requeue answer = can_requeue(scontrol, job);
+    if (answer.possible) {
+      record_.requeues = true;
+      write_record();
+      if (!requeue(scontrol, job)) say_on_screen("Slurm does not put the job back into its queue");
+    } else {
+      say_on_screen(answer.text);
+    }
+  }
+  _exit(static_cast<int>(ExitCode::peer_lost));
+}
 
 }  // namespace t3d

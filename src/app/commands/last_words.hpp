@@ -1,6 +1,7 @@
 // What is left to do when another rank of the job is lost: the rank that notices it says so, once,
-// on the screen, in run.log and in exit.json; then every rank ends with "peer lost". Nothing here
-// talks to MPI or waits for another rank.
+// on the screen, in run.log and in exit.json; then every rank ends with "peer lost", and the one
+// that has spoken puts the job back into Slurm's queue. Nothing here talks to MPI or waits for
+// another rank.
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -8,6 +9,7 @@
 
 #include "comm/peers/peer_watch.hpp"
 #include "core/types.hpp"
+#include "io/log/exit_record.hpp"
 
 namespace t3d {
 
@@ -15,19 +17,23 @@ class LastWords {
  public:
   explicit LastWords(int rank) : rank_(rank) {}
 
-  /// The run folder is this job's from now on.
-  void set_folder(const std::string& dir);
+  /// The run folder is this job's from now on; `requeue`: the job shall be started again.
+  void set_folder(const std::string& dir, bool requeue);
   /// Steps done, and the newest checkpoint; -1 = none.
   void set_progress(index_t step, index_t checkpoint);
 
   /// From any thread.
   void say(const PeerLoss& loss);
-  [[noreturn]] static void end();
+  [[noreturn]] void end();
 
  private:
+  void write_record();
+
   const int rank_;
-  std::mutex mutex_;  // of dir_
+  std::mutex mutex_;  // of the four below
   std::string dir_;
+  bool requeue_ = false, has_spoken_ = false;
+  ExitRecord record_;
   std::atomic<index_t> step_{0}, checkpoint_{-1};
 };
 

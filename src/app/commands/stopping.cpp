@@ -8,21 +8,8 @@
 #include <utility>
 
 #include "app/stop_signal.hpp"
-#include "sched/ask.hpp"
 
 namespace t3d {
-namespace {
-
-constexpr double kSlurmSeconds = 10;  // for an answer
-
-std::optional<std::string> scontrol(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words{"scontrol"};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  return output_of(words, kSlurmSeconds);
-}
-
-}  // namespace
-
 Stopping::Stopping(const Config& config, bool speaks) {
   if (!speaks) return;
   watch_ = std::make_unique<RunWatch>(

@@ -27,6 +27,8 @@
 #include "io/log/exit_record.hpp"
 #include "io/log/run_log.hpp"
 #include "io/posix_file.hpp"
+#include "sched/requeue.hpp"
+#include "sched/slurm_job.hpp"
 #include "train/step/reshape.hpp"
 #include "train/step/state_parts.hpp"
 #include "train/step/trainer.hpp"
@@ -88,11 +90,17 @@ class TrainJob {
     if (watch_) watch_->end_unnoticed();
   }
 
+  /// Puts the job back into Slurm's queue, where the run is to go on and this is possible. The last
+  /// act of the program: Slurm ends the job's processes.
+  [[nodiscard]] const std::function<void()>& last_act() const { return last_act_; }
+
   /// Writes exit.json, once the run folder is this job's.
-  void record_end(ExitCode code, const std::string& reason) const {
+  void record_end(ExitCode code, const std::string& reason) {
     if (!has_folder_ || (lost_lock() && lock_is_gone())) return;  // then it is another job's
     const index_t done = trainer_ ? trainer_->progress().steps : 0;
-    ExitRecord record{code, reason, std::max(done, last_saved_), {}, goes_on_};
+    if (goes_on_ && world_.rank() == 0) plan_last_act();
+    const bool requeues = last_act_ != nullptr;
+    ExitRecord record{code, reason, std::max(done, last_saved_), {}, goes_on_, requeues};
     if (last_saved_ >= 0) record.checkpoint = last_saved_;
     try {
       write_exit_record(config_.run.dir, record, world_.rank());
@@ -102,6 +110,18 @@ class TrainJob {
   }
 
  private:
+  void plan_last_act() {
+    const std::string job = slurm_job_id();
+    if (!config_.run.requeue || job.empty()) return;
+    const Requeue answer = can_requeue(scontrol, job);
+    if (!answer.text.empty()) fmt::print(stderr, "transformer3d: {}\n", answer.text);
+    if (!answer.possible) return;
+    last_act_ = [job] {
+      if (!requeue(scontrol, job))
+        fmt::print(stderr, "transformer3d: Slurm does not put job {} back into its queue\n", job);
+    };
+  }
+
   void prepare() {
     config_ = load_input(world_, command_.input, command_.overrides, world_.size(), origins_);
     world_.set_watchdog(config_.debug.watchdog_seconds);
@@ -109,7 +129,7 @@ class TrainJob {
     watch_ = std::make_unique<PeerWatch>(
         world_, PeerWatch::Options{config_.debug.lost_seconds,
                                    [this](const PeerLoss& loss) { last_words_.say(loss); },
-                                   [] { LastWords::end(); }});
+                                   [this] { last_words_.end(); }});
     all_or_none(world_, [&] {
       source_ = open_corpus(config_.data.train, config_, config_.data.shuffle);
       // Validation reads its text in order: the same samples at every evaluation.
@@ -122,7 +142,7 @@ class TrainJob {
       if (world_.rank() == 0) prepare_folder();
     });
     has_folder_ = true;
-    last_words_.set_folder(config_.run.dir);
+    last_words_.set_folder(config_.run.dir, config_.run.requeue);
     stopping_ = std::make_unique<Stopping>(config_, world_.rank() == 0);
   }
 
@@ -557,6 +577,7 @@ class TrainJob {
   Decision decision_;     // of the steps whose reports have been read
   bool stopped_ = false;  // it came to a stop before the end
   bool goes_on_ = false;  // and is to be started again
+  std::function<void()> last_act_;
   std::unique_ptr<Stopping> stopping_;
   bool has_folder_ = false;  // the run folder is there, and this job's
   double last_save_time_ = 0;
@@ -581,16 +602,21 @@ class TrainJob {
 
 }  // namespace
 
-int run_training(Communicator& world, const CommandLine& command) {
+int run_training(Communicator& world, const CommandLine& command, std::function<void()>& last_act) {
   catch_stop_signals();
   TrainJob job(world, command);
   try {
-    return job.run();
+    const int status = job.run();
+    last_act = job.last_act();
+    return status;
   } catch (const std::exception& error) {
     const bool agreed = dynamic_cast<const AgreedError*>(&error) != nullptr;
     const Error cause = as_error(error);
     if (!agreed || world.rank() == 0) job.record_end(cause.code(), cause.what());
-    if (!agreed) job.end_alone();
+    if (agreed)
+      last_act = job.last_act();
+    else
+      job.end_alone();
     throw;
   }
 }

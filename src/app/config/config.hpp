@@ -17,6 +17,7 @@ struct RunOptions {
   index_t steps = 0;  // 0 = by tokens
   double tokens = 0;  // 0 = by steps
   double hours = 0;   // of one life; 0 = no limit
+  bool requeue = true;
 };
 
 struct MeshConfig {

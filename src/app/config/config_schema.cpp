@@ -92,6 +92,10 @@ void run_keys(std::vector<Key>& keys) {
            "Stop with a checkpoint, to be continued, before so much time has passed since the "
            "start; 0 = no such limit. A time limit of Slurm is known without it.",
            {.range = at_least(0, 1e6), .unit = "hours"});
+  rows.add(
+      "requeue", &RunOptions::requeue,
+      "Slurm batch jobs: a run that was stopped from outside, or has lost a rank, puts its job "
+      "back into the queue.");
 }
 
 void model_shape_keys(TableRows<ModelConfig>& rows) {

@@ -22,6 +22,7 @@ void write_exit_record(const std::string& dir, const ExitRecord& record, int ran
   json["checkpoint"] = nullptr;
   if (record.checkpoint) json["checkpoint"] = *record.checkpoint;
   json["continue"] = record.goes_on;
+  json["requeues"] = record.requeues;
   const auto replace = nlohmann::ordered_json::error_handler_t::replace;  // what is not UTF-8
   const std::string unfinished = fmt::format("{}.rank-{}", path_of(dir), rank);
   write_text_durably(unfinished, json.dump(2, ' ', false, replace) + "\n");

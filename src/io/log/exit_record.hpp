@@ -15,6 +15,7 @@ struct ExitRecord {
   index_t step = 0;                   // steps done
   std::optional<index_t> checkpoint;  // step of the newest checkpoint that was read or written
   bool goes_on = false;               // whoever can should start the job again
+  bool requeues = false;              // the program does so itself, as its last act
 };
 
 /// Replaces DIR/exit.json at once. Several ranks may do so at the same time: `rank` keeps their

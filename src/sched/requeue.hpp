@@ -1,0 +1,26 @@
+// Starting a job again: Slurm never does it because of an exit status, so the job asks for itself.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace t3d {
+
+/// What `scontrol` prints for these words; nothing where it fails or does not answer.
+using Scontrol = std::function<std::optional<std::string>(const std::vector<std::string>&)>;
+/// The program of that name; 10 s for an answer.
+[[nodiscard]] std::optional<std::string> scontrol(const std::vector<std::string>& words);
+
+struct Requeue {
+  bool possible = false;  // the job is a batch job that runs and may be requeued
+  std::string text;       // else: why not, and what to do; one sentence. "" outside Slurm
+};
+/// Whether this job can be put back into Slurm's queue.
+[[nodiscard]] Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id);
+
+/// Puts it back. Slurm ends all its processes soon, this one included: the last act. False where
+/// Slurm refuses.
+[[nodiscard]] bool requeue(const Scontrol& scontrol, const std::string& job_id);
+
+}  // namespace t3d
