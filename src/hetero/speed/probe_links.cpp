@@ -24,9 +24,11 @@ index_t largest_piece(index_t bytes, index_t ranks) {
 
 /// Memory for every group in turn.
 struct LinkBuffers {
-  Tensor whole, number;
+  Tensor whole, sum, number;
   LinkBuffers(Device& device, index_t bytes)
       : whole(device, DType::f32, 1, bytes / size_of(DType::f32), MemoryKind::workspace),
+        sum(device, DType::f32, 1, std::min(kLargest, bytes) / size_of(DType::f32),
+            MemoryKind::workspace),
         number(device, DType::f64, 1, 1, MemoryKind::workspace) {}
 };
 
@@ -44,26 +46,32 @@ class GroupProbe {
       if (spent + next > budget.seconds && points.size() >= 2) break;
       const double message = message_seconds(bytes);
       points.push_back({static_cast<double>(bytes), message});
-      spent += (kSamples + 1) * message * (group_.size() - 1);
-      next = static_cast<double>(kGrowth * (kSamples + 1)) * message * (group_.size() - 1);
+      const double sample = 2 * message * (group_.size() - 1);
+      spent += (kSamples + 1) * sample;
+      next = kGrowth * (kSamples + 1) * sample;
     }
     const double beta = std::max(0.0, theil_sen_slope(points));
     return {std::max(0.0, points.front().y - beta * points.front().x), beta};
   }
 
  private:
-  /// Of one message among those of a gathering, for the slowest member.
+  /// Of one message among those of a gathering and of a sum, which a step has about as many of; for
+  /// the slowest member.
   [[nodiscard]] double message_seconds(index_t bytes) {
     const index_t count = bytes / size_of(DType::f32), ranks = group_.size();
     const std::vector<index_t> counts(static_cast<std::size_t>(ranks), count);
     const TensorView whole{buffers_.whole.view().data, DType::f32, ranks, count};
     const TensorView own = whole.row_range(group_.rank(), 1);
+    const TensorView sum{buffers_.sum.view().data, DType::f32, 1, count};
     machine_.ops.fill(machine_.queue, whole, 1);
-    const auto gather = [&] { group_.all_gather(own, whole, counts).wait(machine_.queue); };
-    (void)timed(machine_.queue, gather, 1);
+    const auto both = [&] {
+      group_.all_gather(own, whole, counts).wait(machine_.queue);
+      group_.reduce_scatter(whole, sum, counts).wait(machine_.queue);
+    };
+    (void)timed(machine_.queue, both, 1);
     std::vector<double> times;
-    for (int n = 0; n < kSamples; ++n) times.push_back(timed(machine_.queue, gather, 1));
-    return largest(median_of(std::move(times))) / (group_.size() - 1);
+    for (int n = 0; n < kSamples; ++n) times.push_back(timed(machine_.queue, both, 1));
+    return largest(median_of(std::move(times))) / (2.0 * (group_.size() - 1));
   }
 
   [[nodiscard]] double largest(double own) {
