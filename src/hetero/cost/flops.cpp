@@ -20,7 +20,10 @@ class MicroWork {
     const index_t backwards = 2;  // gradients of input and weight
     const index_t slice = even_size(rank_.vocab, rank_.r, rank_.coord.k);
     StepWork work;
-    work.matmul = layers * (forwards + backwards) * block_products() +
+    const index_t passes = layers * (forwards + backwards);
+    work.around_attention = passes * products(2 * rank_.heads + rank_.kv);
+    work.feed_forward = passes * products(rank_.up + rank_.ffn);
+    work.matmul = work.around_attention + work.feed_forward +
                   (1 + backwards) * 2 * rows_.slab * rank_.model.hidden * slice;
     work.attention = layers * (2 * forwards + 5) * attention_product();
     work.streamed =
@@ -29,9 +32,9 @@ class MicroWork {
   }
 
  private:
-  /// 2 M N K of the four linears.
-  [[nodiscard]] index_t block_products() const {
-    return 2 * rows_.slab * rank_.hidden * (2 * rank_.heads + rank_.kv + rank_.up + rank_.ffn);
+  /// 2 M N K of linears between hidden and so many columns.
+  [[nodiscard]] index_t products(index_t columns) const {
+    return 2 * rows_.slab * rank_.hidden * columns;
   }
   /// Of queries with keys: pairs of places of which half count.
   [[nodiscard]] index_t attention_product() const {
@@ -104,6 +107,8 @@ StepWork step_work(const Plan& plan, const Coord& coord, const CostMemoPtr& memo
   for (const auto& [sequences, times] : micros) {
     const StepWork one = MicroWork(rank, sequences).sum();
     work.matmul += times * one.matmul;
+    work.around_attention += times * one.around_attention;
+    work.feed_forward += times * one.feed_forward;
     work.attention += times * one.attention;
     work.streamed += times * one.streamed;
   }

@@ -14,6 +14,10 @@ struct StepWork {
   index_t attention = 0;  // causal: half of the square; 5 products backward, 2 forward
   index_t whole = 0;      // Newton-Schulz of the matrices that this rank owns (Muon)
   index_t streamed = 0;
+  /// Of `matmul`: linears beside attention, linears of the feed-forward part; the rest is the
+  /// head's. Their widths differ: ranks that compute as much in all may wait for each other in
+  /// each.
+  index_t around_attention = 0, feed_forward = 0;
   friend bool operator==(const StepWork&, const StepWork&) = default;
 };
 [[nodiscard]] StepWork step_work(const Plan& plan, const Coord& coord,

@@ -20,8 +20,12 @@ StepWork LinearWork::step(double sequences) const {
   const auto whole = [&](WorkClass kind) {
     return static_cast<index_t>(of(static_cast<std::size_t>(kind), sequences));
   };
-  return {whole(WorkClass::matmul), whole(WorkClass::attention), whole(WorkClass::whole),
-          whole(WorkClass::streamed)};
+  StepWork work;
+  work.matmul = whole(WorkClass::matmul);
+  work.attention = whole(WorkClass::attention);
+  work.whole = whole(WorkClass::whole);
+  work.streamed = whole(WorkClass::streamed);
+  return work;
 }
 
 std::vector<LinearWork> slab_work(const PlanRecipe& recipe, const ReplicaShape& shape) {

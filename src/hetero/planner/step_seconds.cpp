@@ -14,6 +14,20 @@ namespace {
 
 using ClassWork = std::array<double, kWorkClasses>;
 constexpr auto kWhole = static_cast<std::size_t>(WorkClass::whole);
+constexpr auto kMatmul = static_cast<std::size_t>(WorkClass::matmul);
+
+/// Linears beside attention, linears of the feed-forward part, head: a slab's ranks meet at each.
+using ProductSeconds = std::array<double, 3>;
+
+/// `seconds` of a rank's products, divided among the three by their work.
+void keep_slowest(const StepWork& work, double seconds, ProductSeconds& slowest) {
+  if (work.matmul == 0) return;
+  const std::array<index_t, 3> parts{work.around_attention, work.feed_forward,
+                                     work.matmul - work.around_attention - work.feed_forward};
+  for (std::size_t at = 0; at < parts.size(); ++at)
+    slowest[at] = std::max(
+        slowest[at], seconds * static_cast<double>(parts[at]) / static_cast<double>(work.matmul));
+}
 
 index_t slots_of(const Cuboid& cuboid) { return cuboid[0] * cuboid[1] * cuboid[2]; }
 
@@ -69,6 +83,7 @@ class Prediction {
     double matrices = 0;
     for (index_t i = 0; i < plan_.replica(d).cuboid[0]; ++i) {
       ClassWork slowest{};
+      ProductSeconds products{};
       for (const StepWork& work : slab_work(d, i)) {
         const RankSpeed& rank = speeds_.ranks[world_rank(slot++)];
         double own = 0;
@@ -78,10 +93,13 @@ class Prediction {
           work_[kind] += amount;
           own += taken;
           slowest[kind] = std::max(slowest[kind], taken);
+          if (kind == kMatmul) keep_slowest(work, taken, products);
         }
         result_.own.push_back(own);
       }
       matrices = std::max(matrices, std::exchange(slowest[kWhole], 0));
+      slowest[kMatmul] = 0;
+      for (const double taken : products) slowest[kMatmul] += taken;
       double slab = 0;
       for (const double taken : slowest) slab += taken;
       seconds.compute = std::max(seconds.compute, slab);

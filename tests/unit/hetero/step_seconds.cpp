@@ -39,6 +39,33 @@ TEST_CASE("a step lasts as long as the slowest slab's ranks, class by class") {
   CHECK(step.own.size() == 4);
 }
 
+TEST_CASE("ranks with as much work in all wait for each other at each product") {
+  // Rank 0 has more of the feed-forward part, rank 1 more heads.
+  PlanShape shape = even_shape(small_recipe(4, 8), 1, {1, 2, 1});
+  shape.replicas[0].ffn = Partition::from_sizes("ffn", std::vector<index_t>{1024 + 512, 512});
+  const PlanRecipe recipe = small_recipe(2, 8);
+  const Plan plan = build_plan(recipe, shape);
+  const std::array<StepWork, 2> work{step_work(plan, {0, 0, 0, 0}), step_work(plan, {0, 0, 1, 0})};
+  REQUIRE(work[0].feed_forward == 3 * work[1].feed_forward);
+  REQUIRE(work[0].around_attention == work[1].around_attention);
+  Speeds speeds = speeds_of({1, 1});
+  const double rate = 1e10,
+               part = static_cast<double>(work[1].matmul) / static_cast<double>(work[0].matmul);
+  for (std::size_t rank = 0; rank < 2; ++rank)  // both compute products for as long
+    speeds.ranks[rank].curve(WorkClass::matmul) =
+        TimeCurve::of_rate(rank == 0 ? rate : rate * part);
+  const double all = static_cast<double>(work[0].matmul) / rate;
+  const double feed = static_cast<double>(work[0].feed_forward) / rate;
+  const double others = static_cast<double>(work[1].matmul - work[1].feed_forward) / (rate * part);
+  const double rest = predict_step(plan, speeds).compute() - feed - others;
+  double attention_and_streams = 0;
+  for (const WorkClass kind : {WorkClass::attention, WorkClass::streamed})
+    attention_and_streams +=
+        std::max(speeds.ranks[0].seconds(kind, work[0]), speeds.ranks[1].seconds(kind, work[1]));
+  CHECK(feed + others > 1.1 * all);
+  CHECK(std::abs(rest - attention_and_streams) < 1e-3 * all);
+}
+
 TEST_CASE("replicas are compared, and ranks are found by their place") {
   const PlanRecipe recipe = small_recipe(5, 8);
   PlanShape shape = even_shape(recipe, 2, {2, 1, 1});
