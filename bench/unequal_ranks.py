@@ -166,7 +166,7 @@ def main():
                  "free": {"mesh.replicas": "auto", "mesh.cuboid": "auto"}}[options.scenario]
         # On 8 ranks of 2 cores messages are copies that cost both: few weights and many sequences for
         # replicas, much computing per activation inside one cuboid.
-        model = {"model.layers": 2, "model.hidden": 128, "model.heads": 8, "batch.sequences": 160}
+        model = {"model.layers": 2, "model.hidden": 128, "model.heads": 8, "batch.sequences": 320}
         if options.scenario == "widths":
             model |= {"model.hidden": 1024, "model.context": 64, "batch.sequences": 16}
         settings = shape | model | {"emulate.slowdown": FACTORS, "hetero.probe_seconds": 8}

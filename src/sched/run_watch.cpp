@@ -41,7 +41,8 @@ RunWatch::~RunWatch() {
 
 unsigned RunWatch::take_wishes(const Pace& pace) {
   const std::optional<double> left = left_seconds();
-  const bool late = left && *left < pace.reserve_seconds();
+  const double life = PhaseClock::now() - start_ + left.value_or(0);
+  const bool late = left && *left < pace.reserve_seconds(life);
   return file_wishes_.exchange(0) | (late ? kTimeNear : kNoFlag);
 }
 

@@ -33,10 +33,11 @@ double Pace::save_seconds() const {
   return saves_.empty() ? 0 : *std::max_element(saves_.begin(), saves_.end());
 }
 
-double Pace::reserve_seconds() const {
-  constexpr double kSlack = 5, kUnknownSave = 30;
-  const double save = saves_.empty() ? kUnknownSave : 1.5 * save_seconds();
-  return 2 * long_step_seconds() + save + kSlack;
+double Pace::reserve_seconds(double life_seconds) const {
+  constexpr double kSlack = 5, kUnknownSave = 30, kPart = 0.05;
+  const double most = kPart * life_seconds;
+  const double save = saves_.empty() ? std::min(kUnknownSave, most) : 1.5 * save_seconds();
+  return 2 * long_step_seconds() + save + std::min(kSlack, most);
 }
 
 }  // namespace t3d

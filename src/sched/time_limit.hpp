@@ -17,9 +17,9 @@ class Pace {
   [[nodiscard]] double save_seconds() const;
   /// From the wish to stop until the checkpoint is published, at most.
   [[nodiscard]] double stop_seconds() const { return 2 * long_step_seconds() + save_seconds(); }
-  /// The same with something to spare, since checkpoints and steps vary: the time limit at which
-  /// the wish is uttered.
-  [[nodiscard]] double reserve_seconds() const;
+  /// The same with something to spare, since checkpoints and steps vary: so long before its end a
+  /// life of `life_seconds` in all has to utter the wish. A short life spares less.
+  [[nodiscard]] double reserve_seconds(double life_seconds) const;
 
  private:
   std::vector<double> steps_, saves_;

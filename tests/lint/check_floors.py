@@ -4,7 +4,7 @@ nothing depends on CUDA by conditional compilation.
 
     check_floors.py [SOURCE_FOLDER]
 
-The floors are those of docs/07-developing.md. Prints each wrong include as FILE:LINE and ends with 1.
+The floors are those of docs/10-developing.md. Prints each wrong include as FILE:LINE and ends with 1.
 """
 import pathlib
 import re

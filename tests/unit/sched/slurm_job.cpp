@@ -67,15 +67,16 @@ TEST_CASE("a run stops early enough for a step, another one and a checkpoint") {
   Pace pace;
   CHECK(pace.long_step_seconds() == 0);
   CHECK(pace.stop_seconds() == 0);
-  const double unknown = pace.reserve_seconds();
+  const double unknown = pace.reserve_seconds(1e5);
   CHECK(unknown > 10);
+  CHECK(pace.reserve_seconds(100) == Approx(10));  // a short life is not all reserve
   for (int n = 0; n < 1000; ++n) pace.add_step(n % 200 == 7 ? 100 : 1 + n % 2);
   CHECK(pace.long_step_seconds() == 2);  // 1 or 2 of 256 steps last longer
   for (const double seconds : {50, 1, 2, 3, 4}) pace.add_save(seconds);
   CHECK(pace.save_seconds() == 4);
   CHECK(pace.stop_seconds() == 8);
-  CHECK(pace.reserve_seconds() > 8);
-  CHECK(pace.reserve_seconds() < unknown);
+  CHECK(pace.reserve_seconds(1e5) > 8);
+  CHECK(pace.reserve_seconds(1e5) < unknown);
 }
 
 }  // namespace t3d::test
