@@ -8,7 +8,7 @@
 #   cluster.sh start-node DIR n        node n is there again
 #   cluster.sh stop DIR                ends all of it; also what a killed starter left behind
 #
-#   --cpus C             CPUs that Slurm believes a node to have (1); the machine's may be fewer
+#   --cpus C             CPUs of a node (1); more than the machine has are believed, not there
 #   --conf Key=Value     a line of slurm.conf, instead of ours (cluster/config.sh)
 #   --low Key=Value      an option of the partition low (the default one, which preempted jobs come
 #   --high Key=Value     from), of high; GraceTime=10 is that of low
@@ -31,7 +31,7 @@ refuse() { echo "no Slurm test cluster here: $*" >&2; exit 77; }
 can() {
   local program
   (($(id -u) == 0)) || refuse "it needs root"
-  for program in munged slurmctld slurmd srun ip nsenter unshare mount setsid; do
+  for program in munged slurmctld slurmd srun ip nsenter unshare mount setsid taskset; do
     command -v "$program" > /dev/null || refuse "$program is not installed (jobs/packages.sh install slurm)"
   done
   # shellcheck disable=SC2016  # expanded by the inner shell

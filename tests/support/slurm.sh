@@ -27,3 +27,22 @@ in_time() {
 }
 is_in_state() { [[ "$(job_state "$1")" == "$2" ]]; }
 wait_for_state() { in_time "$3" "job $1 is $2" is_in_state "$1" "$2"; } # JOB STATE SECONDS
+
+# submitted ARGUMENTS...: job id of a script; its own options come before
+submitted() { sbatch --parsable "$@" || fail "not submitted: $*"; }
+has_done() { grep -qs "\"step\":$2," "$1/log.jsonl"; } # RUN STEP
+seconds_waited() { # JOB: from submission to start; Slurm knows whole seconds only
+  echo $(($(date -d "$(job_field "$1" StartTime)" +%s) - $(date -d "$(job_field "$1" SubmitTime)" +%s)))
+}
+
+# same_tensors CHECKPOINT CHECKPOINT: weights and state of the optimizer to the bit
+same_tensors() {
+  local name
+  "$T3D_BIN" inspect --verify "$1" > names.txt && "$T3D_BIN" inspect --verify "$2" > verified.txt ||
+    fail "$1 or $2 is damaged"
+  awk '/boxes$/ && $1 !~ /^run\// { print $1 }' names.txt > tensors.txt
+  [[ -s tensors.txt ]] || fail "$1 has no tensors"
+  while read -r name; do
+    h5diff "$1/master.h5" "$2/master.h5" "/$name" || fail "$name of $1 and $2 differs"
+  done < tensors.txt
+}

@@ -11,6 +11,7 @@ source "$here/limits.sh"
 source "$here/mounts.sh"
 
 enter_limits "$n"
+take_cores "$n"
 hostname "n$n"
 private_folders "$shared"
 cd /
