@@ -2,7 +2,7 @@
 # back, and nothing that is left of it.
 source "$T3D_SOURCE/tests/support/slurm.sh"
 
-start_cluster 4 --conf SlurmdTimeout=5 --conf MessageTimeout=2 --conf AuthInfo=socket=/run/testcluster/munge.socket,cred_expire=5 \
+start_cluster 4 --conf SlurmdTimeout=5 --conf MessageTimeout=2 --conf AuthInfo=cred_expire=5 \
   --low GraceTime=0 --cpu-quota 2=0.25 --memory 2=256M
 
 echo "nodes"

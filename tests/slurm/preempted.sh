@@ -6,7 +6,7 @@ make_input
 sed -i 's/^steps = .*/steps = 400/' input.toml
 cp input.toml shown.toml # the script's folder is named after the input
 
-start_cluster 4 --low GraceTime=15 --conf AuthInfo=socket=/run/testcluster/munge.socket,cred_expire=5
+start_cluster 4 --low GraceTime=15 --conf AuthInfo=cred_expire=5
 srun -N 4 "$T3D_BIN" input.toml -d whole > whole.log 2>&1 || fail "the undisturbed run: $(tail -n 5 whole.log)"
 
 low=$(submitted "$T3D_SOURCE/jobs/preemptible.sbatch" shown.toml)

@@ -2,12 +2,13 @@
 nodes=1
 cpus=1
 inside=/run/testcluster # DIR in the head and in the nodes: short, since paths of sockets have 108 characters
+munge_socket=/run/munge.socket
 subnet=10.10.0          # node n has .n, the head .254: every cluster the same, on a bridge of its own
 
 # What --conf replaces. The schedulers look every second; no memory or cores are enforced.
 declare -A conf=(
   [ClusterName]=test [SlurmctldHost]="head($subnet.254)" [SlurmUser]=root [SlurmdUser]=root
-  [AuthType]=auth/munge [AuthInfo]="socket=$inside/munge.socket" [MpiDefault]=pmix
+  [AuthType]=auth/munge [AuthInfo]="" [MpiDefault]=pmix
   [ProctrackType]=proctrack/linuxproc [TaskPlugin]=task/none [SelectType]=select/cons_tres
   [SelectTypeParameters]=CR_Core [PreemptType]=preempt/partition_prio [PreemptMode]=REQUEUE
   [JobRequeue]=1 [ReturnToService]=2 [SlurmdParameters]=config_overrides
@@ -27,6 +28,7 @@ settings() { # NAME OF ARRAY
 
 write_config() {
   local n range="[1-$nodes]"
+  conf[AuthInfo]=socket=$munge_socket${conf[AuthInfo]:+,${conf[AuthInfo]}}
   ((nodes > 1)) || range=1
   {
     settings conf

@@ -17,10 +17,7 @@ link set eth0 up
 BATCH
 ip -batch "$inside/neighbours"
 
-munged --foreground --force --key-file="$inside/munge.key" --socket="$inside/munge.socket" \
-  --pid-file="$inside/munged.pid" --seed-file="$inside/munge.seed" 2> "$inside/log/munged.log" &
-munged=$!
-until [[ -S "$inside/munge.socket" ]]; do sleep 0.02; done
+start_munged
 slurmctld -D -f "$inside/slurm.conf" &
 slurmctld=$!
 trap 'kill $slurmctld $munged' TERM

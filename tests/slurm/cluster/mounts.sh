@@ -1,4 +1,5 @@
-# Sourced in a namespace with mounts of its own: the folders that a machine does not share.
+# Sourced by the head and the nodes, in a namespace with mounts of its own: what each machine has for
+# itself, folders and a munged.
 
 # private_folders [WITHOUT_OUTSIDE SHARED...]: /run, with DIR in it; for a node also /proc, /dev/shm
 # and /tmp, where only DIR and SHARED stay what they were.
@@ -25,4 +26,12 @@ private_folders() {
     umount /run/outside
   fi
   exec {folder}<&-
+}
+
+# As $munged. One for all nodes would have to answer 64 at once, and refuses some.
+start_munged() {
+  munged --foreground --force --key-file="$inside/munge.key" --socket="$munge_socket" \
+    --pid-file=/run/munged.pid --seed-file=/run/munged.seed 2>> "$inside/log/munged.log" &
+  munged=$!
+  until [[ -S "$munge_socket" ]]; do sleep 0.02; done
 }

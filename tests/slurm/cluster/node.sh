@@ -15,6 +15,7 @@ take_cores "$n"
 hostname "n$n"
 private_folders "$shared"
 cd /
+start_munged
 mkdir -p /run/slurmd
 slurmd -D -f "$inside/slurm.conf" -N "n$n" &
 slurmd=$!
