@@ -29,16 +29,19 @@ same_losses whole runs/shown 0
 same_tensors whole/ckpt/step-00000400 runs/shown/ckpt/step-00000400
 echo "stopped after step $stopped of 400, the other job waited $(seconds_waited "$high") s"
 
-echo "a job that its owner cancels stays so"
+echo "a signal to the script alone reaches the ranks; a job that its owner cancels stays so"
 rm -r runs
 low=$(submitted "$T3D_SOURCE/jobs/preemptible.sbatch" shown.toml)
-in_time 30 "step 50" has_done runs/shown 50
+in_time 30 "step 30" has_done runs/shown 30
+scancel --batch --signal=USR1 "$low"
+has_line() { grep -qs -- "$2" "$1"; }
+in_time 30 "the second life" has_line transformer3d-"$low".log "resumed from"
 scancel "$low"
 wait_for_state "$low" CANCELLED 15
 nodes_are_free() { [[ -z "$(squeue -h)" ]]; }
 in_time 15 "the nodes are free" nodes_are_free
-[[ -e runs/shown/exit.json ]] || fail "the cancelled job should have written a checkpoint"
-[[ "$(job_state "$low")" == CANCELLED ]] || fail "the cancelled job is $(job_state "$low")"
+[[ "$(job_field "$low" Restarts)" == 1 ]] || fail "the job should have two lives"
+grep -q '"code": 75' runs/shown/exit.json || fail "the cancelled job should have written a checkpoint"
 
 echo "an input that is wrong is not tried again"
 low=$(submitted "$T3D_SOURCE/jobs/preemptible.sbatch" shown.toml --set model.heads=5)
