@@ -7,8 +7,8 @@
 #                                    plainly what is missing and ends with 69 ("unavailable")
 #
 # SET: build (default) = what the binary needs; test = and the tests; demo = and jobs/quickstart.sh;
-# corpus = and the text that it takes where it is; clang = and the second compiler of
-# tests/run.sh --full; all. Other scripts source this file and call packages_install SET.
+# corpus = and the text that it takes where it is; slurm = and the Slurm of tests/slurm; clang = and the
+# second compiler of tests/run.sh --full; all. Other scripts source this file and call packages_install SET.
 # Tried on Debian 12 and Debian 13 (tests/portability.sh). Elsewhere use the Spack column.
 
 # logical name   | set   | Debian, Ubuntu                      | Spack
@@ -35,6 +35,9 @@ catch2           | test  | catch2                              | catch2
 python           | test  | python3                             | python
 h5py             | test  | python3-h5py                        | py-h5py
 boost.context    | test  | libboost-context-dev                | boost+context
+slurm            | slurm | slurm-wlm                           | slurm+pmix
+munge            | slurm | munge                               | munge
+ip               | slurm | iproute2                            | iproute2
 clang            | clang | clang libomp-dev                    | llvm+clang+lld llvm-openmp
 python           | demo  | python3                             | python
 english text     | corpus| bible-kjv                           | -

@@ -2,10 +2,10 @@
 # Builds transformer3d and runs its tests; installs missing packages first (as root or with sudo).
 #
 #   tests/run.sh                 everything but the tests of label "slow"
-#   tests/run.sh --label mpi     only tests of this label (unit, ops, mpi, system, lint, ...)
+#   tests/run.sh --label mpi     only tests of this label (unit, ops, mpi, system, slurm, lint, ...)
 #   tests/run.sh --full          also label "slow", the quick tests under the address and the
 #                                undefined-behaviour sanitizer, the build by clang, and the build on
-#                                Debian 13
+#                                Debian 13; here no test may be skipped for want of a Slurm cluster
 #   tests/run.sh ... -- ARGS     ARGS go to ctest
 #
 # The last line but CTest's times is CTest's summary; the exit status is 0 when all passed.
@@ -19,11 +19,13 @@ while (($#)); do
     --full) full=1; shift ;;
     --label) label=${2:?--label needs a name}; shift 2 ;;
     --) shift; break ;;
-    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "tests/run.sh: unknown argument '$1' (see --help)" >&2; exit 64 ;;
   esac
 done
 packages_install test
+# tests/slurm, which are skipped where this cannot be.
+[[ -n "${T3D_IN_CHROOT:-}" ]] || packages_install slurm || echo "--- going on without Slurm"
 
 # Many tests start several ranks; Catch2 files compile in about 1 GB each.
 cores=$(nproc)
@@ -74,6 +76,7 @@ failed=()
 attempt() { echo "--- $*"; "$@" || failed+=("$*"); }
 build cpu
 attempt build_cuda
+attempt tests/slurm/cluster.sh can # else the tests of label slurm are skipped
 attempt packages_install clang
 attempt build clang # compiles and links; the numbers of its kernels are not checked
 for preset in asan ubsan; do
