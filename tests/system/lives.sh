@@ -69,6 +69,9 @@ mkdir r
 run 1 status r input.toml
 expect_status 66
 expect_text "r is no run folder"
+# Inside a job step, of which it is no rank: it starts no MPI.
+PMIX_RANK=0 PMIX_NAMESPACE=none OMPI_COMM_WORLD_SIZE=2 run 1 status r
+expect_status 66
 
 # The first life: Ctrl-C. A shell without job control lets its background jobs ignore it.
 python3 -c "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])" \
@@ -99,6 +102,7 @@ kill_ranks
 [[ -e r/life.json && $(wc -l < r/lives.jsonl) == 1 ]] || fail "a killed life has written its end"
 reached=$(last_step) saved=$(newest)
 state killed 's["step"] == '"$reached"' and s["lives"] == 2 and s["life"]["code"] is None and not s["predicted_end"]'
+expect_text '"reason":"ended without a word","step":'"$reached,\"saved_step\":$saved,"'
 
 # The third goes on from the second's checkpoint, writes none itself, and is killed too.
 "${pair[@]}" > out.log 2>&1 &

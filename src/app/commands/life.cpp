@@ -31,6 +31,7 @@ std::string why_it_starts(const std::string& restart, const std::optional<LifeRe
 template <class Work>
 bool Life::keep(const Work& work) {
   try {
+    lock_->check();  // the files may be another job's by now
     work();
     return true;
   } catch (const std::exception& error) {
@@ -39,7 +40,8 @@ bool Life::keep(const Work& work) {
   }
 }
 
-void Life::begin(const Config& config, index_t ranks, index_t nodes) {
+void Life::begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes) {
+  lock_ = &lock;
   dir_ = config.run.dir;
   chosen_ = config.checkpoint.restart != "auto";
   std::optional<LifeRecord> before;

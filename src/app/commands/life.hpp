@@ -8,6 +8,7 @@
 
 #include "app/config/config.hpp"
 #include "io/checkpoint/checkpoint.hpp"
+#include "io/lock/run_lock.hpp"
 #include "io/log/life_files.hpp"
 
 namespace t3d {
@@ -16,9 +17,9 @@ class Life {
  public:
   explicit Life(Warn warn) : warn_(std::move(warn)) {}
 
-  /// The run folder is locked. Closes the record of a life that was killed, and removes exit.json
-  /// (Error(io)).
-  void begin(const Config& config, index_t ranks, index_t nodes);
+  /// The run folder is locked, by a lock that lives as long as there are calls. Closes the record
+  /// of a life that was killed, and removes exit.json (Error(io)).
+  void begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes);
   /// The state is loaded, or made, and the log begins behind it. Where nothing began, nothing
   /// happens here and below.
   void goes_on(const std::optional<CheckpointInfo>& from, index_t step, index_t lineage);
@@ -35,6 +36,7 @@ class Life {
   bool keep(const Work& work);
 
   Warn warn_;
+  const RunLock* lock_ = nullptr;
   std::string dir_;
   bool begun_ = false, chosen_ = false;
   LifeRecord life_;

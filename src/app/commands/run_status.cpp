@@ -128,13 +128,18 @@ RunStatus look_at_run(const std::string& dir) {
     if (status.exit) status.exit_time = file_time(dir + "/exit.json");
   });
   attempt_to([&] { look_at_steps(status); });
-  attempt_to([&] { status.newest = newest_published(checkpoint_folder(dir)); });
+  std::string checkpoints;
+  attempt_to([&] {
+    checkpoints = checkpoint_folder(dir);
+    status.newest = newest_published(checkpoints);
+  });
   attempt_to([&] { status.life = read_open_life(dir); });
   attempt_to([&] { status.lives = last_lives(dir, kLives); });
   attempt_to([&] { look_at_events(status); });
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   status.now = std::chrono::duration<double>(now).count();
   status.state = state_of(status);
+  if (status.life && !status.alive()) status.life = closed_as_found(*status.life, dir, checkpoints);
   return status;
 }
 

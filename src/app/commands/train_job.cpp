@@ -153,7 +153,7 @@ class TrainJob {
       if (error) throw_error(ExitCode::io, "cannot create {}: {}", folder, error.message());
     }
     lock_ = lock_folders(folders, config_.run.name);
-    life_.begin(config_, world_.size(), nodes);
+    life_.begin(config_, *lock_, world_.size(), nodes);
   }
 
   // The tokenizer is kept where the checkpoints are, also when they come from another folder.

@@ -102,11 +102,16 @@ void write_open_life(const std::string& dir, const LifeRecord& life) {
   write_text_durably(open_path(dir), format_life(life) + "\n");
 }
 
+LifeRecord closed_as_found(const LifeRecord& life, const std::string& dir,
+                           const std::string& checkpoint_dir) {
+  return closed_life(life, traces_of(life, dir, checkpoint_dir));
+}
+
 std::optional<LifeRecord> close_open_life(const std::string& dir,
                                           const std::string& checkpoint_dir) {
   std::vector<Line> lines = read_lines(dir);
   if (const auto life = read_open_life(dir)) {
-    add(lines, closed_life(*life, traces_of(*life, dir, checkpoint_dir)));
+    add(lines, closed_as_found(*life, dir, checkpoint_dir));
     write_lines(dir, lines);
   }
   return last_of(lines);

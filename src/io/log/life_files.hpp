@@ -15,6 +15,9 @@ namespace t3d {
 /// The life that has not ended, or was killed; nothing when there is none.
 [[nodiscard]] std::optional<LifeRecord> read_open_life(const std::string& dir);
 void write_open_life(const std::string& dir, const LifeRecord& life);
+/// A life that is over and whose record is open: as exit.json, log.jsonl and the checkpoints tell.
+[[nodiscard]] LifeRecord closed_as_found(const LifeRecord& life, const std::string& dir,
+                                         const std::string& checkpoint_dir);
 
 /// At a start, before exit.json and log.jsonl change: a record that a killed life left open gets
 /// its line in lives.jsonl. Returns the last line there.

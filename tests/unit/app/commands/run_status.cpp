@@ -162,6 +162,8 @@ TEST_CASE("a run that was killed, with its lock and without") {
   run.log(20, 40);
   write_open_life(run.dir(), life(1));
   CHECK(run.look().state == RunState::killed);
+  CHECK(run.look().life->step == 20);
+  CHECK(run.look().life->reason == "ended without a word");
   CHECK(contains(run.text(), "ended without a word"));
   LockOwner owner = this_process("gpt");
   owner.pid = 999999999;  // there is none
