@@ -69,8 +69,9 @@ mkdir r
 run 1 status r input.toml
 expect_status 66
 expect_text "r is no run folder"
-# Inside a job step, of which it is no rank: it starts no MPI.
-PMIX_RANK=0 PMIX_NAMESPACE=none OMPI_COMM_WORLD_SIZE=2 run 1 status r
+# It starts no MPI, which would wait for the other rank.
+timeout 60 mpirun -n 2 --oversubscribe bash -c '((OMPI_COMM_WORLD_RANK == 1)) && exec sleep 2; exec "$0" status r' "$T3D_BIN" > out.log 2>&1
+status=$?
 expect_status 66
 
 # The first life: Ctrl-C. A shell without job control lets its background jobs ignore it.

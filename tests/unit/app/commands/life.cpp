@@ -119,6 +119,10 @@ TEST_CASE("a job whose lock is another's writes no record") {
 TEST_CASE("records that cannot be read or written cost warnings") {
   const test::ScratchFolder folder("life");
   const std::string& dir = folder.path();
+  {
+    Job job(dir);
+    job.life.goes_on({}, 0, 0);
+  }
   fs::create_directory(dir + "/lives.jsonl");
   {
     Job job(dir);
@@ -127,7 +131,7 @@ TEST_CASE("records that cannot be read or written cost warnings") {
     job.life.end({ExitCode::done, "all steps done", 9, 9});
     CHECK(job.warnings.size() == 1);  // nothing is tried again
   }
-  CHECK_FALSE(fs::exists(dir + "/life.json"));
+  CHECK_FALSE(fs::exists(dir + "/life.json"));  // the log is no longer that life's
   fs::remove(dir + "/lives.jsonl");
   fs::create_directories(dir + "/life.json.tmp");
   Job job(dir);
