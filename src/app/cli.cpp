@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include "app/config/defaults.hpp"
@@ -21,7 +22,8 @@ using Action = CommandLine::Action;
 constexpr const char* kTryHelp = "transformer3d --help shows how to call it";
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names{"tokenize", "eval", "generate", "inspect", "probe"};
+  static const std::vector<std::string> names{"tokenize", "eval",   "generate",
+                                              "inspect",  "status", "probe"};
   return names;
 }
 
@@ -150,6 +152,12 @@ void add_inspect(CLI::App& app, InspectCommand& command) {
   sub->add_flag("--verify", command.verify, "read everything and compare checksums");
 }
 
+void add_status(CLI::App& app, StatusCommand& command) {
+  CLI::App* sub = app.add_subcommand("status", "how a run is doing, by what is in its folder");
+  sub->add_option("dir", command.dirs, "run folders")->required()->type_name("DIR...");
+  sub->add_flag("--json", command.json, "one JSON object for each, in one line");
+}
+
 void add_probe(CLI::App& app, CommandLine& line) {
   CLI::App* sub = app.add_subcommand("probe", "measure the ranks that were started, and quit");
   sub->add_option("input", line.input, "input file")->required()->type_name("input.toml");
@@ -177,6 +185,7 @@ Action chosen_action(const CLI::App& app, const Parsed& parsed) {
   if (app.got_subcommand("eval")) return Action::eval;
   if (app.got_subcommand("generate")) return Action::generate;
   if (app.got_subcommand("inspect")) return Action::inspect;
+  if (app.got_subcommand("status")) return Action::status;
   if (app.got_subcommand("probe")) return Action::probe;
   return parsed.dry_run.empty() ? Action::train : Action::dry_run;
 }
@@ -218,6 +227,10 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
 
 }  // namespace
 
+bool needs_no_ranks(int argc, const char* const* argv) {
+  return argc > 1 && std::string_view(argv[1]) == "status";
+}
+
 CommandLine parse_command_line(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
   words = with_plain_dry_run(std::move(words));
@@ -231,6 +244,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_eval(app, parsed.line);
   add_generate(app, parsed.line);
   add_inspect(app, parsed.line.inspect);
+  add_status(app, parsed.line.status);
   add_probe(app, parsed.line);
   app.footer(exit_text());
   try {

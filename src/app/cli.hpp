@@ -30,6 +30,11 @@ struct InspectCommand {
   bool verify = false;
 };
 
+struct StatusCommand {
+  std::vector<std::string> dirs;
+  bool json = false;
+};
+
 struct TokenizeCommand {
   std::vector<std::string> inputs;
   std::string prefix;
@@ -45,6 +50,7 @@ struct CommandLine {
     eval,      // eval, overrides
     generate,  // generate, overrides
     inspect,   // inspect
+    status,    // status
     probe      // input, overrides, probe_output
   };
   Action action = Action::train;
@@ -57,9 +63,12 @@ struct CommandLine {
   EvalCommand eval;
   GenerateCommand generate;
   InspectCommand inspect;
+  StatusCommand status;
   std::string probe_output;  // file for the speeds; empty = none
 };
 
+/// Whether the words ask for something that needs no ranks, wherever it is called: no MPI then.
+[[nodiscard]] bool needs_no_ranks(int argc, const char* const* argv);
 /// Throws Error(usage) with the text to show.
 [[nodiscard]] CommandLine parse_command_line(int argc, const char* const* argv);
 

@@ -25,6 +25,7 @@ int run_command(Communicator& world, const CommandLine& command, std::function<v
     case CommandLine::Action::tokenize: return run_tokenize(world, command);
     case CommandLine::Action::probe: return run_probe(world, command);
     case CommandLine::Action::inspect: return run_inspect(world, command);
+    case CommandLine::Action::status: return run_status(world, command);
     case CommandLine::Action::print:
       if (world.rank() == 0) write_output(command.text);
       return 0;
@@ -48,8 +49,10 @@ int end_alone(const Communicator& world, const Error& error) {
 /// `last_act`: to be done when MPI has ended.
 int run(int argc, char** argv, std::function<void()>& last_act) {
   block_stop_signals();
-  std::optional<LaunchGuard> guard(launched_by_mpi());
-  const MpiSession session(argc, argv);
+  const bool meets = !needs_no_ranks(argc, argv) && launched_by_mpi();
+  std::optional<LaunchGuard> guard(meets);
+  std::optional<MpiSession> session;
+  if (meets) session.emplace(argc, argv);
   const std::unique_ptr<Communicator> world = make_mpi_world();
   guard.reset();
   // What all ranks agree on, one of them says and returns: a launcher that ends a job at the first

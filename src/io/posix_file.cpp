@@ -169,6 +169,13 @@ index_t file_size(const std::string& path) {
   return status_of(path, status) && S_ISREG(status.st_mode) ? status.st_size : -1;
 }
 
+std::optional<double> file_time(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return static_cast<double>(status.st_mtim.tv_sec) +
+         1e-9 * static_cast<double>(status.st_mtim.tv_nsec);
+}
+
 bool path_exists(const std::string& path) {
   struct stat status {};
   return status_of(path, status);

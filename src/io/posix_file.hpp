@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,9 @@ void sync_path(const std::string& path);
 void rename_durably(const std::string& from, const std::string& to);
 /// -1 when there is no such file; Error(io) when that cannot be found out.
 [[nodiscard]] index_t file_size(const std::string& path);
+/// Seconds from 1970 to its last change; nothing when there is no such file or that cannot be found
+/// out.
+[[nodiscard]] std::optional<double> file_time(const std::string& path);
 /// Of any kind. Only "does not exist" is false: whatever else goes wrong is Error(io).
 [[nodiscard]] bool path_exists(const std::string& path);
 [[nodiscard]] bool is_folder(const std::string& path);

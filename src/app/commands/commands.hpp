@@ -16,5 +16,6 @@ int run_generation(Communicator& world, const CommandLine& command);
 int run_tokenize(Communicator& world, const CommandLine& command);
 int run_probe(Communicator& world, const CommandLine& command);
 int run_inspect(Communicator& world, const CommandLine& command);
+int run_status(Communicator& world, const CommandLine& command);
 
 }  // namespace t3d

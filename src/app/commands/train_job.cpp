@@ -11,6 +11,7 @@
 #include "app/commands/first_plan.hpp"
 #include "app/commands/job_report.hpp"
 #include "app/commands/last_words.hpp"
+#include "app/commands/life.hpp"
 #include "app/commands/memory_room.hpp"
 #include "app/commands/rank_plan.hpp"
 #include "app/commands/replan.hpp"
@@ -21,6 +22,7 @@
 #include "app/config/defaults.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/agree.hpp"
+#include "comm/placement.hpp"
 #include "data/corpus_agreement.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/lock/run_lock.hpp"
@@ -107,6 +109,7 @@ class TrainJob {
     } catch (const Error& error) {
       if (report_) report_->warn(error.what());
     }
+    life_.end(record);
   }
 
  private:
@@ -137,9 +140,10 @@ class TrainJob {
     });
     agree_on_corpus(world_, source_->tokens(), "data.train");
     if (valid_) agree_on_corpus(world_, valid_->tokens(), "data.valid");
+    const std::vector<int> nodes = node_of_ranks(world_);
     // Another job's lock may have to be waited for: the limit is that of files.
     all_or_none(*checkpoint_group(world_), [&] {
-      if (world_.rank() == 0) prepare_folder();
+      if (world_.rank() == 0) prepare_folder(1 + *std::max_element(nodes.begin(), nodes.end()));
     });
     has_folder_ = true;
     last_words_.set_folder(config_.run.dir, config_.run.requeue);
@@ -161,7 +165,7 @@ class TrainJob {
 
   // Fails now rather than after hours if nothing can be written. Nothing is written before the
   // folders are locked.
-  void prepare_folder() {
+  void prepare_folder(index_t nodes) {
     const std::vector<std::string> folders{config_.run.dir, config_.checkpoint.dir};
     for (const std::string& folder : folders) {
       std::error_code error;
@@ -169,7 +173,7 @@ class TrainJob {
       if (error) throw_error(ExitCode::io, "cannot create {}: {}", folder, error.message());
     }
     lock_ = lock_folders(folders, config_.run.name);
-    remove_exit_record(config_.run.dir);
+    life_.begin(config_, *lock_, world_.size(), nodes);
   }
 
   // The tokenizer is kept where the checkpoints are, also when they come from another folder.
@@ -204,6 +208,7 @@ class TrainJob {
       report_->write_resolved(resolved_text(config_, origins_));
       keep_plan();
     });
+    life_.goes_on(info, trainer_->progress().steps, lineage_.number);
     for (const std::string& text : notes) report_->warn(text);
     for (const std::string& text : input_warnings_) report_->warn(text);
     for (const std::string& text : tokenizer_.notes) report_->note(text);
@@ -422,6 +427,7 @@ class TrainJob {
       last_words_.set_progress(step.step, last_saved_);
       stopping_->step_done(step.seconds);
       for (const std::string& text : stopping_->take_warnings()) report_->warn(text);
+      life_.step_done();
       if (valid) report_valid(*valid);
       if (!step.skipped) remove_superseded(step.step);
       balancing_->observe(step, trainer_->plan());
@@ -561,9 +567,16 @@ class TrainJob {
     return static_cast<int>(code);
   }
 
+  /// Also before there is a log.
+  void warn(const std::string& text) {
+    if (report_) return report_->warn(text);
+    std::fputs(("transformer3d: warning: " + text + "\n").c_str(), stderr);
+  }
+
   Communicator& world_;
   const CommandLine& command_;
   LastWords last_words_;
+  Life life_{[this](const std::string& text) { warn(text); }};
   std::unique_ptr<PeerWatch> watch_;  // until everything below has ended
   std::unique_ptr<RunLock> lock_;     // rank 0's; given back when everything else has ended
   Origins origins_;

@@ -40,31 +40,6 @@ double seconds_between(std::int64_t from, std::int64_t to) {
   return static_cast<double>(to - from) * 1e-9;
 }
 
-/// Nothing when there is no file.
-std::optional<LockFile::Holder> read_lock(const std::string& path) {
-  // NFS answers ESTALE while a file is replaced: that says nothing of the lock.
-  constexpr int kTries = 10;
-  int fd = -1;
-  for (int tries = 0; tries < kTries; ++tries) {
-    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 || errno != ESTALE) break;
-  }
-  if (fd < 0 && errno == ENOENT) return std::nullopt;
-  if (fd < 0) fail("open", path);
-  std::array<char, 8192> text{};
-  const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
-  const int reason = errno;
-  LockFile::Holder holder;
-  struct stat status {};
-  const bool known = ::fstat(fd, &status) == 0;
-  ::close(fd);
-  errno = reason;
-  if (length < 0 || !known) fail("read", path);
-  holder.renewed = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-  holder.owner = parse_owner(std::string(text.data(), static_cast<std::size_t>(length)));
-  return holder;
-}
-
 std::string token_of(const LockFile::Holder& holder) {
   return holder.owner ? holder.owner->token : "unknown";
 }
@@ -94,6 +69,30 @@ class Claim {
 };
 
 }  // namespace
+
+std::optional<LockFile::Holder> read_lock(const std::string& path) {
+  // NFS answers ESTALE while a file is replaced: that says nothing of the lock.
+  constexpr int kTries = 10;
+  int fd = -1;
+  for (int tries = 0; tries < kTries; ++tries) {
+    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 || errno != ESTALE) break;
+  }
+  if (fd < 0 && errno == ENOENT) return std::nullopt;
+  if (fd < 0) fail("open", path);
+  std::array<char, 8192> text{};
+  const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
+  const int reason = errno;
+  LockFile::Holder holder;
+  struct stat status {};
+  const bool known = ::fstat(fd, &status) == 0;
+  ::close(fd);
+  errno = reason;
+  if (length < 0 || !known) fail("read", path);
+  holder.renewed = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  holder.owner = parse_owner(std::string(text.data(), static_cast<std::size_t>(length)));
+  return holder;
+}
 
 LockFile::LockFile(const std::string& folder, const LockOwner& owner)
     : path_(folder + "/" + kLockName), draft_(path_ + "." + owner.token), owner_(owner) {

@@ -57,4 +57,8 @@ class LockFile {
   bool held_ = false;
 };
 
+/// What a lock (or a claim) says; nothing when there is no such file. Error(io) when it cannot be
+/// read. The age is not filled in.
+[[nodiscard]] std::optional<LockFile::Holder> read_lock(const std::string& path);
+
 }  // namespace t3d

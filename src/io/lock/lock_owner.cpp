@@ -10,9 +10,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 
 #include "device/host_limits.hpp"
+#include "device/process_status.hpp"
 
 namespace t3d {
 namespace {
@@ -38,29 +38,10 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-struct ProcessStatus {
-  char state = '?';
-  index_t started = -1;  // clock ticks since the boot; -1: the system does not say
-};
-
-ProcessStatus status_of(index_t pid) {
-  ProcessStatus status;
-  const std::string line = first_line(fmt::format("/proc/{}/stat", pid));
-  const auto name_end = line.rfind(')');  // the name before it may hold anything
-  if (name_end == std::string::npos) return status;
-  std::istringstream words(line.substr(name_end + 1));
-  std::string word;
-  words >> status.state;
-  constexpr int kStateField = 3, kStartField = 22;
-  for (int field = kStateField; field < kStartField; ++field) words >> word;
-  if (words) status.started = std::atoll(word.c_str());
-  return status;
-}
-
 bool process_has_ended(index_t pid, index_t started) {
   if (pid <= 0) return false;
   if (::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH) return true;
-  const ProcessStatus now = status_of(pid);
+  const ProcessStatus now = process_status(pid);
   const bool other = now.started >= 0 && started >= 0 && now.started != started;
   return other || now.state == 'Z' || now.state == 'X';
 }
@@ -78,7 +59,7 @@ LockOwner this_process(const std::string& run) {
   owner.boot = first_line("/proc/sys/kernel/random/boot_id");
   owner.processes = process_namespace();
   owner.pid = ::getpid();
-  owner.started = status_of(owner.pid).started;
+  owner.started = process_status(owner.pid).started;
   owner.cluster = variable("SLURM_CLUSTER_NAME");
   owner.job = variable("SLURM_JOB_ID");
   owner.restarts = std::atoll(variable("SLURM_RESTART_COUNT").c_str());

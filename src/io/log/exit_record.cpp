@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
+#include "io/log/json_fields.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
@@ -27,6 +27,15 @@ void write_exit_record(const std::string& dir, const ExitRecord& record, int ran
   const std::string unfinished = fmt::format("{}.rank-{}", path_of(dir), rank);
   write_text_durably(unfinished, json.dump(2, ' ', false, replace) + "\n");
   rename_durably(unfinished, path_of(dir));
+}
+
+std::optional<ExitRecord> read_exit_record(const std::string& dir) {
+  if (!path_exists(path_of(dir))) return std::nullopt;
+  const auto json = parse_object(read_text_file(path_of(dir)));
+  const auto code = json ? count_of(*json, "code") : std::nullopt;
+  if (!code || *code > 255) throw_error(ExitCode::io, "{} is no record of an end", path_of(dir));
+  return ExitRecord{static_cast<ExitCode>(*code), text_of(*json, "reason").value_or(""),
+                    count_of(*json, "step").value_or(0), count_of(*json, "checkpoint")};
 }
 
 void remove_exit_record(const std::string& dir) {

@@ -22,6 +22,9 @@ struct ExitRecord {
 /// unfinished files apart. Throws Error(io).
 void write_exit_record(const std::string& dir, const ExitRecord& record, int rank);
 
+/// Nothing when there is none. Error(io) when it cannot be read, or is no such record.
+[[nodiscard]] std::optional<ExitRecord> read_exit_record(const std::string& dir);
+
 /// A training that begins has not ended: whoever finds no record knows that it runs or was killed.
 void remove_exit_record(const std::string& dir);
 

@@ -124,10 +124,14 @@ TEST_CASE("eval, generate, inspect") {
        {"9223372036854775808", "-9223372036854775809", "1e3", "99999999999999999999"})
     CHECK(contains(usage_error({"generate", "ckpt", "--seed", text}), "is not an integer"));
   CHECK(parse({"inspect", "ckpt", "--verify"}).inspect.verify);
+  CHECK(parse({"status", "a", "b"}).status.dirs == Arguments{"a", "b"});
+  CHECK(parse({"status", "--json", "a"}).status.json);
+  CHECK(parse({"status", "a"}).action == Action::status);
   CHECK_FALSE(usage_error({"eval", "ckpt"}).empty());
   CHECK_FALSE(usage_error({"generate", "ckpt", "--temperature", "0"}).empty());
   CHECK_FALSE(usage_error({"generate", "ckpt", "--top-p", "1.5"}).empty());
   CHECK_FALSE(usage_error({"inspect"}).empty());
+  CHECK_FALSE(usage_error({"status"}).empty());
 }
 
 TEST_CASE("wrong usage") {

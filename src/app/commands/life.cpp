@@ -1,0 +1,87 @@
+#include "app/commands/life.hpp"
+
+#include <chrono>
+
+#include "core/utf8.hpp"
+#include "device/process_status.hpp"
+#include "io/lock/lock_owner.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr std::size_t kReasonBytes = 200;  // of the life before, in a sentence
+
+double seconds_since_1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+std::string why_it_starts(const std::string& restart, const std::optional<LifeRecord>& before) {
+  const bool asked = restart != "auto";
+  if (!before)
+    return asked && restart != "never" ? fmt::format("new run, -r {}", restart) : "new run";
+  const std::string reason = before->reason.value_or(kNoWord);
+  return fmt::format("{} after: {}", asked ? "-r " + restart : "continued",
+                     printable(reason.substr(0, reason.find('\n')), kReasonBytes));
+}
+
+}  // namespace
+
+/// False, and a warning, when `work` fails.
+template <class Work>
+bool Life::keep(const Work& work) {
+  try {
+    lock_->check();  // the files may be another job's by now
+    work();
+    return true;
+  } catch (const std::exception& error) {
+    warn_(fmt::format("the record of this life in lives.jsonl is not kept: {}", error.what()));
+    return false;
+  }
+}
+
+void Life::begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes) {
+  lock_ = &lock;
+  dir_ = config.run.dir;
+  chosen_ = config.checkpoint.restart != "auto";
+  std::optional<LifeRecord> before;
+  begun_ = keep([&] { before = close_open_life(dir_, config.checkpoint.dir); });
+  remove_exit_record(dir_);
+  if (!begun_) return forget_open_life(dir_);  // the log will no longer be that life's
+  const LockOwner self = this_process(config.run.name);
+  life_.life = before ? before->life + 1 : 1;
+  if (!self.job.empty()) life_.job = self.job;
+  life_.restart = self.restarts;
+  life_.ranks = ranks;
+  life_.nodes = nodes;
+  life_.started = seconds_since_1970() - process_age_seconds();
+  life_.why = why_it_starts(config.checkpoint.restart, before);
+  keep([&] { write_open_life(dir_, life_); });
+}
+
+void Life::goes_on(const std::optional<CheckpointInfo>& from, index_t step, index_t lineage) {
+  if (!begun_) return;
+  life_.from_step = step;
+  life_.lineage = lineage;
+  if (from) life_.checkpoint = from->path;
+  // A run of a version that kept no lives, or whose records were removed.
+  if (from && !chosen_ && life_.life == 1) life_.why = "continued after lives that are not known";
+  keep([&] {
+    add_lost_steps(dir_, step, chosen_);
+    write_open_life(dir_, life_);
+  });
+}
+
+void Life::first_step_done() {
+  life_.first_step_seconds = process_age_seconds();
+  keep([&] { write_open_life(dir_, life_); });
+}
+
+void Life::end(const ExitRecord& exit) {
+  if (!begun_) return;
+  life_ = closed_life(life_, {exit, seconds_since_1970(), {}, {}});
+  keep([&] { add_ended_life(dir_, life_); });
+  begun_ = false;
+}
+
+}  // namespace t3d

@@ -1,0 +1,45 @@
+// The record of this life in the run folder (io/log/life_files.hpp), kept by rank 0 under the run's
+// lock. On the others, and where the record cannot be kept, nothing happens: a warning is all that
+// it may cost.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "app/config/config.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/lock/run_lock.hpp"
+#include "io/log/life_files.hpp"
+
+namespace t3d {
+
+class Life {
+ public:
+  explicit Life(Warn warn) : warn_(std::move(warn)) {}
+
+  /// The run folder is locked, by a lock that lives as long as there are calls. Closes the record
+  /// of a life that was killed, and removes exit.json (Error(io)).
+  void begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes);
+  /// The state is loaded, or made, and the log begins behind it. Where nothing began, nothing
+  /// happens here and below.
+  void goes_on(const std::optional<CheckpointInfo>& from, index_t step, index_t lineage);
+  /// After every step.
+  void step_done() {
+    if (begun_ && !life_.first_step_seconds) first_step_done();
+  }
+  /// The life has ended in order, as exit.json says.
+  void end(const ExitRecord& exit);
+
+ private:
+  void first_step_done();
+  template <class Work>
+  bool keep(const Work& work);
+
+  Warn warn_;
+  const RunLock* lock_ = nullptr;
+  std::string dir_;
+  bool begun_ = false, chosen_ = false;
+  LifeRecord life_;
+};
+
+}  // namespace t3d

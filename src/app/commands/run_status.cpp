@@ -1,0 +1,165 @@
+#include "app/commands/run_status.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/setup.hpp"
+#include "app/config/config_load.hpp"
+#include "core/error.hpp"
+#include "hetero/robust.hpp"
+#include "io/log/life_files.hpp"
+#include "io/output.hpp"
+#include "io/posix_file.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr index_t kSteps = 50;      // in the median
+constexpr index_t kLives = 3;       // shown
+constexpr index_t kLogLines = 400;  // of run.log, looked through
+constexpr std::size_t kEvents = 5;
+
+/// What a training, or the start of one, leaves in its folder.
+constexpr std::array kRunFiles{"run.log",     "log.jsonl", "exit.json",     "life.json",
+                               "lives.jsonl", "plan.toml", "resolved.toml", "ckpt"};
+
+void check_is_run(const std::string& dir) {
+  if (!path_exists(dir)) throw_error(ExitCode::no_input, "there is no {}", dir);
+  if (!is_folder(dir)) throw_error(ExitCode::no_input, "{} is no folder", dir);
+  for (const char* name : kRunFiles)
+    if (path_exists(dir + "/" + name)) return;
+  throw_error(ExitCode::no_input, "{} is no run folder: it has no run.log, no log.jsonl, no ckpt",
+              dir);
+}
+
+/// "plan 9c1fc8b11d588b19: mesh ...", "plan: made anew: ...", "warning: ..."
+bool is_event(const std::string& line) {
+  if (line.starts_with("warning: ") || line.starts_with("plan: ")) return true;
+  return line.starts_with("plan ") && line.find(": ") != std::string::npos;
+}
+
+void look_at_steps(RunStatus& status) {
+  const std::vector<LoggedStep> steps = last_steps(status.dir, kSteps);
+  if (steps.empty()) return;
+  status.last = steps.back();
+  status.log_time = file_time(status.dir + "/log.jsonl");
+  std::vector<double> seconds;
+  for (const LoggedStep& step : steps) {
+    if (step.seconds && *step.seconds >= 0) seconds.push_back(*step.seconds);
+    if (step.valid_loss) status.validated = step;
+  }
+  status.median_of = std::ssize(seconds);
+  if (!seconds.empty()) status.median_seconds = median_of(std::move(seconds));
+}
+
+/// DIR/ckpt, or where the input of the run says that its checkpoints are.
+std::string checkpoint_folder(const std::string& dir) {
+  const std::string usual = dir + "/ckpt", input = dir + "/resolved.toml";
+  if (path_exists(usual) || !path_exists(input)) return usual;
+  return parse_config(read_text_file(input), input).checkpoint.dir;
+}
+
+void look_at_events(RunStatus& status) {
+  for (std::string& line : last_lines(status.dir + "/run.log", kLogLines))
+    if (is_event(line)) status.events.push_back(std::move(line));
+  if (status.events.size() > kEvents)
+    status.events.erase(status.events.begin(), status.events.end() - kEvents);
+}
+
+RunState state_of(const RunStatus& status) {
+  using Lock = LockLook::State;
+  if (status.lock.state == Lock::silent) return RunState::silent;
+  if (status.lock.state == Lock::alive) {
+    const bool stepped = !status.life || status.life->first_step_seconds;
+    return stepped && status.last ? RunState::running : RunState::starting;
+  }
+  if (status.exit) {
+    if (status.exit->code == ExitCode::done) return RunState::done;
+    return status.exit->code == ExitCode::retry ? RunState::stopped : RunState::failed;
+  }
+  const bool begun = status.life || status.last || status.lock.state == Lock::ended ||
+                     !status.lives.empty() || path_exists(status.dir + "/run.log");
+  return begun ? RunState::killed : RunState::not_begun;
+}
+
+}  // namespace
+
+index_t RunStatus::life_count() const {
+  const index_t ended = lives.empty() ? 0 : lives.back().life;
+  return life ? std::max(life->life, ended) : ended;
+}
+
+std::optional<double> RunStatus::seconds_left() const {
+  if (!last || !last->steps || !median_seconds || *last->steps < last->step) return std::nullopt;
+  return static_cast<double>(*last->steps - last->step) * *median_seconds;
+}
+
+const char* name_of(RunState state) {
+  switch (state) {
+    case RunState::not_begun: return "not begun";
+    case RunState::starting: return "starting";
+    case RunState::running: return "running";
+    case RunState::silent: return "silent";
+    case RunState::done: return "done";
+    case RunState::stopped: return "stopped";
+    case RunState::failed: return "failed";
+    case RunState::killed: return "killed";
+  }
+  return "?";
+}
+
+RunStatus look_at_run(const std::string& dir) {
+  check_is_run(dir);
+  RunStatus status;
+  status.dir = dir;
+  const auto attempt_to = [&](const auto& look) {
+    try {
+      look();
+    } catch (const std::exception& error) {
+      status.faults.emplace_back(error.what());
+    }
+  };
+  attempt_to([&] { status.lock = look_at_lock(dir); });
+  attempt_to([&] {
+    status.exit = read_exit_record(dir);
+    if (status.exit) status.exit_time = file_time(dir + "/exit.json");
+  });
+  attempt_to([&] { look_at_steps(status); });
+  std::string checkpoints;
+  attempt_to([&] {
+    checkpoints = checkpoint_folder(dir);
+    status.newest = newest_published(checkpoints);
+  });
+  attempt_to([&] { status.life = read_open_life(dir); });
+  attempt_to([&] { status.lives = last_lives(dir, kLives); });
+  attempt_to([&] { look_at_events(status); });
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  status.now = std::chrono::duration<double>(now).count();
+  status.state = state_of(status);
+  if (status.life && !status.alive()) status.life = closed_as_found(*status.life, dir, checkpoints);
+  return status;
+}
+
+int run_status(Communicator& world, const CommandLine& command) {
+  all_or_none(world, [&] {
+    if (world.rank() != 0) return;
+    std::optional<Error> fault;  // the first; the other folders are looked at all the same
+    for (const std::string& dir : command.status.dirs) {
+      std::optional<RunStatus> status;
+      try {
+        status = look_at_run(dir);
+      } catch (const Error& error) {
+        if (!fault) fault = error;
+      }
+      if (status) write_output(command.status.json ? status_json(*status) : status_text(*status));
+    }
+    flush_output();
+    if (fault) throw *fault;
+  });
+  return 0;
+}
+
+}  // namespace t3d

@@ -1,0 +1,36 @@
+// The records of lives in a run folder: lives.jsonl, a line for each that has ended, and life.json,
+// the one that has not. Only the owner of the run's lock writes them. Both are replaced whole, so
+// that a kill or a full disk leaves the old text or the new one; what else may stand in lives.jsonl
+// (the half of a line, a line that is no record) is passed over. Error(io) when a file cannot be
+// read or written.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/log/life_record.hpp"
+
+namespace t3d {
+
+/// The life that has not ended, or was killed; nothing when there is none.
+[[nodiscard]] std::optional<LifeRecord> read_open_life(const std::string& dir);
+void write_open_life(const std::string& dir, const LifeRecord& life);
+/// A life that is over and whose record is open: as exit.json, log.jsonl and the checkpoints tell.
+[[nodiscard]] LifeRecord closed_as_found(const LifeRecord& life, const std::string& dir,
+                                         const std::string& checkpoint_dir);
+
+/// At a start, before exit.json and log.jsonl change: a record that a killed life left open gets
+/// its line in lives.jsonl. Returns the last line there.
+std::optional<LifeRecord> close_open_life(const std::string& dir,
+                                          const std::string& checkpoint_dir);
+/// Adds the line of a life that has ended, and takes life.json away.
+void add_ended_life(const std::string& dir, const LifeRecord& life);
+/// The run goes on from step `from`: what the lives before have lost is known now.
+void add_lost_steps(const std::string& dir, index_t from, bool chosen);
+/// Nothing is known of the life that has not ended. Never throws.
+void forget_open_life(const std::string& dir) noexcept;
+
+/// The last lives in lives.jsonl, the oldest first, without reading the whole file.
+[[nodiscard]] std::vector<LifeRecord> last_lives(const std::string& dir, index_t count);
+
+}  // namespace t3d
