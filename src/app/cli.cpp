@@ -19,6 +19,7 @@ namespace {
 
 using Action = CommandLine::Action;
 
+constexpr const char* kHere = "here";  // no number of ranks is said
 constexpr const char* kTryHelp = "transformer3d --help shows how to call it";
 
 const std::vector<std::string>& command_names() {
@@ -40,11 +41,11 @@ std::string integer_fault(const std::string& word) {
   return fmt::format("{} is not an integer from -2^63 to 2^63 - 1", word);
 }
 
-index_t ranks_of(const std::string& word) {
+index_t ranks_of(const std::string& option, const std::string& word) {
   index_t ranks = 0;
   const auto [end, reason] = std::from_chars(word.data(), word.data() + word.size(), ranks);
   if (reason != std::errc{} || ranks < 1 || ranks > kMostRanks)
-    throw_error(ExitCode::usage, "--dry-run needs a number of ranks from 1 to {}, not {}",
+    throw_error(ExitCode::usage, "{} needs a number of ranks from 1 to {}, not {}", option,
                 kMostRanks, word);
   return ranks;
 }
@@ -56,13 +57,14 @@ std::string exit_text() {
   return text;
 }
 
-/// `-n` may stand alone or before a number of ranks: written out, so that it never takes the input
-/// file for its number.
-std::vector<std::string> with_plain_dry_run(std::vector<std::string> words) {
+/// -n and --write-sbatch may stand alone or before a number of ranks: written out, so that they never
+/// take the input file for their number.
+std::vector<std::string> with_plain_numbers(std::vector<std::string> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] != "-n" && words[i] != "--dry-run") continue;
+    if (words[i] == "-n") words[i] = "--dry-run";
+    if (words[i] != "--dry-run" && words[i] != "--write-sbatch") continue;
     const bool number = i + 1 < words.size() && is_count(words[i + 1]);
-    words[i] = "--dry-run=" + (number ? words[i + 1] : std::string("here"));
+    words[i] += "=" + (number ? words[i + 1] : std::string(kHere));
     if (number) words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
   }
   return words;
@@ -71,7 +73,7 @@ std::vector<std::string> with_plain_dry_run(std::vector<std::string> words) {
 /// Words of the user, before they become a CommandLine.
 struct Parsed {
   CommandLine line;
-  std::string restart, dir, dry_run, explain;
+  std::string restart, dir, dry_run, sbatch, explain;
   bool defaults = false, reference = false;
   int more = 0, less = 0;
 };
@@ -91,6 +93,9 @@ void add_main_job(CLI::App& app, Parsed& p) {
   app.add_option("-n,--dry-run", p.dry_run,
                  fmt::format("plan for so many ranks (at most {}; or those started), print, quit",
                              kMostRanks))
+      ->type_name("[RANKS]");
+  app.add_option("--write-sbatch", p.sbatch,
+                 "print a job script of this input for so many ranks (or one on each node), quit")
       ->type_name("[RANKS]");
   app.add_flag("-v", p.more, "more log");
   app.add_flag("-q", p.less, "less log");
@@ -187,6 +192,7 @@ Action chosen_action(const CLI::App& app, const Parsed& parsed) {
   if (app.got_subcommand("inspect")) return Action::inspect;
   if (app.got_subcommand("status")) return Action::status;
   if (app.got_subcommand("probe")) return Action::probe;
+  if (!parsed.sbatch.empty()) return Action::sbatch;
   return parsed.dry_run.empty() ? Action::train : Action::dry_run;
 }
 
@@ -202,7 +208,8 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
   else
     line.action = chosen_action(app, parsed);
 
-  const bool main_job = line.action == Action::train || line.action == Action::dry_run;
+  const bool main_job = line.action == Action::train || line.action == Action::dry_run ||
+                        line.action == Action::sbatch;
   if (main_job && line.input.empty()) {
     throw_error(ExitCode::usage, "the input file is missing; {}", kTryHelp);
   }
@@ -215,11 +222,10 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
     throw_error(ExitCode::usage, "--valid must be below 1: nothing would be left to train on");
   }
   line.verbosity = parsed.more - parsed.less;
-  if (is_count(parsed.dry_run)) {
-    line.dry_run_ranks = ranks_of(parsed.dry_run);
-  } else if (!parsed.dry_run.empty() && parsed.dry_run != "here") {
-    throw_error(ExitCode::usage, "--dry-run needs a number of ranks, not '{}'", parsed.dry_run);
-  }
+  if (!parsed.dry_run.empty() && parsed.dry_run != kHere)
+    line.dry_run_ranks = ranks_of("--dry-run", parsed.dry_run);
+  if (!parsed.sbatch.empty() && parsed.sbatch != kHere)
+    line.sbatch_ranks = ranks_of("--write-sbatch", parsed.sbatch);
   if (!parsed.dir.empty()) line.overrides.push_back("run.dir=" + parsed.dir);
   if (!parsed.restart.empty()) line.overrides.push_back("checkpoint.restart=" + parsed.restart);
   return std::move(line);
@@ -233,7 +239,7 @@ bool needs_no_ranks(int argc, const char* const* argv) {
 
 CommandLine parse_command_line(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
-  words = with_plain_dry_run(std::move(words));
+  words = with_plain_numbers(std::move(words));
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
 
   Parsed parsed;

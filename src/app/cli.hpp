@@ -46,6 +46,7 @@ struct CommandLine {
     train,     // input, overrides
     dry_run,   // input, overrides, dry_run_ranks
     print,     // text: help, version, defaults, explanation, reference
+    sbatch,    // input, overrides, sbatch_ranks
     tokenize,  // tokenize
     eval,      // eval, overrides
     generate,  // generate, overrides
@@ -57,6 +58,7 @@ struct CommandLine {
   std::string input;
   std::vector<std::string> overrides;    // "table.key=value"; -d and -r come last, as such
   std::optional<index_t> dry_run_ranks;  // absent: the ranks started
+  index_t sbatch_ranks = 0;              // 0 = one on each node
   int verbosity = 0;                     // -v counts up, -q down
   std::string text;
   TokenizeCommand tokenize;

@@ -19,6 +19,7 @@ namespace {
 int run_command(Communicator& world, const CommandLine& command, std::function<void()>& last_act) {
   switch (command.action) {
     case CommandLine::Action::train: return run_training(world, command, last_act);
+    case CommandLine::Action::sbatch: return run_write_sbatch(world, command);
     case CommandLine::Action::dry_run: return run_dry(world, command);
     case CommandLine::Action::eval: return run_evaluation(world, command);
     case CommandLine::Action::generate: return run_generation(world, command);

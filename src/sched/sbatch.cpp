@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <sstream>
-#include <vector>
 
 #include "core/error.hpp"
 #include "t3d_sbatch.hpp"
@@ -27,6 +26,11 @@ std::vector<std::string> filled_in(const std::string& line, const SbatchWish& wi
   if (begins(line, "run=")) return {"run=" + shell_word(wish.run_dir)};
   if (begins(line, "tasks="))
     return {wish.ranks == 0 ? line : fmt::format("tasks=--ntasks={}", wish.ranks)};
+  if (begins(line, "more=")) {
+    std::string words;
+    for (const std::string& option : wish.options) words += shell_word(option) + " ";
+    return {fmt::format("more=({}\"$@\")", words)};
+  }
   return {line};
 }
 

@@ -2,6 +2,7 @@
 // What belongs to a site (partition, time, account) is left to sbatch's options and defaults.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "core/types.hpp"
 
@@ -13,6 +14,7 @@ struct SbatchWish {
   std::string input;    // path of the input file
   std::string run_dir;  // run.dir of the input
   index_t ranks = 0;    // 0 = one on each node of the job
+  std::vector<std::string> options;  // of the program, further ones
 };
 
 /// Throws Error(config) where a path cannot stand in a script (a line break).

@@ -69,3 +69,16 @@ for mesh in "1 [1,1,1]" "8 [2,2,2]"; do
   sed -n 's/.* at most, \([-0-9.]*\) % above total.*/\1/p' out.log | awk '{ n = 1; exit !($1 < 3) } END { exit !n }' ||
     fail "state of $ranks ranks: $(grep 'parameters per rank' out.log)"
 done
+
+# A job script of an input: for bash, with the run's own paths; a wrong input is refused.
+"$T3D_BIN" input.toml --write-sbatch 8 -d "runs/a b" --set run.steps=7 > job.sbatch 2> out.log || fail "--write-sbatch"
+bash -n job.sbatch || fail "bash does not read the job script"
+grep -qx "#SBATCH --ntasks=8" job.sbatch && grep -qx "run='runs/a b'" job.sbatch && grep -q "^program=/" job.sbatch ||
+  fail "the job script lacks its own lines"
+"$T3D_BIN" --write-sbatch input.toml > job.sbatch || fail "--write-sbatch without a number"
+"$T3D_BIN" input.toml --write-sbatch 0 > out.log 2>&1
+status=$?
+expect_status 64
+"$T3D_BIN" input.toml --write-sbatch 8 --set model.heads=5 > out.log 2>&1
+status=$?
+expect_status 78

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <thread>
 
-#include "sched/requeue.hpp"
+#include "io/log/life_files.hpp"
 #include "sched/slurm_job.hpp"
 
 namespace t3d {
@@ -37,6 +38,17 @@ void say_on_screen(const std::string& text) {
 
 }  // namespace
 
+bool is_stuck(const std::string& dir, bool progress) {
+  constexpr index_t kBefore = 2;
+  return !progress && lives_without_progress(dir, kBefore) == kBefore;
+}
+
+Requeue stuck() {
+  return {false,
+          "three lives in a row have come to no new checkpoint: the job is not started again. A shorter "
+          "checkpoint.every_minutes, or a longer time limit, may help"};
+}
+
 void LastWords::set_folder(const std::string& dir, bool requeue) {
   const std::lock_guard lock(mutex_);
   dir_ = dir;
@@ -44,6 +56,8 @@ void LastWords::set_folder(const std::string& dir, bool requeue) {
 }
 
 void LastWords::set_progress(index_t step, index_t checkpoint) {
+  if (!has_started_) first_checkpoint_ = checkpoint;
+  has_started_ = true;
   step_ = step;
   checkpoint_ = checkpoint;
 }
@@ -77,7 +91,8 @@ void LastWords::end() {
   const std::lock_guard lock(mutex_);
   const std::string job = slurm_job_id();
   if (has_spoken_ && requeue_ && !job.empty()) {
-    const Requeue answer = can_requeue(scontrol, job);
+    const bool progress = checkpoint_ > std::max<index_t>(0, first_checkpoint_);
+    const Requeue answer = is_stuck(dir_, progress) ? stuck() : can_requeue(scontrol, job);
     if (answer.possible) {
       record_.requeues = true;
       write_record();

@@ -10,8 +10,14 @@
 #include "comm/peers/peer_watch.hpp"
 #include "core/types.hpp"
 #include "io/log/exit_record.hpp"
+#include "sched/requeue.hpp"
 
 namespace t3d {
+
+/// This life and the two before it have brought no new checkpoint: the next one would not, either.
+[[nodiscard]] bool is_stuck(const std::string& dir, bool progress);
+/// What is said then.
+[[nodiscard]] Requeue stuck();
 
 class LastWords {
  public:
@@ -19,7 +25,7 @@ class LastWords {
 
   /// The run folder is this job's from now on; `requeue`: the job shall be started again.
   void set_folder(const std::string& dir, bool requeue);
-  /// Steps done, and the newest checkpoint; -1 = none.
+  /// Steps done, and the newest checkpoint; -1 = none. First of all, those of the start.
   void set_progress(index_t step, index_t checkpoint);
 
   /// From any thread.
@@ -34,7 +40,8 @@ class LastWords {
   std::string dir_;
   bool requeue_ = false, has_spoken_ = false;
   ExitRecord record_;
-  std::atomic<index_t> step_{0}, checkpoint_{-1};
+  std::atomic<bool> has_started_{false};
+  std::atomic<index_t> step_{0}, checkpoint_{-1}, first_checkpoint_{-1};
 };
 
 }  // namespace t3d

@@ -24,7 +24,9 @@
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
 #include "data/corpus_agreement.hpp"
+#include "device/host_limits.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
+#include "io/checkpoint/shared_folder.hpp"
 #include "io/lock/run_lock.hpp"
 #include "io/log/exit_record.hpp"
 #include "io/log/run_log.hpp"
@@ -116,7 +118,9 @@ class TrainJob {
   void plan_last_act() {
     const std::string job = slurm_job_id();
     if (!config_.run.requeue || job.empty()) return;
-    const Requeue answer = can_requeue(scontrol, job);
+    const bool progress = last_saved_ > std::max<index_t>(0, began_at_);
+    const Requeue answer =
+        is_stuck(config_.run.dir, progress) ? stuck() : can_requeue(scontrol, job);
     if (!answer.text.empty()) fmt::print(stderr, "transformer3d: {}\n", answer.text);
     if (!answer.possible) return;
     last_act_ = [job] {
@@ -133,11 +137,7 @@ class TrainJob {
         world_, PeerWatch::Options{config_.debug.lost_seconds,
                                    [this](const PeerLoss& loss) { last_words_.say(loss); },
                                    [this] { last_words_.end(); }});
-    all_or_none(world_, [&] {
-      source_ = open_corpus(config_.data.train, config_, config_.data.shuffle);
-      // Validation reads its text in order: the same samples at every evaluation.
-      if (!config_.data.valid.empty()) valid_ = open_corpus(config_.data.valid, config_, false);
-    });
+    all_or_none(world_, [&] { open_texts(); });
     agree_on_corpus(world_, source_->tokens(), "data.train");
     if (valid_) agree_on_corpus(world_, valid_->tokens(), "data.valid");
     const std::vector<int> nodes = node_of_ranks(world_);
@@ -146,8 +146,22 @@ class TrainJob {
       if (world_.rank() == 0) prepare_folder(1 + *std::max_element(nodes.begin(), nodes.end()));
     });
     has_folder_ = true;
+    check_shared_folder(world_, nodes, config_.checkpoint.dir,
+                        broadcast_text(world_, lock_ ? lock_->token() : ""));
     last_words_.set_folder(config_.run.dir, config_.run.requeue);
     stopping_ = std::make_unique<Stopping>(config_, world_.rank() == 0);
+  }
+
+  // What one node lacks, others may have.
+  void open_texts() {
+    try {
+      source_ = open_corpus(config_.data.train, config_, config_.data.shuffle);
+      // Validation reads its text in order: the same samples at every evaluation.
+      if (!config_.data.valid.empty()) valid_ = open_corpus(config_.data.valid, config_, false);
+    } catch (const Error& error) {
+      if (world_.size() == 1) throw;
+      throw_error(error.code(), "{} (rank {}, node {})", error.what(), world_.rank(), host_name());
+    }
   }
 
   // Before the first step nothing was learned that a checkpoint would have to keep, and the one
@@ -199,7 +213,7 @@ class TrainJob {
     all_or_none(world_, [&] { check_tokenizer(info); });
     lineage_ = next_lineage(world_, config_.checkpoint.dir, info, warn);
     if (lock_) lock_->set_run(run_id_);
-    last_saved_ = info ? info->state.step : -1;
+    last_saved_ = began_at_ = info ? info->state.step : -1;
     const bool begins = !info || !(info->state.lineage == lineage_);
     const LogLineage of_log{lineage_.number, begins, lineage_.parent_lineage};
     all_or_none(world_, [&] {
@@ -581,7 +595,7 @@ class TrainJob {
   std::unique_ptr<RunLock> lock_;     // rank 0's; given back when everything else has ended
   Origins origins_;
   Config config_;
-  index_t last_saved_ = -1;
+  index_t last_saved_ = -1, began_at_ = -1;
   struct Saved {
     std::string path;
     index_t step = -1;

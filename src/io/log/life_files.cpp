@@ -155,4 +155,14 @@ std::vector<LifeRecord> last_lives(const std::string& dir, index_t count) {
   return lives;
 }
 
+index_t lives_without_progress(const std::string& dir, index_t most) noexcept {
+  try {
+    const std::vector<LifeRecord> lives = last_lives(dir, most);
+    const auto last = std::find_if(lives.rbegin(), lives.rend(), has_progressed);
+    return last - lives.rbegin();
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
 }  // namespace t3d

@@ -33,4 +33,8 @@ void forget_open_life(const std::string& dir) noexcept;
 /// The last lives in lives.jsonl, the oldest first, without reading the whole file.
 [[nodiscard]] std::vector<LifeRecord> last_lives(const std::string& dir, index_t count);
 
+/// How many of the last lives in a row have brought no newer checkpoint; `most` at most. Nothing
+/// that can be read is none. Never throws.
+[[nodiscard]] index_t lives_without_progress(const std::string& dir, index_t most) noexcept;
+
 }  // namespace t3d

@@ -95,6 +95,10 @@ LifeRecord closed_life(LifeRecord life, const LifeTraces& traces) {
   return life;
 }
 
+bool has_progressed(const LifeRecord& life) {
+  return life.saved_step.value_or(-1) > life.from_step.value_or(0);
+}
+
 std::optional<index_t> lost_steps(const LifeRecord& life, index_t next_from, bool chosen) {
   if (!life.from_step) return 0;  // it did none
   if (!life.step) return std::nullopt;

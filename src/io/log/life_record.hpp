@@ -48,6 +48,9 @@ struct LifeTraces {
 };
 [[nodiscard]] LifeRecord closed_life(LifeRecord life, const LifeTraces& traces);
 
+/// It has brought a newer checkpoint than the one that it went on from.
+[[nodiscard]] bool has_progressed(const LifeRecord& life);
+
 /// Steps of an ended life that have to be done again, or are given up, when the next one goes on
 /// from step `next_from`: those after that checkpoint. Where that is not of this life (a life that
 /// came to no checkpoint, beside others that did), or where somebody chose where to go on, those

@@ -1,0 +1,33 @@
+// --write-sbatch [RANKS]: a job script for an input, on the screen.
+#include <filesystem>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/setup.hpp"
+#include "io/output.hpp"
+#include "sched/sbatch.hpp"
+
+namespace t3d {
+
+int run_write_sbatch(Communicator& world, const CommandLine& command) {
+  all_or_none(world, [&] {
+    Origins origins;
+    Config config = load_config(command.input, command.overrides, &origins);
+    if (command.sbatch_ranks > 0)
+      check_against_ranks(config, static_cast<int>(command.sbatch_ranks), origins);
+    if (world.rank() != 0) return;
+    SbatchWish wish;
+    wish.name = config.run.name;
+    wish.program = std::filesystem::read_symlink("/proc/self/exe").string();
+    wish.input = std::filesystem::absolute(command.input).string();
+    wish.run_dir = config.run.dir;
+    wish.ranks = command.sbatch_ranks;
+    for (const std::string& word : command.overrides) {
+      if (word.rfind("run.dir=", 0) == 0) continue;  // -d
+      wish.options.insert(wish.options.end(), {"--set", word});
+    }
+    write_output(sbatch_text(wish));
+  });
+  return 0;
+}
+
+}  // namespace t3d

@@ -1,0 +1,48 @@
+// Job scripts: what stands in them, and that bash reads the words that were meant.
+#include "sched/sbatch.hpp"
+
+#include "core/error.hpp"
+#include "sched/ask.hpp"
+#include "support/catch.hpp"
+
+namespace t3d::test {
+namespace {
+
+SbatchWish wish() { return {"my run", "/opt/t3d/transformer3d", "/data/it's.toml", "runs/x y", 64, {"--set", "run.name='a b'"}}; }
+
+}  // namespace
+
+TEST_CASE("a script has the run's own lines and leaves the site's to sbatch") {
+  const std::string text = sbatch_text(wish());
+  for (const char* line :
+       {"#!/bin/bash\n", "#SBATCH --ntasks=64\n", "#SBATCH --job-name='my run'\n", "#SBATCH --requeue\n",
+        "#SBATCH --open-mode=append\n", "#SBATCH --signal=USR2@", "\nprogram=/opt/t3d/transformer3d\n",
+        "\nrun='runs/x y'\n", "\ntasks=--ntasks=64\n", "export SLURM_PMIX_FENCE=tree",
+        "export OMPI_MCA_mpi_yield_when_idle=1", "--kill-on-bad-exit=1", "--wait=0"})
+    CHECK_THAT(text, Catch::Contains(line));
+  for (const char* line : {"--partition", "--time", "#SBATCH --nodes", "T3D_BIN"})
+    CHECK_THAT(text, !Catch::Contains(line));
+  SbatchWish open = wish();
+  open.ranks = 0;
+  CHECK_THAT(sbatch_text(open), Catch::Contains("\ntasks=--ntasks-per-node=1\n") && !Catch::Contains("--ntasks="));
+}
+
+TEST_CASE("bash reads what was meant") {
+  const std::string text = sbatch_text(wish());
+  CHECK(output_of({"bash", "-n", "-c", text}, 10) == "");
+  // Its settings alone.
+  const std::size_t begin = text.find("\nprogram="), end = text.find("\nexport SLURM");
+  const std::string show = text.substr(begin, end - begin) + "\nprintf '[%s]' \"$program\" \"$input\" \"$run\" \"${more[@]}\"";
+  CHECK(output_of({"bash", "-c", show, "script", "-v", "x y"}, 10) ==
+        "[/opt/t3d/transformer3d][/data/it's.toml][runs/x y][--set][run.name='a b'][-v][x y]");
+}
+
+TEST_CASE("words for a shell") {
+  CHECK(shell_word("a/b-c_1.toml") == "a/b-c_1.toml");
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("$(x) `y` \"z\" \\") == "'$(x) `y` \"z\" \\'");
+  CHECK(shell_word("it's") == "'it'\\''s'");
+  CHECK_THROWS_AS(shell_word("a\nb"), Error);
+}
+
+}  // namespace t3d::test
