@@ -57,8 +57,8 @@ std::string exit_text() {
   return text;
 }
 
-/// -n and --write-sbatch may stand alone or before a number of ranks: written out, so that they never
-/// take the input file for their number.
+/// -n and --write-sbatch may stand alone or before a number of ranks: written out, so that they
+/// never take the input file for their number.
 std::vector<std::string> with_plain_numbers(std::vector<std::string> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "-n") words[i] = "--dry-run";

@@ -19,8 +19,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostBytes = 1U << 20;
 
-/// What a child inherits is this process's: blocked signals, ignored PIPE. It starts as a shell
-/// would start it, with its output in `out` and nothing to read or to complain to.
+/// A child starts as a shell would start it, with its output in `out` and nothing to read or to
+/// complain to. But it keeps this process's blocked signals: a launcher that asks all processes of
+/// a job to end, because one of its ranks did, shall not end the question whether to start it
+/// again.
 class SpawnSettings {
  public:
   explicit SpawnSettings(int out) {
@@ -29,15 +31,12 @@ class SpawnSettings {
     posix_spawn_file_actions_adddup2(&files_, out, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&files_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_init(&attributes_);
-    sigset_t none, usual;
-    sigemptyset(&none);
+    sigset_t usual;
     sigfillset(&usual);
-    posix_spawnattr_setsigmask(&attributes_, &none);
     posix_spawnattr_setsigdefault(&attributes_, &usual);
     // A group of its own: Ctrl-C at the terminal is not meant for it.
     posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   }
   SpawnSettings(const SpawnSettings&) = delete;
   SpawnSettings& operator=(const SpawnSettings&) = delete;

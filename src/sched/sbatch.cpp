@@ -53,8 +53,9 @@ std::string sbatch_text(const SbatchWish& wish) {
   bool about = false;  // the template's own explanation, up to the first option
   for (std::string line; std::getline(lines, line);) {
     if (begins(line, "#!")) {
-      text += line + "\n# Made by transformer3d --write-sbatch. Site options (partition, time, account)"
-                     " by sbatch: sbatch -p gpu -t 24:00:00 ...\n";
+      text += line +
+              "\n# Made by transformer3d --write-sbatch. Site options (partition, time, account)"
+              " by sbatch: sbatch -p gpu -t 24:00:00 ...\n";
       about = true;
       continue;
     }

@@ -45,7 +45,8 @@ bool is_stuck(const std::string& dir, bool progress) {
 
 Requeue stuck() {
   return {false,
-          "three lives in a row have come to no new checkpoint: the job is not started again. A shorter "
+          "three lives in a row have come to no new checkpoint: the job is not started again. A "
+          "shorter "
           "checkpoint.every_minutes, or a longer time limit, may help"};
 }
 

@@ -121,7 +121,7 @@ struct DebugConfig {
   bool check_finite = true;
   double watchdog_seconds = 300;
   double io_seconds = 1800;
-  double lost_seconds = 8;  // without an answer until a node counts as lost; 0 = not watched
+  double lost_seconds = 6;  // without an answer until a node counts as lost; 0 = not watched
   int threads = 0;          // per rank; 0 = cores / ranks on the node
   std::vector<std::string> replan;  // "STEP:FILE": another plan after that step
   bool graphs = true;  // GPU: micro-batches recorded as graphs where the transport allows

@@ -24,7 +24,7 @@ struct PeerLoss {
 class PeerWatch {
  public:
   struct Options {
-    double silent_seconds = 8;  // without an answer until a host counts as gone; 0 = no watch
+    double silent_seconds = 6;  // without an answer until a host counts as gone; 0 = no watch
     /// On the rank that notices a loss, before the others hear of it. Two ranks may notice it at
     /// once.
     std::function<void(const PeerLoss&)> say;

@@ -1,5 +1,5 @@
-// A folder that all nodes write to must be one: on clusters /tmp and the like are each node's own, and
-// half of a checkpoint would go where nobody finds it.
+// A folder that all nodes write to must be one: on clusters /tmp and the like are each node's own,
+// and half of a checkpoint would go where nobody finds it.
 #pragma once
 #include <string>
 #include <vector>
