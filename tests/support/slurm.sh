@@ -14,7 +14,7 @@ start_cluster() {
 }
 
 job_field() { scontrol -o show job "$1" | tr ' ' '\n' | sed -n "s/^$2=//p"; }
-job_state() { job_field "$1" JobState; }
+job_state() { job_field "$1" JobState | head -n 1; } # of a heterogeneous job: of its first component
 
 # in_time SECONDS WHAT COMMAND...
 in_time() {
