@@ -26,8 +26,8 @@ expect_text " 8 ranks"
 same_losses whole runs/many 1e-4
 
 # Two components: one world of eight ranks, and the slow ones get less.
-job=$(submitted "$scripts/heterogeneous.sbatch" "${one[@]}" -d runs/het --set mesh.cuboid='[1,1,1]' --set mesh.replicas=8 --set batch.sequences=32 \
-  --set batch.micro=0 --set hetero.speeds=probe --set hetero.probe_seconds=1 --set 'emulate.slowdown=[1,1,1,1,8,8,8,8]')
+job=$(submitted "$scripts/heterogeneous.sbatch" "${one[@]}" -d runs/het --set model.hidden=128 --set model.context=64 --set mesh.cuboid='[1,1,1]' --set mesh.replicas=8 --set batch.sequences=32 \
+  --set batch.micro=0 --set hetero.speeds=probe --set hetero.probe_seconds=3 --set 'emulate.slowdown=[1,1,1,1,8,8,8,8]')
 done_with "$job" runs/het 20 "transformer3d-$job.log"
 expect_text " 8 ranks"
 python3 - runs/het/log.jsonl <<'PY' || fail "the slow component does not get less"
@@ -37,11 +37,11 @@ assert sum(last["slab_sequences"]) == 32 and max(last["slab_sequences"]) >= 2 * 
 PY
 
 # A chain of jobs where nobody requeues: three time limits, one run.
-job=$(submitted "$scripts/chain.sbatch" shown.toml --set run.steps=4000 --set run.hours=0.001 --set log.every_steps=1000 --set checkpoint.every_steps=100)
+job=$(submitted "$scripts/chain.sbatch" shown.toml --set run.steps=500 --set run.hours=0.0025 --set log.every_steps=1000 --set checkpoint.every_steps=100)
 chain_ended() { [[ -z "$(squeue -h)" ]] && grep -qs '"code": 0' runs/shown/exit.json; }
-in_time 150 "the end of the chain" chain_ended
+in_time 120 "the end of the chain" chain_ended
 jobs=$(ls transformer3d-*.log | wc -l)
-[[ $(wc -l < runs/shown/log.jsonl) == 4000 ]] || fail "the chain does not have 4000 steps"
+[[ $(wc -l < runs/shown/log.jsonl) == 500 ]] || fail "the chain does not have 500 steps"
 python3 - runs/shown/lives.jsonl <<'PY' || fail "lives.jsonl of the chain"
 import json, sys
 lives = [json.loads(line) for line in open(sys.argv[1])]
