@@ -25,9 +25,12 @@ done_with "$job" runs/many 20 "transformer3d-$job.log"
 expect_text " 8 ranks"
 same_losses whole runs/many 1e-4
 
-# Two components: one world of eight ranks, and the slow ones get less.
-job=$(submitted "$scripts/heterogeneous.sbatch" "${one[@]}" -d runs/het --set model.hidden=128 --set model.context=64 --set mesh.cuboid='[1,1,1]' --set mesh.replicas=8 --set batch.sequences=32 \
-  --set batch.micro=0 --set hetero.speeds=probe --set hetero.probe_seconds=3 --set 'emulate.slowdown=[1,1,1,1,8,8,8,8]')
+# Two components, one world of eight ranks: the slower nodes get less. (What is measured says little where all
+# nodes share two cores.)
+cp shown.toml het.toml
+printf '[[nodes]]\nname = "n3"\nspeed = 1\n[[nodes]]\nname = "*"\nspeed = 8\n' >> het.toml
+job=$(submitted "$scripts/heterogeneous.sbatch" het.toml --set run.steps=20 -d runs/het --set mesh.cuboid='[1,1,1]' --set mesh.replicas=8 \
+  --set batch.sequences=32 --set batch.micro=0)
 done_with "$job" runs/het 20 "transformer3d-$job.log"
 expect_text " 8 ranks"
 python3 - runs/het/log.jsonl <<'PY' || fail "the slow component does not get less"
