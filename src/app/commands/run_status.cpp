@@ -35,9 +35,10 @@ void check_is_run(const std::string& dir) {
               dir);
 }
 
-/// "plan 9c1fc8b11d588b19: mesh ...", "plan: made anew: ...", "warning: ..."
+/// "plan 9c1fc8b11d588b19: mesh ...", "plan: made anew: ...", "warning: ...", "error: ..."
 bool is_event(const std::string& line) {
-  if (line.starts_with("warning: ") || line.starts_with("plan: ")) return true;
+  for (const char* start : {"warning: ", "error: ", "plan: "})
+    if (line.starts_with(start)) return true;
   return line.starts_with("plan ") && line.find(": ") != std::string::npos;
 }
 

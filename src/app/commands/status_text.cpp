@@ -14,7 +14,7 @@ namespace {
 
 using StatusJson = nlohmann::ordered_json;
 
-constexpr std::size_t kColumns = 80, kIndent = 14;
+constexpr std::size_t kColumns = 80, kIndent = 14, kMostBytes = 5000;
 
 std::string ago(double now, double then) { return clock_time(std::max(0.0, now - then)) + " ago"; }
 
@@ -29,7 +29,7 @@ std::string date(double seconds) {
 std::string row(const std::string& name, const std::string& text) {
   std::string line = fmt::format("  {:<{}}", name, kIndent - 2), rows;
   bool first = true;  // word of its line
-  std::string words = printable(text);
+  std::string words = printable(text, kMostBytes);
   for (std::size_t at = 0; at < words.size();) {
     const std::size_t end = std::min(words.find(' ', at), words.size());
     if (!first && line.size() + 1 + end - at > kColumns) {
@@ -54,14 +54,13 @@ std::string state_row(const RunStatus& s) {
   if (s.state == RunState::starting || s.state == RunState::running) text += ": " + s.lock.owner;
   if (s.state == RunState::silent)
     text += fmt::format(
-        ": no sign of life for {:.0f} s of {} (suspended, or its node is gone, or the clocks of "
-        "the "
-        "hosts differ)",
+        ": no sign of life for {:.0f} s of {}: suspended, or its node is gone, or clocks differ",
         s.lock.silent_seconds, s.lock.owner);
   if (s.state == RunState::done || s.state == RunState::stopped || s.state == RunState::failed) {
     text += fmt::format(" ({})", static_cast<int>(s.exit->code));
     if (s.exit_time) text += " " + ago(s.now, *s.exit_time);
     text += ": " + s.exit->reason;
+    if (s.exit->goes_on) text += "; to be started again";
   }
   if (s.state == RunState::killed) {
     text += std::string(": ") + kNoWord;
@@ -178,7 +177,8 @@ std::string status_json(const RunStatus& s) {
     json["exit"] = {{"code", static_cast<int>(s.exit->code)},
                     {"reason", s.exit->reason},
                     {"step", s.exit->step},
-                    {"checkpoint", or_null(s.exit->checkpoint)}};
+                    {"checkpoint", or_null(s.exit->checkpoint)},
+                    {"continue", s.exit->goes_on}};
   json["lives"] = s.life_count();
   json["life"] = s.life ? life_json(*s.life) : StatusJson(nullptr);
   json["last_lives"] = lives_json(s);

@@ -161,6 +161,11 @@ TEST_CASE("a run that was killed, with its lock and without") {
   const Run run;
   run.log(20, 40);
   write_open_life(run.dir(), life(1));
+  // Longer than any record, and mostly a hole: not read.
+  run.write("exit.json", "{");
+  fs::resize_file(run.path("exit.json"), std::uintmax_t{1} << 40);
+  CHECK(contains(run.text(), "is too long: 1.00 TiB"));
+  fs::remove(run.path("exit.json"));
   CHECK(run.look().state == RunState::killed);
   CHECK(run.look().life->step == 20);
   CHECK(run.look().life->reason == "ended without a word");
