@@ -60,7 +60,8 @@ std::string state_row(const RunStatus& s) {
     text += fmt::format(" ({})", static_cast<int>(s.exit->code));
     if (s.exit_time) text += " " + ago(s.now, *s.exit_time);
     text += ": " + s.exit->reason;
-    if (s.exit->goes_on) text += "; to be started again";
+    if (s.exit->goes_on)
+      text += s.exit->requeues ? "; puts itself back into the queue" : "; to be started again";
   }
   if (s.state == RunState::killed) {
     text += std::string(": ") + kNoWord;
@@ -84,8 +85,9 @@ std::string step_rows(const RunStatus& s) {
         fmt::format(" (validation {:.4f} at step {})", *s.validated->valid_loss, s.validated->step);
   rows += row("loss", text);
   if (!s.median_seconds) return rows;
-  text = fmt::format("{} a step (median of {})", short_time(*s.median_seconds), s.median_of);
-  if (s.last->tokens_per_second) text += ", " + short_count(*s.last->tokens_per_second) + " tok/s";
+  text = short_time(*s.median_seconds) + " a step";
+  if (s.median_rate) text += ", " + short_count(*s.median_rate) + " tok/s";
+  text += fmt::format(" (medians of {})", s.median_of);
   rows += row("speed", text);
   const auto left = s.seconds_left();
   if (!left || s.last->step == s.last->steps) return rows;
@@ -160,7 +162,7 @@ std::string status_json(const RunStatus& s) {
   json["steps"] = or_null(last.steps);
   json["loss"] = or_null(last.loss);
   json["valid_loss"] = s.validated ? or_null(s.validated->valid_loss) : StatusJson(nullptr);
-  json["tokens_per_second"] = or_null(last.tokens_per_second);
+  json["tokens_per_second"] = or_null(s.median_rate);
   json["median_step_seconds"] = or_null(s.median_seconds);
   json["log_age_seconds"] = age(s.log_time);
   json["left_seconds"] = or_null(left);
@@ -178,7 +180,8 @@ std::string status_json(const RunStatus& s) {
                     {"reason", s.exit->reason},
                     {"step", s.exit->step},
                     {"checkpoint", or_null(s.exit->checkpoint)},
-                    {"continue", s.exit->goes_on}};
+                    {"continue", s.exit->goes_on},
+                    {"requeues", s.exit->requeues}};
   json["lives"] = s.life_count();
   json["life"] = s.life ? life_json(*s.life) : StatusJson(nullptr);
   json["last_lives"] = lives_json(s);
