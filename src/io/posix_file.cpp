@@ -89,6 +89,15 @@ index_t FileReader::read_up_to(index_t offset, void* out, index_t bytes) const {
 
 std::string read_text_file(const std::string& path) { return read_text(FileReader(path)); }
 
+std::string read_record_file(const std::string& path) {
+  constexpr index_t kMostBytes = 1 << 20;
+  const FileReader file(path);
+  if (file.size() > kMostBytes)
+    throw_error(ExitCode::io, "{} is too long: {}", path,
+                format_bytes(static_cast<double>(file.size())));
+  return read_text(file);
+}
+
 std::string read_text(const FileReader& file) {
   constexpr index_t kAtOnce = 1 << 16;
   std::string text;

@@ -38,6 +38,8 @@ class FileReader {
 /// All of it, to its end rather than to the size it had.
 [[nodiscard]] std::string read_text(const FileReader& file);
 [[nodiscard]] std::string read_text_file(const std::string& path);
+/// The same of a file that holds one record. Error(io) when it is longer than any: it is not read.
+[[nodiscard]] std::string read_record_file(const std::string& path);
 /// A stream that appends. A pipe in the place of the file is refused, not waited for. Throws
 /// Error(io) naming the path.
 struct CloseFile {

@@ -35,9 +35,10 @@ void check_is_run(const std::string& dir) {
               dir);
 }
 
-/// "plan 9c1fc8b11d588b19: mesh ...", "plan: made anew: ...", "warning: ..."
+/// "plan 9c1fc8b11d588b19: mesh ...", "plan: made anew: ...", "warning: ...", "error: ..."
 bool is_event(const std::string& line) {
-  if (line.starts_with("warning: ") || line.starts_with("plan: ")) return true;
+  for (const char* start : {"warning: ", "error: ", "plan: "})
+    if (line.starts_with(start)) return true;
   return line.starts_with("plan ") && line.find(": ") != std::string::npos;
 }
 
@@ -46,13 +47,15 @@ void look_at_steps(RunStatus& status) {
   if (steps.empty()) return;
   status.last = steps.back();
   status.log_time = file_time(status.dir + "/log.jsonl");
-  std::vector<double> seconds;
+  std::vector<double> seconds, rates;
   for (const LoggedStep& step : steps) {
     if (step.seconds && *step.seconds >= 0) seconds.push_back(*step.seconds);
+    if (step.tokens_per_second) rates.push_back(*step.tokens_per_second);
     if (step.valid_loss) status.validated = step;
   }
   status.median_of = std::ssize(seconds);
   if (!seconds.empty()) status.median_seconds = median_of(std::move(seconds));
+  if (!rates.empty()) status.median_rate = median_of(std::move(rates));
 }
 
 /// DIR/ckpt, or where the input of the run says that its checkpoints are.

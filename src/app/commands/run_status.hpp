@@ -34,6 +34,7 @@ struct RunStatus {
   std::optional<LoggedStep> last;          // the last line of log.jsonl
   std::optional<double> log_time;          // when log.jsonl was written last
   std::optional<double> median_seconds;    // of the last steps
+  std::optional<double> median_rate;       // of these: tokens per second
   index_t median_of = 0;                   // so many
   std::optional<LoggedStep> validated;     // the last of these with a validation
   std::optional<CheckpointGlance> newest;  // checkpoint

@@ -14,7 +14,7 @@ namespace {
 
 using StatusJson = nlohmann::ordered_json;
 
-constexpr std::size_t kColumns = 80, kIndent = 14;
+constexpr std::size_t kColumns = 80, kIndent = 14, kMostBytes = 5000;
 
 std::string ago(double now, double then) { return clock_time(std::max(0.0, now - then)) + " ago"; }
 
@@ -29,7 +29,7 @@ std::string date(double seconds) {
 std::string row(const std::string& name, const std::string& text) {
   std::string line = fmt::format("  {:<{}}", name, kIndent - 2), rows;
   bool first = true;  // word of its line
-  std::string words = printable(text);
+  std::string words = printable(text, kMostBytes);
   for (std::size_t at = 0; at < words.size();) {
     const std::size_t end = std::min(words.find(' ', at), words.size());
     if (!first && line.size() + 1 + end - at > kColumns) {
@@ -54,14 +54,14 @@ std::string state_row(const RunStatus& s) {
   if (s.state == RunState::starting || s.state == RunState::running) text += ": " + s.lock.owner;
   if (s.state == RunState::silent)
     text += fmt::format(
-        ": no sign of life for {:.0f} s of {} (suspended, or its node is gone, or the clocks of "
-        "the "
-        "hosts differ)",
+        ": no sign of life for {:.0f} s of {}: suspended, or its node is gone, or clocks differ",
         s.lock.silent_seconds, s.lock.owner);
   if (s.state == RunState::done || s.state == RunState::stopped || s.state == RunState::failed) {
     text += fmt::format(" ({})", static_cast<int>(s.exit->code));
     if (s.exit_time) text += " " + ago(s.now, *s.exit_time);
     text += ": " + s.exit->reason;
+    if (s.exit->goes_on)
+      text += s.exit->requeues ? "; puts itself back into the queue" : "; to be started again";
   }
   if (s.state == RunState::killed) {
     text += std::string(": ") + kNoWord;
@@ -85,8 +85,9 @@ std::string step_rows(const RunStatus& s) {
         fmt::format(" (validation {:.4f} at step {})", *s.validated->valid_loss, s.validated->step);
   rows += row("loss", text);
   if (!s.median_seconds) return rows;
-  text = fmt::format("{} a step (median of {})", short_time(*s.median_seconds), s.median_of);
-  if (s.last->tokens_per_second) text += ", " + short_count(*s.last->tokens_per_second) + " tok/s";
+  text = short_time(*s.median_seconds) + " a step";
+  if (s.median_rate) text += ", " + short_count(*s.median_rate) + " tok/s";
+  text += fmt::format(" (medians of {})", s.median_of);
   rows += row("speed", text);
   const auto left = s.seconds_left();
   if (!left || s.last->step == s.last->steps) return rows;
@@ -161,7 +162,7 @@ std::string status_json(const RunStatus& s) {
   json["steps"] = or_null(last.steps);
   json["loss"] = or_null(last.loss);
   json["valid_loss"] = s.validated ? or_null(s.validated->valid_loss) : StatusJson(nullptr);
-  json["tokens_per_second"] = or_null(last.tokens_per_second);
+  json["tokens_per_second"] = or_null(s.median_rate);
   json["median_step_seconds"] = or_null(s.median_seconds);
   json["log_age_seconds"] = age(s.log_time);
   json["left_seconds"] = or_null(left);
@@ -178,7 +179,9 @@ std::string status_json(const RunStatus& s) {
     json["exit"] = {{"code", static_cast<int>(s.exit->code)},
                     {"reason", s.exit->reason},
                     {"step", s.exit->step},
-                    {"checkpoint", or_null(s.exit->checkpoint)}};
+                    {"checkpoint", or_null(s.exit->checkpoint)},
+                    {"continue", s.exit->goes_on},
+                    {"requeues", s.exit->requeues}};
   json["lives"] = s.life_count();
   json["life"] = s.life ? life_json(*s.life) : StatusJson(nullptr);
   json["last_lives"] = lives_json(s);

@@ -31,11 +31,12 @@ void write_exit_record(const std::string& dir, const ExitRecord& record, int ran
 
 std::optional<ExitRecord> read_exit_record(const std::string& dir) {
   if (!path_exists(path_of(dir))) return std::nullopt;
-  const auto json = parse_object(read_text_file(path_of(dir)));
+  const auto json = parse_object(read_record_file(path_of(dir)));
   const auto code = json ? count_of(*json, "code") : std::nullopt;
   if (!code || *code > 255) throw_error(ExitCode::io, "{} is no record of an end", path_of(dir));
-  return ExitRecord{static_cast<ExitCode>(*code), text_of(*json, "reason").value_or(""),
-                    count_of(*json, "step").value_or(0), count_of(*json, "checkpoint")};
+  return ExitRecord{static_cast<ExitCode>(*code),        text_of(*json, "reason").value_or(""),
+                    count_of(*json, "step").value_or(0), count_of(*json, "checkpoint"),
+                    flag_of(*json, "continue"),          flag_of(*json, "requeues")};
 }
 
 void remove_exit_record(const std::string& dir) {

@@ -33,6 +33,11 @@ namespace t3d {
   return found->get<double>();
 }
 
+[[nodiscard]] inline bool flag_of(const nlohmann::json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_boolean() && found->get<bool>();
+}
+
 [[nodiscard]] inline std::optional<std::string> text_of(const nlohmann::json& json,
                                                         const char* key) {
   const auto found = json.find(key);

@@ -95,7 +95,7 @@ void remove_open(const std::string& dir) {
 
 std::optional<LifeRecord> read_open_life(const std::string& dir) {
   if (!path_exists(open_path(dir))) return std::nullopt;
-  return parse_life(read_text_file(open_path(dir)));
+  return parse_life(read_record_file(open_path(dir)));
 }
 
 void write_open_life(const std::string& dir, const LifeRecord& life) {

@@ -124,9 +124,10 @@ TEST_CASE("a run that is alive") {
   CHECK(status.events == std::vector<std::string>{"plan 9c1f: mesh 2x1x1 -> 1x2x1", "plan: nothing",
                                                   "warning: emulated"});
   const std::string text = status_text(status);
-  for (const char* part : {"running: process ", "100 of 200 (50.0 %)", "4.0000", "median of 50",
-                           "1.27k tok/s", "03:45 of steps, until ", "step 80, ", "lives       3",
-                           "ended with 75: asked to stop by a", "0 steps lost", "plan 9c1f"})
+  for (const char* part :
+       {"running: process ", "100 of 200 (50.0 %)", "4.0000",
+        "2250 ms a step, 1.27k tok/s (medians of 50)", "03:45 of steps, until ", "step 80, ",
+        "lives       3", "ended with 75: asked to stop by a", "0 steps lost", "plan 9c1f"})
     CHECK(contains(text, part));
   CHECK(longest_line(text) <= std::max<std::size_t>(80, 14 + status.newest->path.size()));
   const auto json = nlohmann::json::parse(status_json(status));
@@ -161,6 +162,11 @@ TEST_CASE("a run that was killed, with its lock and without") {
   const Run run;
   run.log(20, 40);
   write_open_life(run.dir(), life(1));
+  // Longer than any record, and mostly a hole: not read.
+  run.write("exit.json", "{");
+  fs::resize_file(run.path("exit.json"), std::uintmax_t{1} << 40);
+  CHECK(contains(run.text(), "is too long: 1.00 TiB"));
+  fs::remove(run.path("exit.json"));
   CHECK(run.look().state == RunState::killed);
   CHECK(run.look().life->step == 20);
   CHECK(run.look().life->reason == "ended without a word");

@@ -16,11 +16,21 @@ TEST_CASE("the record of an end") {
   const auto read = [&] { return nlohmann::json::parse(read_text_file(path)); };
 
   write_exit_record(folder.path(), {ExitCode::retry, "asked to stop", 12, 10}, 0);
-  CHECK(read() == nlohmann::json{
-                      {"code", 75}, {"reason", "asked to stop"}, {"step", 12}, {"checkpoint", 10}});
+  CHECK(read() == nlohmann::json{{"code", 75},
+                                 {"reason", "asked to stop"},
+                                 {"step", 12},
+                                 {"checkpoint", 10},
+                                 {"continue", false},
+                                 {"requeues", false}});
+  CHECK_FALSE(read_exit_record(folder.path() + "/absent"));
+  CHECK(read_exit_record(folder.path())->code == ExitCode::retry);
+  CHECK(read_exit_record(folder.path())->checkpoint == 10);
   // Another one takes its place; bytes that are not UTF-8 do not matter.
-  write_exit_record(folder.path(), {ExitCode::diverged, "in \xff", 3, {}}, 1);
-  CHECK(read()["code"] == 65);
+  write_exit_record(folder.path(), {ExitCode::peer_lost, "in \xff", 3, {}, true, true}, 1);
+  CHECK(read()["code"] == 76);
+  CHECK(read_exit_record(folder.path())->goes_on);
+  CHECK(read_exit_record(folder.path())->requeues);
+  CHECK_FALSE(read_exit_record(folder.path())->checkpoint);
   CHECK(read()["checkpoint"].is_null());
 
   index_t files = 0;
