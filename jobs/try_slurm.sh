@@ -27,7 +27,8 @@ rm -rf "$folder"
 mkdir -p "$folder"
 sources=$PWD/src
 cd "$folder"
-trap 'bash "$tool" stop "$cluster"' EXIT
+# srun outside the job has no controller any more when the cluster has ended.
+trap 'kill $(jobs -p) 2> /dev/null; bash "$tool" stop "$cluster"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
