@@ -32,7 +32,7 @@ for ((event = 1; event <= events; ++event)); do
   in_time 30 "the nodes for the other job" test -s "high-$event.log"
   began=$(head -n 1 "high-$event.log")
   stops "$event" || fail "the run should have ended with a checkpoint"
-  step=$(grep "^asked to stop by" "$log" | tail -n 1 | sed 's/.*: \([0-9]*\) steps.*/\1/')
+  step=$(tail -n 1 $run/log.jsonl | sed 's/.*"step":\([0-9]*\),.*/\1/') # the last one that was done
   written=$(stat -c %.9Y $run/ckpt/step-*"$(printf %06d "$step")"/MANIFEST.json)
   in_time 60 "the job again" resumes "$event"
   back=$(date +%s.%N)
