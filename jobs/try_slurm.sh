@@ -63,9 +63,9 @@ say "a cluster of eight nodes; cores of each: 0.3 0.3 0.15 0.1 0.3 0.3 0.15 0.1"
 quotas=()
 n=0
 for cores in 0.3 0.3 0.15 0.1 0.3 0.3 0.15 0.1; do quotas+=(--cpu-quota "$((++n))=$cores"); done
-# Slurm would wait 121 s before it starts a job again, and 300 s before it calls a node dead.
+# With its defaults Slurm would wait 121 s before it starts a job again, and 300 s before it calls a node dead.
 bash "$tool" start "$cluster" 8 --with $$ "${quotas[@]}" --low GraceTime=15 \
-  --conf AuthInfo=cred_expire=5 --conf SlurmdTimeout=10 --conf MessageTimeout=3
+  --conf AuthInfo=cred_expire=5 --conf SlurmdTimeout=10 --conf MessageTimeout=3 --conf KillWait=5
 eval "$(bash "$tool" env "$cluster")"
 sinfo
 
