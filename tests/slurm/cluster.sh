@@ -19,13 +19,13 @@
 # A node has its own network, host name, processes, System V IPC, /tmp, /dev/shm and /run. All other
 # folders are shared, and so are DIR and the folder where start was called, if they lie in /tmp.
 # DIR holds everything: slurm.conf, log/, pids/. Clusters in different folders share nothing.
-set -euo pipefail
+set -Eeuo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/cluster
 source "$here/processes.sh"
 source "$here/limits.sh"
 source "$here/config.sh"
 
-usage() { sed -n '2,24s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 64; }
+usage() { sed -n '2,21s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 64; }
 refuse() { echo "no Slurm test cluster here: $*" >&2; exit 77; }
 
 can() {
@@ -67,7 +67,7 @@ start() {
   trap 'stop "$dir"' ERR
   # Before the daemons: whatever happens to this script, they have an end.
   if [[ -n "$with" ]]; then
-    in_background guard bash -c 'tail --pid="$1" -f /dev/null; exec bash "$2" stop "$3"' \
+    in_background guard bash -c 'while kill -0 "$1"; do sleep 0.5; done; exec bash "$2" stop "$3"' \
       guard "$with" "${BASH_SOURCE[0]}" "$dir"
   fi
   in_background head unshare --net --uts --ipc --mount --pid --fork --kill-child \
@@ -98,6 +98,7 @@ kill_node() { # n
 }
 
 stop() {
+  trap - ERR
   dir=$(realpath -m "$1")
   [[ -d "$dir/pids" ]] || return 0
   rm -rf "$dir/bin" "$dir/ready"
@@ -127,7 +128,12 @@ case "$action" in
   kill-node | start-node)
     (($# == 3)) || usage
     dir=$(realpath "$2")
-    if [[ "$action" == kill-node ]]; then kill_node "$3"; else start_node "$3"; fi
+    if [[ "$action" == kill-node ]]; then
+      kill_node "$3"
+    else
+      start_node "$3"
+      wait_until 10 "node $3 is recorded" test -s "$dir/pids/n$3"
+    fi
     ;;
   *) usage ;;
 esac
