@@ -16,6 +16,7 @@
 #include "app/commands/rank_plan.hpp"
 #include "app/commands/replan.hpp"
 #include "app/commands/setup.hpp"
+#include "app/commands/start_clock.hpp"
 #include "app/commands/stopping.hpp"
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/config_schema.hpp"
@@ -60,10 +61,13 @@ class TrainJob {
 
   int run() {
     prepare();
+    start_clock_.mark("input and data");
     start();
+    start_clock_.mark("state");
     if (trainer_->ended()) return nothing_left();
     stop_if_asked();
     report_->open(*trainer_);
+    start_clock_.mark("matmul rate");
     make_balancing();
     stop_if_asked();
     report_->begin_steps();
@@ -290,6 +294,7 @@ class TrainJob {
       }
     });
     for (const Replan& replan : replans_) check_memory(world_, replan.plan, room_, on_gpu);
+    start_clock_.mark("plan and probe");
     trainer_ =
         std::make_unique<Trainer>(*machine_, plan, train_options(config_, world_.size()), source_);
     stop_if_asked();
@@ -442,6 +447,10 @@ class TrainJob {
       stopping_->step_done(step.seconds);
       for (const std::string& text : stopping_->take_warnings()) report_->warn(text);
       life_.step_done();
+      if (++steps_reported_ == 1) {
+        start_clock_.mark("first step");
+        report_->note(start_clock_.text());
+      }
       if (valid) report_valid(*valid);
       if (!step.skipped) remove_superseded(step.step);
       balancing_->observe(step, trainer_->plan());
@@ -609,6 +618,8 @@ class TrainJob {
   bool has_folder_ = false;  // the run folder is there, and this job's
   double last_save_time_ = 0;
   index_t steps_run_ = 0;  // by this process
+  index_t steps_reported_ = 0;
+  StartClock start_clock_;
   std::string run_id_;
   Lineage lineage_;
   std::unique_ptr<Continuation> from_;
