@@ -28,7 +28,7 @@ mkdir -p "$folder"
 sources=$PWD/src
 cd "$folder"
 # srun outside the job has no controller any more when the cluster has ended.
-trap 'kill $(jobs -p) 2> /dev/null; bash "$tool" stop "$cluster"' EXIT
+trap '{ kill $(jobs -p) 2> /dev/null || true; }; bash "$tool" stop "$cluster"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 

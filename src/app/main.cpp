@@ -1,9 +1,13 @@
 // transformer3d: the program. Starts MPI, reads the command line, runs one command, and turns what
 // went wrong into one message and an exit code (core/error.hpp).
+#include <unistd.h>
+
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <optional>
+#include <thread>
 
 #include "app/cli.hpp"
 #include "app/commands/commands.hpp"
@@ -47,6 +51,15 @@ int end_alone(const Communicator& world, const Error& error) {
   return static_cast<int>(error.code());
 }
 
+/// A rank that dies while all of them end leaves the others in MPI_Finalize.
+void end_within_a_minute(int status, const std::function<void()>& last_act) {
+  std::thread([status, last_act] {
+    std::this_thread::sleep_for(std::chrono::minutes(1));
+    if (last_act) last_act();
+    _exit(status);
+  }).detach();
+}
+
 /// `last_act`: to be done when MPI has ended.
 int run(int argc, char** argv, std::function<void()>& last_act) {
   block_stop_signals();
@@ -59,7 +72,11 @@ int run(int argc, char** argv, std::function<void()>& last_act) {
   // What all ranks agree on, one of them says and returns: a launcher that ends a job at the first
   // status that is not 0 (srun --kill-on-bad-exit) names one rank, and ends no other in
   // MPI_Finalize.
-  const auto agreed = [&](int status) { return world->rank() == 0 ? status : 0; };
+  const auto agreed = [&](int status) {
+    const int own = world->rank() == 0 ? status : 0;
+    if (session) end_within_a_minute(own, last_act);
+    return own;
+  };
   try {
     CommandLine command;
     try {

@@ -59,7 +59,7 @@ void wait_for_signals() {
       if (g_signal != 0 && now - last_interrupt < std::chrono::seconds(2)) _exit(128 + SIGINT);
       last_interrupt = now;
     }
-    g_signal = number;
+    if (g_signal != SIGINT) g_signal = number;  // the user's own wish to stop stays
     answer_once();
   }
 }

@@ -24,9 +24,11 @@ Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id) {
     return {
         false,
         "this job has no script that Slurm could start again (sbatch): run the same command again"};
+  if (job->state == "PENDING") return {};  // somebody has done it
   if (job->state != "RUNNING")
     return {false,
-            fmt::format("Slurm says that this job is {}: it is not started again", job->state)};
+            fmt::format("Slurm says that this job is {}: it is not started again", job->state),
+            true};
   if (!job->requeue)
     return {
         false,
@@ -36,7 +38,7 @@ Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id) {
 }
 
 bool requeue(const Scontrol& scontrol, const std::string& job_id) {
-  return scontrol({"requeue", job_id}).has_value();
+  return scontrol({"requeue", "Incomplete", job_id}).has_value();
 }
 
 }  // namespace t3d

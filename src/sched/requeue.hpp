@@ -15,12 +15,13 @@ using Scontrol = std::function<std::optional<std::string>(const std::vector<std:
 struct Requeue {
   bool possible = false;  // the job is a batch job that runs and may be requeued
   std::string text;       // else: why not, and what to do; one sentence. "" outside Slurm
+  bool over = false;      // nobody should: the job was cancelled, or brings nothing new
 };
 /// Whether this job can be put back into Slurm's queue.
 [[nodiscard]] Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id);
 
-/// Puts it back. Slurm ends all its processes soon, this one included: the last act. False where
-/// Slurm refuses.
+/// Puts it back, unless it was cancelled in the meantime. Slurm ends all its processes soon, this
+/// one included: the last act. False where Slurm refuses, or does not answer.
 [[nodiscard]] bool requeue(const Scontrol& scontrol, const std::string& job_id);
 
 }  // namespace t3d

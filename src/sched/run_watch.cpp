@@ -1,27 +1,34 @@
 #include "sched/run_watch.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <ctime>
 #include <utility>
 
 #include "core/phase_clock.hpp"
 #include "core/run_event.hpp"
+#include "device/process_status.hpp"
 
 namespace t3d {
 namespace {
 
 constexpr std::chrono::seconds kLook{1};
 constexpr double kBetweenQuestions = 60;  // seconds: limits may be changed while the job runs
+constexpr double kLate = 20;              // an answer may be
 
 constexpr std::array<std::pair<const char*, unsigned>, 3> kFiles{
     {{"stop_now", kStopFile}, {"checkpoint_now", kCheckpointDue}, {"report_now", kReportDue}}};
 
 }  // namespace
 
-RunWatch::RunWatch(Options options) : options_(std::move(options)), start_(PhaseClock::now()) {
+RunWatch::RunWatch(Options options)
+    : options_(std::move(options)),
+      start_(PhaseClock::now()),
+      begun_(static_cast<double>(std::time(nullptr)) - process_age_seconds() - 1) {
   look_for_files(true);
   ask_slurm();
   if (const auto known = job(); known && !known->partition.empty())
@@ -39,11 +46,11 @@ RunWatch::~RunWatch() {
   thread_.join();
 }
 
-unsigned RunWatch::take_wishes(const Pace& pace) {
+unsigned RunWatch::take_wishes(const Pace& pace, unsigned mask) {
   const std::optional<double> left = left_seconds();
   const double life = PhaseClock::now() - start_ + left.value_or(0);
   const bool late = left && *left < pace.reserve_seconds(life);
-  return file_wishes_.exchange(0) | (late ? kTimeNear : kNoFlag);
+  return mask & (file_wishes_.fetch_and(~mask) | (late ? kTimeNear : kNoFlag));
 }
 
 std::optional<double> RunWatch::left_seconds() const {
@@ -51,7 +58,9 @@ std::optional<double> RunWatch::left_seconds() const {
   std::optional<double> left;
   if (options_.hours > 0) left = start_ + 3600 * options_.hours - now;
   const std::lock_guard lock(mutex_);
-  if (slurm_end_) left = std::min(left.value_or(*slurm_end_ - now), *slurm_end_ - now);
+  // While a job is suspended its time does not pass, and nobody asks.
+  const bool fresh = now - asked_ < kBetweenQuestions + kLate;
+  if (slurm_end_ && fresh) left = std::min(left.value_or(*slurm_end_ - now), *slurm_end_ - now);
   return left;
 }
 
@@ -74,9 +83,21 @@ void RunWatch::watch() noexcept {
   }
 }
 
+// What cannot be removed (a folder, another user's file) asks once, too.
 void RunWatch::look_for_files(bool begins) {
-  for (const auto& [name, wish] : kFiles)
-    if (unlink((options_.dir + "/" + name).c_str()) == 0 && !begins) file_wishes_ |= wish;
+  for (std::size_t at = 0; at < kFiles.size(); ++at) {
+    const auto& [name, wish] = kFiles[at];
+    const std::string path = options_.dir + "/" + name;
+    struct stat entry {};
+    if (lstat(path.c_str(), &entry) != 0) {
+      seen_[at] = false;
+      continue;
+    }
+    const bool old = begins && static_cast<double>(entry.st_mtime) < begun_;
+    const bool removed = unlink(path.c_str()) == 0;
+    if (!old && !seen_[at]) file_wishes_ |= wish;
+    seen_[at] = !removed;
+  }
 }
 
 // Slurm that does not answer, or knows no limit, leaves what was known.
@@ -88,6 +109,7 @@ void RunWatch::ask_slurm() {
   if (!job) return;
   const std::lock_guard lock(mutex_);
   job_ = job;
+  asked_ = PhaseClock::now();
   slurm_end_.reset();
   if (job->left_seconds) slurm_end_ = PhaseClock::now() + *job->left_seconds;
 }

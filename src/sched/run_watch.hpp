@@ -5,9 +5,10 @@
 //   DIR/checkpoint_now   a checkpoint after this step
 //   DIR/report_now       the tables of the end, now
 //
-// A file is removed when it has been seen; one that was there before the run began is removed and
-// does nothing.
+// A file is removed when it has been seen; one that was there before the process began is removed
+// and does nothing.
 #pragma once
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -38,8 +39,9 @@ class RunWatch {
   RunWatch& operator=(const RunWatch&) = delete;
   ~RunWatch();
 
-  /// Bits of RunFlag (core/run_event.hpp) that are wished for now. A file's wish is uttered once.
-  [[nodiscard]] unsigned take_wishes(const Pace& pace);
+  /// Bits of RunFlag (core/run_event.hpp) that are wished for now, of those in `mask`. A file's
+  /// wish is uttered once.
+  [[nodiscard]] unsigned take_wishes(const Pace& pace, unsigned mask = ~0U);
   /// To the end of this life's time; none = no limit.
   [[nodiscard]] std::optional<double> left_seconds() const;
   /// As Slurm last said; nothing outside Slurm.
@@ -54,12 +56,15 @@ class RunWatch {
 
   const Options options_;
   const double start_;
+  const double begun_;          // the process; seconds since 1970
+  std::array<bool, 3> seen_{};  // files whose wish is known and that cannot be removed
   std::optional<double> grace_;
   mutable std::mutex mutex_;  // of the four below
   std::condition_variable wake_;
   bool ending_ = false;
   std::optional<SlurmJob> job_;
   std::optional<double> slurm_end_;  // on PhaseClock's clock
+  double asked_ = 0;                 // Slurm, the last time; on that clock
   std::atomic<unsigned> file_wishes_{0};
   std::thread thread_;
 };

@@ -13,6 +13,13 @@ namespace {
 
 bool begins(const std::string& line, const char* with) { return line.rfind(with, 0) == 0; }
 
+/// It becomes a part of the log's name.
+std::string job_name(std::string name) {
+  for (char& letter : name)
+    if (letter == '/' || letter == '\\' || letter == '%') letter = '-';
+  return name;
+}
+
 /// What replaces a line of the template, or the line itself; nothing where it goes.
 std::vector<std::string> filled_in(const std::string& line, const SbatchWish& wish) {
   if (begins(line, "#SBATCH --partition") || begins(line, "#SBATCH --time")) return {};
@@ -20,10 +27,12 @@ std::vector<std::string> filled_in(const std::string& line, const SbatchWish& wi
     if (wish.ranks == 0) return {};
     return {fmt::format("#SBATCH --ntasks={}", wish.ranks)};
   }
-  if (begins(line, "#SBATCH --job-name")) return {"#SBATCH --job-name=" + shell_word(wish.name)};
+  if (begins(line, "#SBATCH --job-name"))
+    return {"#SBATCH --job-name=" + shell_word(job_name(wish.name))};
   if (begins(line, "program=")) return {"program=" + shell_word(wish.program)};
   if (begins(line, "input=")) return {"input=" + shell_word(wish.input)};
-  if (begins(line, "run=")) return {"run=" + shell_word(wish.run_dir)};
+  if (begins(line, "# The folder of the run")) return {};
+  if (begins(line, "eval ")) return {"run=" + shell_word(wish.run_dir)};
   if (begins(line, "tasks="))
     return {wish.ranks == 0 ? line : fmt::format("tasks=--ntasks={}", wish.ranks)};
   if (begins(line, "more=")) {

@@ -18,6 +18,10 @@ std::optional<double> number_of(std::string_view text) {
 }  // namespace
 
 std::string slurm_job_id() {
+  // The last task of an array has the number of the whole array.
+  const char* array = std::getenv("SLURM_ARRAY_JOB_ID");
+  const char* task = std::getenv("SLURM_ARRAY_TASK_ID");
+  if (array != nullptr && task != nullptr) return std::string(array) + "_" + task;
   const char* id = std::getenv("SLURM_JOB_ID");
   return id == nullptr ? "" : id;
 }
@@ -73,6 +77,7 @@ std::optional<SlurmJob> slurm_job_of(std::string_view scontrol_text) {
 }
 
 std::optional<double> grace_seconds_of(std::string_view scontrol_text) {
+  if (value_of_key(scontrol_text, "PreemptMode") == "OFF") return std::nullopt;
   return number_of(value_of_key(scontrol_text, "GraceTime"));
 }
 

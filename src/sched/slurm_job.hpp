@@ -15,7 +15,7 @@ struct SlurmJob {
   std::optional<double> left_seconds;  // to its time limit; none = no limit, or not known
 };
 
-/// Of the job that this process belongs to, by SLURM_JOB_ID; "" outside Slurm.
+/// Of the job, or the task of an array, that this process belongs to; "" outside Slurm.
 [[nodiscard]] std::string slurm_job_id();
 
 /// Of one line of `scontrol -o show job ID` (the first, where a heterogeneous job has several).
@@ -23,7 +23,8 @@ struct SlurmJob {
 [[nodiscard]] std::optional<SlurmJob> slurm_job_of(std::string_view scontrol_text);
 
 /// GraceTime of `scontrol -o show partition NAME`, in seconds: between the signal and the kill,
-/// when a job of higher priority takes the nodes. Nothing where it is not said.
+/// when a job of higher priority takes the nodes. Nothing where it is not said, or no job is
+/// preempted.
 [[nodiscard]] std::optional<double> grace_seconds_of(std::string_view scontrol_text);
 
 /// "MM:SS", "HH:MM:SS" or "D-HH:MM:SS", as Slurm writes times; nothing for "UNLIMITED" and the

@@ -23,7 +23,7 @@ steps() { (($(wc -l < "$1/log.jsonl" 2> /dev/null || echo 0) >= $2)); }
 has() { grep -qs -- "$2" "$1"; }
 
 mkdir files
-touch files/stop_now # of an earlier day
+touch -d yesterday files/stop_now
 mpirun -n 2 --oversubscribe "$T3D_BIN" "${long[@]}" -d files > out.log 2>&1 &
 job=$!
 trap 'kill -KILL $job 2> /dev/null' EXIT

@@ -43,16 +43,22 @@ bool is_stuck(const std::string& dir, bool progress) {
   return !progress && lives_without_progress(dir, kBefore) == kBefore;
 }
 
-Requeue stuck() {
-  return {false,
-          "three lives in a row have come to no new checkpoint: the job is not started again. A "
-          "shorter "
-          "checkpoint.every_minutes, or a longer time limit, may help"};
+Requeue requeue_of(const std::string& dir, bool progress, const std::string& job) {
+  if (is_stuck(dir, progress))
+    return {false,
+            "three lives in a row have come to no new checkpoint: the run is not started again. A "
+            "shorter checkpoint.every_minutes, or a longer time limit, may help",
+            true};
+  return can_requeue(scontrol, job);
 }
 
-void LastWords::set_folder(const std::string& dir, bool requeue) {
+void LastWords::set_folder(const std::string& dir) {
   const std::lock_guard lock(mutex_);
   dir_ = dir;
+}
+
+void LastWords::set_requeue(bool requeue) {
+  const std::lock_guard lock(mutex_);
   requeue_ = requeue;
 }
 
@@ -74,6 +80,9 @@ void LastWords::write_record() {
 void LastWords::say(const PeerLoss& loss) {
   end_within(std::chrono::seconds(8));
   const std::lock_guard lock(mutex_);
+  // Who has ended with an error has said why, or another rank has noticed the loss: exit.json of
+  // before this life is gone since its start.
+  if (!dir_.empty() && has_record()) return say_on_screen(loss.text);
   has_spoken_ = true;
   record_ = {ExitCode::peer_lost, loss.text, step_, {}, true};
   std::string text = fmt::format("{}; this run ends after step {}", loss.text, record_.step);
@@ -87,21 +96,30 @@ void LastWords::say(const PeerLoss& loss) {
   write_record();
 }
 
+bool LastWords::has_record() const {
+  try {
+    return read_exit_record(dir_).has_value();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+void LastWords::put_back(const std::string& job) {
+  const bool progress = checkpoint_ > std::max<index_t>(0, first_checkpoint_);
+  const Requeue answer = requeue_of(dir_, progress, job);
+  record_.goes_on = !answer.over;
+  record_.requeues = answer.possible;
+  if (!dir_.empty() && (answer.over || answer.possible)) write_record();
+  if (!answer.text.empty()) say_on_screen(answer.text);
+  if (answer.possible && !requeue(scontrol, job))
+    say_on_screen(fmt::format("Slurm does not confirm that job {} is back in its queue", job));
+}
+
 // By now the others end, too.
 void LastWords::end() {
   const std::lock_guard lock(mutex_);
   const std::string job = slurm_job_id();
-  if (has_spoken_ && requeue_ && !job.empty()) {
-    const bool progress = checkpoint_ > std::max<index_t>(0, first_checkpoint_);
-    const Requeue answer = is_stuck(dir_, progress) ? stuck() : can_requeue(scontrol, job);
-    if (answer.possible) {
-      record_.requeues = true;
-      write_record();
-      if (!requeue(scontrol, job)) say_on_screen("Slurm does not put the job back into its queue");
-    } else {
-      say_on_screen(answer.text);
-    }
-  }
+  if (has_spoken_ && requeue_ && !job.empty()) put_back(job);
   _exit(static_cast<int>(ExitCode::peer_lost));
 }
 

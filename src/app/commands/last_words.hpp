@@ -14,17 +14,18 @@
 
 namespace t3d {
 
-/// This life and the two before it have brought no new checkpoint: the next one would not, either.
-[[nodiscard]] bool is_stuck(const std::string& dir, bool progress);
-/// What is said then.
-[[nodiscard]] Requeue stuck();
+/// can_requeue(), but for a run of which this life (`progress`: it has brought a new checkpoint)
+/// and the two before it have brought none: the next one would not, either.
+[[nodiscard]] Requeue requeue_of(const std::string& dir, bool progress, const std::string& job);
 
 class LastWords {
  public:
   explicit LastWords(int rank) : rank_(rank) {}
 
-  /// The run folder is this job's from now on; `requeue`: the job shall be started again.
-  void set_folder(const std::string& dir, bool requeue);
+  /// The run folder is this job's from now on.
+  void set_folder(const std::string& dir);
+  /// The job shall be started again.
+  void set_requeue(bool requeue);
   /// Steps done, and the newest checkpoint; -1 = none. First of all, those of the start.
   void set_progress(index_t step, index_t checkpoint);
 
@@ -34,6 +35,8 @@ class LastWords {
 
  private:
   void write_record();
+  [[nodiscard]] bool has_record() const;
+  void put_back(const std::string& job);
 
   const int rank_;
   std::mutex mutex_;  // of the four below

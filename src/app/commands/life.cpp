@@ -1,6 +1,8 @@
 #include "app/commands/life.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "core/utf8.hpp"
 #include "device/process_status.hpp"
@@ -23,6 +25,22 @@ std::string why_it_starts(const std::string& restart, const std::optional<LifeRe
   const std::string reason = before->reason.value_or(kNoWord);
   return fmt::format("{} after: {}", asked ? "-r " + restart : "continued",
                      printable(reason.substr(0, reason.find('\n')), kReasonBytes));
+}
+
+/// An earlier life of the same job, which Slurm has started again, or of its chain
+/// (jobs/chain.sbatch).
+bool has_brought(const std::string& dir, const LifeRecord& now) {
+  constexpr index_t kMost = 1000;
+  const bool chain = std::getenv("T3D_CHAIN") != nullptr;
+  if (!chain && now.restart == 0) return false;
+  try {
+    const std::vector<LifeRecord> lives = last_lives(dir, kMost);
+    return std::any_of(lives.begin(), lives.end(), [&](const LifeRecord& life) {
+      return has_progressed(life) && (chain || (now.job && life.job == now.job));
+    });
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -52,10 +70,12 @@ void Life::begin(const Config& config, const RunLock& lock, index_t ranks, index
   life_.life = before ? before->life + 1 : 1;
   if (!self.job.empty()) life_.job = self.job;
   life_.restart = self.restarts;
+  goes_on_in_job_ = chosen_ && has_brought(dir_, life_);
+  chosen_ = chosen_ && !goes_on_in_job_;
   life_.ranks = ranks;
   life_.nodes = nodes;
   life_.started = seconds_since_1970() - process_age_seconds();
-  life_.why = why_it_starts(config.checkpoint.restart, before);
+  life_.why = why_it_starts(goes_on_in_job_ ? "auto" : config.checkpoint.restart, before);
   keep([&] { write_open_life(dir_, life_); });
 }
 

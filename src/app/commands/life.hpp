@@ -20,6 +20,8 @@ class Life {
   /// The run folder is locked, by a lock that lives as long as there are calls. Closes the record
   /// of a life that was killed, and removes exit.json (Error(io)).
   void begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes);
+  /// An earlier life of this job has brought checkpoints: what -r says was meant for the first one.
+  [[nodiscard]] bool goes_on_in_job() const { return goes_on_in_job_; }
   /// The state is loaded, or made, and the log begins behind it. Where nothing began, nothing
   /// happens here and below.
   void goes_on(const std::optional<CheckpointInfo>& from, index_t step, index_t lineage);
@@ -38,7 +40,7 @@ class Life {
   Warn warn_;
   const RunLock* lock_ = nullptr;
   std::string dir_;
-  bool begun_ = false, chosen_ = false;
+  bool begun_ = false, chosen_ = false, goes_on_in_job_ = false;
   LifeRecord life_;
 };
 

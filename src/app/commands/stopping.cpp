@@ -21,10 +21,21 @@ Stopping::~Stopping() {
   if (watch_) answer_stop_signals({});
 }
 
-unsigned Stopping::wishes() {
+namespace {
+
+unsigned wish_of_signal() {
   const int signal = stop_signal();
-  const unsigned own = signal == 0 ? kNoFlag : signal == SIGINT ? kInterrupted : kStopAsked;
-  return own | (watch_ ? watch_->take_wishes(pace_) : kNoFlag);
+  return signal == 0 ? kNoFlag : signal == SIGINT ? kInterrupted : kStopAsked;
+}
+
+}  // namespace
+
+unsigned Stopping::wishes() {
+  return wish_of_signal() | (watch_ ? watch_->take_wishes(pace_) : kNoFlag);
+}
+
+unsigned Stopping::stop_wishes() {
+  return wish_of_signal() | (watch_ ? watch_->take_wishes(pace_, kStopFlags) : kNoFlag);
 }
 
 void Stopping::step_done(double seconds) {
@@ -43,16 +54,16 @@ void Stopping::save_done(double seconds) {
 void Stopping::look_at_grace() {
   if (grace_told_ || !watch_ || !watch_->grace_seconds()) return;
   const double grace = *watch_->grace_seconds(), needed = pace_.stop_seconds();
-  if (needed <= grace) return;
+  if (needed <= grace || pace_.save_seconds() == 0) return;
   grace_told_ = true;
-  warnings_.push_back(fmt::format(
+  std::string text = fmt::format(
       "if a job of higher priority takes these nodes, Slurm waits {:.0f} s (GraceTime of the "
-      "partition), and this run needs about {:.0f} s to end its step and to write a checkpoint: "
-      "all "
-      "since the last checkpoint would be lost. Smaller steps or a shorter "
-      "checkpoint.every_minutes "
-      "make it less",
-      grace, needed));
+      "partition), and this run needs {:.1f} s to end its step and to write a checkpoint: all "
+      "since "
+      "the last checkpoint would be lost. A shorter checkpoint.every_minutes makes it less",
+      grace, needed);
+  if (grace > 0) text += ", and so do smaller steps";
+  warnings_.push_back(text);
 }
 
 std::vector<std::string> Stopping::take_warnings() { return std::exchange(warnings_, {}); }

@@ -23,6 +23,8 @@ class Stopping {
 
   /// Bits of RunFlag that this rank wishes for.
   [[nodiscard]] unsigned wishes();
+  /// The same before the first step, when only a stop means anything.
+  [[nodiscard]] unsigned stop_wishes();
   void step_done(double seconds);
   void save_done(double seconds);
   /// New warnings, for the log.

@@ -2,6 +2,7 @@
 // or somebody asks to stop. Policy only; the arithmetic is in train/.
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <ctime>
 #include <filesystem>
 
@@ -103,10 +104,13 @@ class TrainJob {
   [[nodiscard]] const std::function<void()>& last_act() const { return last_act_; }
 
   /// Writes exit.json, once the run folder is this job's.
-  void record_end(ExitCode code, const std::string& reason) {
+  void record_end(ExitCode code, const std::string& reason, bool alone = false) {
+    // Asked to stop while the folder was waited for: nothing of the run is known.
+    const bool before = code == ExitCode::retry && !has_folder_ && stop_signal() != SIGINT;
+    goes_on_ = goes_on_ || before || code == ExitCode::peer_lost;
+    if (goes_on_ && (alone || world_.rank() == 0)) plan_last_act();
     if (!has_folder_ || (lost_lock() && lock_is_gone())) return;  // then it is another job's
     const index_t done = trainer_ ? trainer_->progress().steps : 0;
-    if (goes_on_ && world_.rank() == 0) plan_last_act();
     const bool requeues = last_act_ != nullptr;
     ExitRecord record{code, reason, std::max(done, last_saved_), {}, goes_on_, requeues};
     if (last_saved_ >= 0) record.checkpoint = last_saved_;
@@ -122,19 +126,22 @@ class TrainJob {
   void plan_last_act() {
     const std::string job = slurm_job_id();
     if (!config_.run.requeue || job.empty()) return;
-    const bool progress = last_saved_ > std::max<index_t>(0, began_at_);
-    const Requeue answer =
-        is_stuck(config_.run.dir, progress) ? stuck() : can_requeue(scontrol, job);
+    const bool cut_short = !has_folder_ || (steps_run_ == 0 && (stop_flags_ & kStopAsked) != 0);
+    const bool progress = cut_short || last_saved_ > std::max<index_t>(0, began_at_);
+    const Requeue answer = requeue_of(config_.run.dir, progress, job);
+    goes_on_ = !answer.over;
     if (!answer.text.empty()) fmt::print(stderr, "transformer3d: {}\n", answer.text);
     if (!answer.possible) return;
     last_act_ = [job] {
       if (!requeue(scontrol, job))
-        fmt::print(stderr, "transformer3d: Slurm does not put job {} back into its queue\n", job);
+        fmt::print(stderr,
+                   "transformer3d: Slurm does not confirm that job {} is back in its queue\n", job);
     };
   }
 
   void prepare() {
     config_ = load_input(world_, command_.input, command_.overrides, world_.size(), origins_);
+    last_words_.set_requeue(config_.run.requeue);
     world_.set_watchdog(config_.debug.watchdog_seconds);
     world_.set_wait_limit(kCheckpointAxis, config_.debug.io_seconds);
     watch_ = std::make_unique<PeerWatch>(
@@ -150,9 +157,14 @@ class TrainJob {
       if (world_.rank() == 0) prepare_folder(1 + *std::max_element(nodes.begin(), nodes.end()));
     });
     has_folder_ = true;
+    if (broadcast_text(world_, life_.goes_on_in_job() ? "auto" : "") == "auto") {
+      early_notes_.push_back(fmt::format("-r {} was for the first life of this job; it goes on",
+                                         config_.checkpoint.restart));
+      config_.checkpoint.restart = "auto";
+    }
     check_shared_folder(world_, nodes, config_.checkpoint.dir,
                         broadcast_text(world_, lock_ ? lock_->token() : ""));
-    last_words_.set_folder(config_.run.dir, config_.run.requeue);
+    last_words_.set_folder(config_.run.dir);
     stopping_ = std::make_unique<Stopping>(config_, world_.rank() == 0);
   }
 
@@ -172,10 +184,11 @@ class TrainJob {
   // that the run would have continued from stays. Collective: a signal may have reached some ranks
   // only.
   void stop_if_asked() {
-    auto asked = static_cast<std::int32_t>(stopping_->wishes() & kStopFlags);
+    auto asked = static_cast<std::int32_t>(stopping_->stop_wishes());
     world_.all_reduce({&asked, DType::i32, 1, 1}, ReduceOp::bit_or).wait_host();
     if (asked == 0) return;
     const auto flags = static_cast<unsigned>(asked);
+    stop_flags_ = flags;
     goes_on_ = Stopping::goes_on(flags);
     if (last_saved_ < 0 && from_->info()) last_saved_ = from_->info()->state.step;
     throw AgreedError(ExitCode::retry, Stopping::reason(flags) + " before the first step");
@@ -228,6 +241,7 @@ class TrainJob {
     });
     life_.goes_on(info, trainer_->progress().steps, lineage_.number);
     for (const std::string& text : notes) report_->warn(text);
+    for (const std::string& text : early_notes_) report_->note(text);
     for (const std::string& text : input_warnings_) report_->warn(text);
     for (const std::string& text : tokenizer_.notes) report_->note(text);
     if (info)
@@ -440,7 +454,9 @@ class TrainJob {
     while (trainer_->pending() > left) {
       const StepReport step = trainer_->finish_step();
       std::optional<double> valid;
-      if (evaluates_after(step.step))
+      // Who asks to stop does not wait for an evaluation.
+      const bool last = trainer_->ended() && step.step == trainer_->progress().steps;
+      if (evaluates_after(step.step) && (last || decide(step.flags).stop == kNoFlag))
         valid = evaluate(trainer_->ended() && step.step == trainer_->progress().steps);
       report_->step(*trainer_, step, valid);
       last_words_.set_progress(step.step, last_saved_);
@@ -581,11 +597,11 @@ class TrainJob {
     if (stopped_ && lost_lock())
       reason = "stopped because the lock of the run folder was lost for some time; it is back";
     report_->finish(reason);
+    goes_on_ = stopped_ && Stopping::goes_on(decision_.stop);
     if (last_saved_ != trainer_->progress().steps)
       throw AgreedError(ExitCode::io,
                         "the last checkpoint could not be written; see the warnings above");
     const ExitCode code = stopped_ ? ExitCode::retry : ExitCode::done;
-    goes_on_ = stopped_ && Stopping::goes_on(decision_.stop);
     if (world_.rank() == 0) record_end(code, reason);
     return static_cast<int>(code);
   }
@@ -609,10 +625,11 @@ class TrainJob {
     std::string path;
     index_t step = -1;
   };
-  Saved newest_;          // checkpoint of this run, until a step has gone on from it
-  Decision decision_;     // of the steps whose reports have been read
-  bool stopped_ = false;  // it came to a stop before the end
-  bool goes_on_ = false;  // and is to be started again
+  Saved newest_;                   // checkpoint of this run, until a step has gone on from it
+  Decision decision_;              // of the steps whose reports have been read
+  bool stopped_ = false;           // it came to a stop before the end
+  unsigned stop_flags_ = kNoFlag;  // of a stop before the first step
+  bool goes_on_ = false;           // and is to be started again
   std::function<void()> last_act_;
   std::unique_ptr<Stopping> stopping_;
   bool has_folder_ = false;  // the run folder is there, and this job's
@@ -623,7 +640,7 @@ class TrainJob {
   std::string run_id_;
   Lineage lineage_;
   std::unique_ptr<Continuation> from_;
-  std::vector<std::string> plan_notes_, input_warnings_;
+  std::vector<std::string> early_notes_, plan_notes_, input_warnings_;
   std::string memory_warning_;  // what the plan lacks of memory that is free now
   std::vector<Replan> replans_;
   OpenMesh open_mesh_;
@@ -650,11 +667,12 @@ int run_training(Communicator& world, const CommandLine& command, std::function<
   } catch (const std::exception& error) {
     const bool agreed = dynamic_cast<const AgreedError*>(&error) != nullptr;
     const Error cause = as_error(error);
-    if (!agreed || world.rank() == 0) job.record_end(cause.code(), cause.what());
-    if (agreed)
-      last_act = job.last_act();
-    else
+    if (!agreed || world.rank() == 0) job.record_end(cause.code(), cause.what(), !agreed);
+    last_act = job.last_act();
+    if (!agreed) {
       job.end_alone();
+      if (last_act) last_act();  // before MPI_Abort
+    }
     throw;
   }
 }

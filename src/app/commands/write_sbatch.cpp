@@ -21,10 +21,8 @@ int run_write_sbatch(Communicator& world, const CommandLine& command) {
     wish.input = std::filesystem::absolute(command.input).string();
     wish.run_dir = config.run.dir;
     wish.ranks = command.sbatch_ranks;
-    for (const std::string& word : command.overrides) {
-      if (word.rfind("run.dir=", 0) == 0) continue;  // -d
+    for (const std::string& word : command.overrides)
       wish.options.insert(wish.options.end(), {"--set", word});
-    }
     write_output(sbatch_text(wish));
   });
   return 0;

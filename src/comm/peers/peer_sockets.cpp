@@ -25,8 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr char kAnswer = 'y';
-constexpr std::chrono::seconds kEachAddress{2};  // of several that may lead nowhere
-constexpr std::chrono::seconds kHello{2};        // for a stranger that says nothing
+constexpr std::chrono::seconds kHello{2};  // for a stranger that says nothing
 
 int milliseconds_until(Deadline deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
@@ -193,10 +192,13 @@ Descriptor connect_to_peer(const PeerAddress& peer, const std::string& own_host,
   if (peer.port == 0) return {};
   std::vector<std::string> addresses = peer.addresses;
   if (peer.host == own_host) addresses.insert(addresses.begin(), "127.0.0.1");
+  // Of several addresses some may lead nowhere.
+  const auto each =
+      (deadline - Clock::now()) / static_cast<int>(std::max<std::size_t>(1, addresses.size()));
   for (const std::string& text : addresses) {
     const auto address = parse_address(text, peer.port);
     if (!address) continue;
-    Descriptor socket = connected(*address, hello, std::min(deadline, Clock::now() + kEachAddress));
+    Descriptor socket = connected(*address, hello, std::min(deadline, Clock::now() + each));
     if (socket) return socket;
   }
   return {};
@@ -221,7 +223,7 @@ Descriptor accept_peer(const Descriptor& listener, const Handshake& expected, De
 
 void set_silence_limit(const Descriptor& socket, double seconds) {
   const int yes = 1;
-  const auto milliseconds = static_cast<unsigned>(1e3 * seconds);
+  const auto milliseconds = std::max(1U, static_cast<unsigned>(1e3 * seconds));
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   setsockopt(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }

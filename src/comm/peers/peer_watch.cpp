@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <future>
 #include <random>
 #include <thread>
 
@@ -25,8 +26,9 @@ constexpr milliseconds kBeat{500};
 /// A launcher that ends the job because of the lost rank, or an error of that rank which has more
 /// to say, shall come first. Who is after the lost rank speaks, and who is before it only if
 /// nobody has.
-constexpr milliseconds kPatience{1000}, kMorePatience{1500};
+constexpr milliseconds kPatience{1000}, kMorePatience{3000};
 constexpr std::chrono::seconds kConnect{10};
+constexpr std::chrono::seconds kWords{3};
 
 // What is said on a connection: single letters, and after kLost the rank in four bytes.
 constexpr char kHeartbeat = 'h', kGoodbye = 'b', kLost = 'l';
@@ -39,6 +41,7 @@ struct Neighbour {
   milliseconds patience{};
   std::string unread;                          // of a message that is not whole yet
   std::optional<Clock::time_point> gone_at{};  // without goodbye
+  bool silent = false;                         // its host does not answer
 };
 
 std::uint64_t new_secret() {
@@ -116,7 +119,7 @@ class PeerWatch::Thread {
     const ssize_t got = recv(from.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) {
-      silent_ = got < 0 && errno == ETIMEDOUT;
+      from.silent = got < 0 && errno != ECONNRESET && errno != EPIPE;
       from.socket.reset();
       from.gone_at = Clock::now();
       return;
@@ -135,10 +138,17 @@ class PeerWatch::Thread {
 
   void notice(const Neighbour& lost) {
     const std::string text =
-        silent_ ? fmt::format("rank {} is lost: its node {} does not answer", lost.rank, lost.node)
-                : fmt::format("rank {} on node {} is lost: its process has ended without a word",
-                              lost.rank, lost.node);
-    options_.say({lost.rank, text});
+        lost.silent
+            ? fmt::format("rank {} is lost: its node {} does not answer", lost.rank, lost.node)
+            : fmt::format("rank {} on node {} is lost: its process has ended without a word",
+                          lost.rank, lost.node);
+    // What is said goes to files, whose server may be what is lost: the others do not wait for it.
+    const auto said = std::make_shared<std::promise<void>>();
+    std::thread([say = options_.say, loss = PeerLoss{lost.rank, text}, said] {
+      say(loss);
+      said->set_value();
+    }).detach();
+    (void)said->get_future().wait_for(kWords);
     spread(lost.rank);
   }
 
@@ -151,7 +161,7 @@ class PeerWatch::Thread {
   std::array<Neighbour, 2> neighbours_;
   PeerWatch::Options options_;
   Descriptor wake_;
-  bool told_ = false, silent_ = false;
+  bool told_ = false;
   Clock::time_point last_beat_{};
   std::atomic<bool> stop_{false}, goodbye_{true};
   std::thread thread_;  // last: it uses all the others
@@ -189,8 +199,8 @@ PeerWatch::PeerWatch(Communicator& world, const Options& options) {
   for (const Descriptor* socket : {&to_next, &to_last})
     if (*socket) set_silence_limit(*socket, options.silent_seconds);
   std::array<Neighbour, 2> neighbours{
-      {{before, peers[number(before)].host, std::move(to_last), kPatience, {}, {}},
-       {after, peers[number(after)].host, std::move(to_next), kMorePatience, {}, {}}}};
+      {{before, peers[number(before)].host, std::move(to_last), kPatience, {}, {}, false},
+       {after, peers[number(after)].host, std::move(to_next), kMorePatience, {}, {}, false}}};
   thread_ = std::make_unique<Thread>(std::move(neighbours), options);
 }
 

@@ -188,7 +188,8 @@ double work_bound(const std::array<double, kWorkClasses>& work, const Speeds& sp
   for (std::size_t kind = 0; kind < kWorkClasses; ++kind) {
     if (work[kind] <= 0) continue;
     double rate = 0;
-    for (const RankSpeed& rank : speeds.ranks) rate += 1 / rank.curves[kind].seconds(work[kind]);
+    for (const RankSpeed& rank : speeds.ranks)
+      rate += 1 / rank.curves[kind].least_seconds(work[kind]);
     if (rate == 0) return std::numeric_limits<double>::infinity();
     together[kind] = 1 / rate;
   }
@@ -198,7 +199,7 @@ double work_bound(const std::array<double, kWorkClasses>& work, const Speeds& sp
     double most = 0;
     for (std::size_t kind = 0; kind < kWorkClasses; ++kind)
       if (work[kind] > 0)
-        most = std::max(most, together[kind] / rank.curves[kind].seconds(work[kind]));
+        most = std::max(most, together[kind] / rank.curves[kind].least_seconds(work[kind]));
     best += most;
   }
   return best > 0 ? all / best : 0;

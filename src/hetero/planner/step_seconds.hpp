@@ -39,9 +39,10 @@ struct StepSeconds {
 [[nodiscard]] bool trusted(const Plan& plan, const Speeds& speeds);
 
 /// Seconds that the given work of all ranks together takes at least, however it is divided: every
-/// rank computes all the time what it computes best. Certified as far as a rank's rate does not
-/// fall with work. Weak duality, with classes of operators priced by their seconds on all ranks
-/// together; where ranks differ by one factor each it is the work's seconds over the sum of speeds.
+/// rank computes all the time what it computes best. Certified as far as the
+/// curves are right: each rank is given its best rate. Weak duality, with classes of operators
+/// priced by their seconds on all ranks together; where ranks differ by one factor each it is the
+/// work's seconds over the sum of speeds.
 [[nodiscard]] double work_bound(const std::array<double, kWorkClasses>& work, const Speeds& speeds);
 
 }  // namespace t3d

@@ -33,6 +33,8 @@ class TimeCurve {
   /// nondecreasing in work; below the first point and beyond the last in proportion to it.
   /// Infinity where the curve has no points.
   [[nodiscard]] double seconds(double work) const;
+  /// At the best rate of the curve: no part of the work is done faster.
+  [[nodiscard]] double least_seconds(double work) const;
   [[nodiscard]] bool empty() const { return points_.empty(); }
   /// Trust region: the part of `work` up to twice the largest measured work; all of it by a stated
   /// rate, nothing where the curve has no points.

@@ -69,6 +69,15 @@ double TimeCurve::seconds(double work) const {
   return pooled_[at - 1] + part * (pooled_[at] - pooled_[at - 1]);
 }
 
+// Between two points the rate is between theirs.
+double TimeCurve::least_seconds(double work) const {
+  if (work <= 0) return 0;
+  double best = 0;
+  for (std::size_t at = 0; at < points_.size(); ++at)
+    best = std::max(best, points_[at].work / pooled_[at]);
+  return best > 0 ? work / best : std::numeric_limits<double>::infinity();
+}
+
 double TimeCurve::trusted(double work) const {
   if (empty()) return 0;
   return stated_ ? work : std::min(work, 2 * points_.back().work);

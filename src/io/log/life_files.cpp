@@ -158,7 +158,10 @@ std::vector<LifeRecord> last_lives(const std::string& dir, index_t count) {
 index_t lives_without_progress(const std::string& dir, index_t most) noexcept {
   try {
     const std::vector<LifeRecord> lives = last_lives(dir, most);
-    const auto last = std::find_if(lives.rbegin(), lives.rend(), has_progressed);
+    const auto counts_for_it = [](const LifeRecord& life) {
+      return has_progressed(life) || was_cut_short(life);
+    };
+    const auto last = std::find_if(lives.rbegin(), lives.rend(), counts_for_it);
     return last - lives.rbegin();
   } catch (const std::exception&) {
     return 0;

@@ -99,6 +99,11 @@ bool has_progressed(const LifeRecord& life) {
   return life.saved_step.value_or(-1) > life.from_step.value_or(0);
 }
 
+bool was_cut_short(const LifeRecord& life) {
+  return life.code == static_cast<int>(ExitCode::retry) && !life.first_step_seconds &&
+         life.reason.value_or("").rfind("asked to stop", 0) == 0;
+}
+
 std::optional<index_t> lost_steps(const LifeRecord& life, index_t next_from, bool chosen) {
   if (!life.from_step) return 0;  // it did none
   if (!life.step) return std::nullopt;

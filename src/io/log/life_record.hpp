@@ -50,6 +50,8 @@ struct LifeTraces {
 
 /// It has brought a newer checkpoint than the one that it went on from.
 [[nodiscard]] bool has_progressed(const LifeRecord& life);
+/// It was stopped from outside before its first step: that says nothing of the run.
+[[nodiscard]] bool was_cut_short(const LifeRecord& life);
 
 /// Steps of an ended life that have to be done again, or are given up, when the next one goes on
 /// from step `next_from`: those after that checkpoint. Where that is not of this life (a life that

@@ -26,6 +26,9 @@ TEST_CASE("a curve goes through its points and in proportion beyond them", "[spe
   CHECK(curve.seconds(50) == 1);
   CHECK(curve.seconds(400) == 6);
   CHECK(curve.seconds(0) == 0);
+  CHECK(curve.least_seconds(400) == 6);  // at the second point's rate
+  CHECK(curve.least_seconds(100) == 1.5);
+  CHECK(curve.least_seconds(0) == 0);
   CHECK(curve.trusted(390) == 390);
   CHECK(curve.trusted(1000) == 400);
   curve.scale(2);

@@ -32,8 +32,11 @@ TEST_CASE("only a running batch job that may be requeued is") {
   for (const char* state : {"CANCELLED", "COMPLETING", "PREEMPTED", "TIMEOUT"}) {
     const Requeue refused = answer(job(state, 1, 1));
     CHECK_FALSE(refused.possible);  // scancel is meant to end a job
+    CHECK(refused.over);
     CHECK_THAT(refused.text, Catch::Contains(state));
   }
+  CHECK_FALSE(answer(job("PENDING", 1, 1)).possible);  // it is in the queue already
+  CHECK(answer(job("PENDING", 1, 1)).text.empty());
   CHECK_FALSE(answer(std::nullopt).possible);
   CHECK_FALSE(answer("slurm_load_jobs error").possible);
   CHECK(can_requeue([](const auto&) { return std::optional<std::string>(); }, "").text.empty());
@@ -46,7 +49,7 @@ TEST_CASE("requeueing is Slurm's answer") {
     return std::optional<std::string>("");
   };
   CHECK(requeue(yes, "7"));
-  CHECK(asked == std::vector<std::string>{"requeue", "7"});
+  CHECK(asked == std::vector<std::string>{"requeue", "Incomplete", "7"});
   CHECK_FALSE(requeue([](const auto&) { return std::optional<std::string>(); }, "7"));
 }
 

@@ -1,7 +1,9 @@
 // What is looked for beside the steps: files that ask for something, and how much time is left.
 #include "sched/run_watch.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -36,6 +38,8 @@ TEST_CASE("a file in the run folder asks once") {
     return access((folder.path() + "/" + name).c_str(), F_OK) == 0;
   };
   touch("stop_now");
+  const timespec old[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+  CHECK(utimensat(AT_FDCWD, (folder.path() + "/stop_now").c_str(), old, 0) == 0);
   RunWatch watch({folder.path(), 0, "", {}});
   CHECK_FALSE(exists("stop_now"));  // of an earlier run
   CHECK(watch.take_wishes({}) == kNoFlag);
@@ -49,6 +53,14 @@ TEST_CASE("a file in the run folder asks once") {
   CHECK(exists("other"));
   touch("stop_now");
   CHECK(wishes_within_seconds(watch, kStopFile) == kStopFile);
+  // One that cannot be removed asks once.
+  CHECK(mkdir((folder.path() + "/report_now").c_str(), 0700) == 0);
+  CHECK(wishes_within_seconds(watch, kReportDue) == kReportDue);
+  usleep(1'500'000);
+  CHECK(watch.take_wishes({}) == kNoFlag);
+  // Touched while the program starts: it counts.
+  touch("stop_now");
+  CHECK(RunWatch({folder.path(), 0, "", {}}).take_wishes({}, kStopFlags) == kStopFile);
 }
 
 TEST_CASE("the nearer of two time limits counts") {

@@ -49,6 +49,7 @@ TEST_CASE("a job as scontrol shows it") {
 TEST_CASE("a partition's grace") {
   CHECK(grace_seconds_of("PartitionName=low AllowGroups=ALL GraceTime=15 Hidden=NO") == 15);
   CHECK(grace_seconds_of("PartitionName=low GraceTime=0") == 0);
+  CHECK_FALSE(grace_seconds_of("PartitionName=low GraceTime=0 PreemptMode=OFF"));
   CHECK_FALSE(grace_seconds_of("PartitionName=low NotGraceTime=3"));
 }
 
