@@ -16,7 +16,7 @@ start_cluster 8 --low GraceTime=15 --conf AuthInfo=cred_expire=5
 SLURM_PMIX_FENCE=tree srun -N 8 "$T3D_BIN" input.toml -d whole > whole.log 2>&1 ||
   fail "the undisturbed run: $(tail -n 5 whole.log)"
 
-run=runs/input
+run=runs/t
 low=$(submitted -N 8 "$T3D_SOURCE/jobs/preemptible.sbatch" input.toml)
 log=transformer3d-$low.log
 lives() { (($(grep -c "^== .* life .*, on" "$log") >= $1)); }
