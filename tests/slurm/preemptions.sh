@@ -5,7 +5,8 @@
 source "$T3D_SOURCE/tests/support/slurm.sh"
 events=${T3D_EVENTS:-3}
 RANDOM=${T3D_SEED:-1}
-between=100 # steps
+between=250 # steps, at most, from one to the next
+at=0        # of the last start
 ((steps = between * (events + 1)))
 make_text 20000
 make_input
@@ -20,13 +21,13 @@ run=runs/t
 low=$(submitted -N 8 "$T3D_SOURCE/jobs/preemptible.sbatch" input.toml)
 log=transformer3d-$low.log
 lives() { (($(grep -c "^== .* life .*, on" "$log") >= $1)); }
-stops() { (($(grep -c "^asked to stop by" "$log") >= $1)); }
+stops() { (($(grep -c "asked to stop by a signal" "$log") >= $1)); } # at a step, or before the first one
 resumes() { (($(grep -c "^resumed from" "$log") >= $1)); }
 difference() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a - b }'; }
 
 echo "event  step  lost  stop_s  free_s  wait_s  back_s" > events.txt
 for ((event = 1; event <= events; ++event)); do
-  in_time 120 "step of event $event" has_done $run $((between * (event - 1) + 10 + RANDOM % (between - 20)))
+  in_time 120 "step of event $event" has_done $run $((at + 10 + RANDOM % 60))
   asked=$(date +%s.%N)
   high=$(submitted -p high -N 8 --exclusive -o "high-$event.log" --wrap 'date +%s.%N; sleep 1')
   in_time 30 "the nodes for the other job" test -s "high-$event.log"
