@@ -147,9 +147,11 @@ FirstPlan planned_for(const Config& config, const PlanFacts& facts, const Plan& 
   const std::string expected =
       fmt::format("{:.1f} ms a step predicted, {:.1f} ms at least for any plan",
                   1e3 * choice.predicted.step, 1e3 * choice.bound);
-  std::vector<std::string> notes{(choice.plan == even ? "the ranks' speeds leave the even plan: "
-                                                      : "planned by the ranks' speeds: ") +
-                                 expected};
+  std::vector<std::string> notes{
+      (choice.plan == even
+           ? "the even plan stays, as the ranks count as equal or nothing better is known: "
+           : "planned by the ranks' speeds: ") +
+      expected};
   notes.insert(notes.end(), choice.why.begin(), choice.why.end());
   return {std::move(choice.plan), std::move(speeds), std::move(notes)};
 }
