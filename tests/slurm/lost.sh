@@ -53,5 +53,5 @@ SECONDS=0
 kill -KILL "$(rank_processes | sed -n 2p)"
 wait $srun
 ((SECONDS <= 12)) || fail "a bare srun ended only after $SECONDS s"
-grep -q "run the same command again" bare.log || fail "a bare srun does not say what to do"
+grep -q "the same command goes on from the checkpoint" bare.log || fail "a bare srun does not say what to do"
 code_is 76 || fail "exit.json of a bare srun"

@@ -88,7 +88,7 @@ void LastWords::say(const PeerLoss& loss) {
   std::string text = fmt::format("{}; this run ends after step {}", loss.text, record_.step);
   if (const index_t saved = checkpoint_; saved >= 0) {
     record_.checkpoint = saved;
-    text += fmt::format(" and can go on from the checkpoint of step {}", saved);
+    text += fmt::format(", and the same command goes on from the checkpoint of step {}", saved);
   }
   say_on_screen(text);
   if (dir_.empty()) return;
