@@ -1,3 +1,4 @@
+# slow: minutes in all
 # The test cluster itself: nodes with names of their own, preemption, a node that dies and comes
 # back, and nothing that is left of it.
 source "$T3D_SOURCE/tests/support/slurm.sh"

@@ -1,3 +1,4 @@
+# slow: minutes in all
 # A job of eight ranks is preempted again and again, at any moment and with 15 s of grace: no step is lost
 # or done twice, and the other job gets the nodes at once.
 #

@@ -1,3 +1,4 @@
+# slow: a hundred seconds
 # Every script of jobs/ as it is, and a script that --write-sbatch wrote, on a real Slurm.
 source "$T3D_SOURCE/tests/support/slurm.sh"
 make_text 20000
