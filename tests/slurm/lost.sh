@@ -17,6 +17,7 @@ SBATCH
 rank_processes() { pgrep -f "^$T3D_BIN input.toml -d run"; } # on all nodes: they are of this machine
 no_ranks() { [[ -z "$(rank_processes)" ]]; }
 code_is() { grep -qs "\"code\": $1" run/exit.json; }
+has_lines() { (($(grep -cs -- "$2" "$1") >= $3)); }
 has_line() { grep -qs -- "$2" "$1"; }
 
 low=$(submitted job.sbatch)
@@ -40,8 +41,12 @@ in_time 20 "the end of all ranks" no_ranks
 echo "a dead node: the others ended after $SECONDS s"
 cluster start-node 3
 in_time 90 "the third life" has_line run/lives.jsonl '"life":2'
+# Asked to stop from outside, it comes back by itself, too: this script does nothing for it.
+in_time 60 "a start of the third life" has_lines job-"$low".log "^resumed from" 2
+scancel --signal=USR2 "$low"
+in_time 60 "the end of the third life" has_line run/lives.jsonl '"life":3.*"code":75'
 wait_for_state "$low" COMPLETED 120
-[[ "$(job_field "$low" Restarts)" == 2 ]] || fail "the job should have three lives"
+[[ "$(job_field "$low" Restarts)" == 3 ]] || fail "the job should have four lives"
 same_losses whole run 0
 same_tensors whole/ckpt/step-00000300 run/ckpt/step-00000300
 

@@ -9,8 +9,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "io/log/life_files.hpp"
-#include "sched/slurm_job.hpp"
+#include "app/commands/put_back.hpp"
 
 namespace t3d {
 namespace {
@@ -37,20 +36,6 @@ void say_on_screen(const std::string& text) {
 }
 
 }  // namespace
-
-bool is_stuck(const std::string& dir, bool progress) {
-  constexpr index_t kBefore = 2;
-  return !progress && lives_without_progress(dir, kBefore) == kBefore;
-}
-
-Requeue requeue_of(const std::string& dir, bool progress, const std::string& job) {
-  if (is_stuck(dir, progress))
-    return {false,
-            "three lives in a row have come to no new checkpoint: the run is not started again. A "
-            "shorter checkpoint.every_minutes, or a longer time limit, may help",
-            true};
-  return can_requeue(scontrol, job);
-}
 
 void LastWords::set_folder(const std::string& dir) {
   const std::lock_guard lock(mutex_);
@@ -104,22 +89,18 @@ bool LastWords::has_record() const {
   }
 }
 
-void LastWords::put_back(const std::string& job) {
-  const bool progress = checkpoint_ > std::max<index_t>(0, first_checkpoint_);
-  const Requeue answer = requeue_of(dir_, progress, job);
-  record_.goes_on = !answer.over;
-  record_.requeues = answer.possible;
-  if (!dir_.empty() && (answer.over || answer.possible)) write_record();
-  if (!answer.text.empty()) say_on_screen(answer.text);
-  if (answer.possible && !requeue(scontrol, job))
-    say_on_screen(fmt::format("Slurm does not confirm that job {} is back in its queue", job));
+void LastWords::put_back() {
+  const PutBack plan = plan_put_back(dir_, checkpoint_ > std::max<index_t>(0, first_checkpoint_));
+  record_.goes_on = plan.goes_on;
+  record_.requeues = plan.act != nullptr;
+  if (!dir_.empty() && (record_.requeues || !record_.goes_on)) write_record();
+  if (plan.act) plan.act();
 }
 
 // By now the others end, too.
 void LastWords::end() {
   const std::lock_guard lock(mutex_);
-  const std::string job = slurm_job_id();
-  if (has_spoken_ && requeue_ && !job.empty()) put_back(job);
+  if (has_spoken_ && requeue_) put_back();
   _exit(static_cast<int>(ExitCode::peer_lost));
 }
 

@@ -10,13 +10,8 @@
 #include "comm/peers/peer_watch.hpp"
 #include "core/types.hpp"
 #include "io/log/exit_record.hpp"
-#include "sched/requeue.hpp"
 
 namespace t3d {
-
-/// can_requeue(), but for a run of which this life (`progress`: it has brought a new checkpoint)
-/// and the two before it have brought none: the next one would not, either.
-[[nodiscard]] Requeue requeue_of(const std::string& dir, bool progress, const std::string& job);
 
 class LastWords {
  public:
@@ -36,7 +31,7 @@ class LastWords {
  private:
   void write_record();
   [[nodiscard]] bool has_record() const;
-  void put_back(const std::string& job);
+  void put_back();
 
   const int rank_;
   std::mutex mutex_;  // of the four below

@@ -14,6 +14,7 @@
 #include "app/commands/last_words.hpp"
 #include "app/commands/life.hpp"
 #include "app/commands/memory_room.hpp"
+#include "app/commands/put_back.hpp"
 #include "app/commands/rank_plan.hpp"
 #include "app/commands/replan.hpp"
 #include "app/commands/setup.hpp"
@@ -33,8 +34,6 @@
 #include "io/log/exit_record.hpp"
 #include "io/log/run_log.hpp"
 #include "io/posix_file.hpp"
-#include "sched/requeue.hpp"
-#include "sched/slurm_job.hpp"
 #include "train/step/reshape.hpp"
 #include "train/step/state_parts.hpp"
 #include "train/step/trainer.hpp"
@@ -124,19 +123,12 @@ class TrainJob {
 
  private:
   void plan_last_act() {
-    const std::string job = slurm_job_id();
-    if (!config_.run.requeue || job.empty()) return;
+    if (!config_.run.requeue) return;
     const bool cut_short = !has_folder_ || (steps_run_ == 0 && (stop_flags_ & kStopAsked) != 0);
     const bool progress = cut_short || last_saved_ > std::max<index_t>(0, began_at_);
-    const Requeue answer = requeue_of(config_.run.dir, progress, job);
-    goes_on_ = !answer.over;
-    if (!answer.text.empty()) fmt::print(stderr, "transformer3d: {}\n", answer.text);
-    if (!answer.possible) return;
-    last_act_ = [job] {
-      if (!requeue(scontrol, job))
-        fmt::print(stderr,
-                   "transformer3d: Slurm does not confirm that job {} is back in its queue\n", job);
-    };
+    PutBack plan = plan_put_back(config_.run.dir, progress);
+    goes_on_ = plan.goes_on;
+    last_act_ = std::move(plan.act);
   }
 
   void prepare() {
