@@ -63,7 +63,11 @@ std::string faults_of(const Plan& plan, const Speeds& speeds) {
         sound = sound && std::isfinite(seconds) && seconds >= before && seconds > 0;
         before = seconds;
       }
-      if (!sound) faults += fmt::format("rank {} {}\n", rank, name_of(kind));
+      if (sound) continue;
+      faults += fmt::format("rank {} {}, step {:g}:", rank, name_of(kind), work_of(work, kind));
+      for (const TimeCurve::Point& point : curve.points())
+        faults += fmt::format(" {:g} in {:g} s", point.work, point.seconds);
+      faults += "\n";
     }
   return faults;
 }

@@ -43,7 +43,8 @@ class GroupProbe {
     std::vector<LinePoint> points;
     double spent = 0, next = 0;
     for (index_t bytes = kSmallest; bytes <= most; bytes *= kGrowth) {
-      if (spent + next > budget.seconds && points.size() >= 2) break;
+      // Without a slope the bytes would cost nothing: larger ones stand out from the noise.
+      if (spent + next > budget.seconds && points.size() >= 2 && theil_sen_slope(points) > 0) break;
       const double message = message_seconds(bytes);
       points.push_back({static_cast<double>(bytes), message});
       const double sample = 2 * message * (group_.size() - 1);

@@ -55,6 +55,7 @@ void TimeCurve::pool() {
   for (const Run& run : runs) pooled_.insert(pooled_.end(), run.points, run.mean());
 }
 
+// Rounding must not make it decrease: hence the order of operations, and lerp.
 double TimeCurve::seconds(double work) const {
   if (work <= 0) return 0;
   if (empty()) return std::numeric_limits<double>::infinity();
@@ -63,10 +64,10 @@ double TimeCurve::seconds(double work) const {
   const auto at = static_cast<std::size_t>(after - points_.begin());
   if (at == 0 || at == points_.size()) {
     const std::size_t end = at == 0 ? 0 : at - 1;
-    return work * pooled_[end] / points_[end].work;
+    return pooled_[end] * (work / points_[end].work);
   }
   const double part = (work - points_[at - 1].work) / (points_[at].work - points_[at - 1].work);
-  return pooled_[at - 1] + part * (pooled_[at] - pooled_[at - 1]);
+  return std::lerp(pooled_[at - 1], pooled_[at], part);
 }
 
 // Between two points the rate is between theirs.

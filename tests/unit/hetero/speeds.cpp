@@ -61,6 +61,11 @@ TEST_CASE("more work never takes less time", "[speeds]") {
       REQUIRE(random.seconds(work) >= last);
       last = random.seconds(work);
     }
+    for (const TimeCurve::Point& point : random.points()) {  // by rounding, either
+      const double here = random.seconds(point.work);
+      REQUIRE(random.seconds(std::nextafter(point.work, 0)) <= here);
+      REQUIRE(random.seconds(std::nextafter(point.work, kNever)) >= here);
+    }
   }
 }
 
