@@ -16,6 +16,7 @@
 #include "app/stop_signal.hpp"
 #include "comm/mpi/mpi_world.hpp"
 #include "io/output.hpp"
+#include "io/writer/writer_main.hpp"
 
 namespace t3d {
 namespace {
@@ -107,6 +108,7 @@ int run(int argc, char** argv, std::function<void()>& last_act) {
 }  // namespace t3d
 
 int main(int argc, char** argv) {
+  if (const std::optional<int> status = t3d::run_checkpoint_writer(argc, argv)) return *status;
   try {
     std::function<void()> last_act;
     const int status = t3d::run(argc, argv, last_act);

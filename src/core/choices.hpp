@@ -47,6 +47,14 @@ struct Words<AttentionCut> {
   static constexpr std::array<std::string_view, 2> all{"sequences", "heads"};
 };
 
+/// Whether checkpoints are written beside the steps: by themselves where the state is large enough
+/// to be worth a process.
+enum class AsyncRule { automatic, on, off };
+template <>
+struct Words<AsyncRule> {
+  static constexpr std::array<std::string_view, 3> all{"auto", "on", "off"};
+};
+
 /// Where ranks compute.
 enum class DeviceRule { automatic, cpu, cuda, mixed };
 template <>

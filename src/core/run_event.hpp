@@ -18,8 +18,9 @@ enum RunFlag : unsigned {
   kStopFile = 1U << 4,       // likewise: a file in the run folder
   kTimeNear = 1U << 5,       // the time limit is so near that the run has to stop
   kReportDue = 1U << 6,      // somebody wants to see the tables of the end now
+  kSaving = 1U << 7,         // no wish: a process beside the rank is at work for a checkpoint
 };
-inline constexpr int kRunFlags = 7;
+inline constexpr int kRunFlags = 8;
 inline constexpr unsigned kStopFlags = kStopAsked | kInterrupted | kStopFile | kTimeNear;
 
 /// What comes after a step; the same on all ranks, as it follows from the flags of all.

@@ -19,7 +19,10 @@ void keep(std::vector<double>& values, std::size_t& next, std::size_t most, doub
 }  // namespace
 
 void Pace::add_step(double seconds) { keep(steps_, next_step_, kSteps, seconds); }
-void Pace::add_save(double seconds) { keep(saves_, next_save_, kSaves, seconds); }
+void Pace::add_save(double seconds) {
+  keep(saves_, next_save_, kSaves, seconds);
+  saving_ = false;
+}
 
 double Pace::long_step_seconds() const {
   if (steps_.empty()) return 0;
@@ -37,7 +40,7 @@ double Pace::reserve_seconds(double life_seconds) const {
   constexpr double kSlack = 5, kUnknownSave = 30, kPart = 0.05;
   const double most = kPart * life_seconds;
   const double save = saves_.empty() ? std::min(kUnknownSave, most) : 1.5 * save_seconds();
-  return 2 * long_step_seconds() + save + std::min(kSlack, most);
+  return 2 * long_step_seconds() + (saving_ ? 2 : 1) * save + std::min(kSlack, most);
 }
 
 }  // namespace t3d

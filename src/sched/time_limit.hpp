@@ -10,13 +10,17 @@ namespace t3d {
 class Pace {
  public:
   void add_step(double seconds);
+  /// One is being written beside the steps: whoever stops waits for it first.
+  void begin_save() { saving_ = true; }
   void add_save(double seconds);
   /// 99 of 100 of the last 256 steps take at most this; 0 where nothing is known.
   [[nodiscard]] double long_step_seconds() const;
   /// The longest of the last checkpoints; 0 where nothing is known.
   [[nodiscard]] double save_seconds() const;
   /// From the wish to stop until the checkpoint is published, at most.
-  [[nodiscard]] double stop_seconds() const { return 2 * long_step_seconds() + save_seconds(); }
+  [[nodiscard]] double stop_seconds() const {
+    return 2 * long_step_seconds() + (saving_ ? 2 : 1) * save_seconds();
+  }
   /// The same with something to spare, since checkpoints and steps vary: so long before its end a
   /// life of `life_seconds` in all has to utter the wish. A short life spares less.
   [[nodiscard]] double reserve_seconds(double life_seconds) const;
@@ -24,6 +28,7 @@ class Pace {
  private:
   std::vector<double> steps_, saves_;
   std::size_t next_step_ = 0, next_save_ = 0;
+  bool saving_ = false;
 };
 
 }  // namespace t3d

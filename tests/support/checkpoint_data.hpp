@@ -44,10 +44,13 @@ inline std::string node_file(const std::string& folder, int number) {
   throw std::runtime_error("no " + prefix + " in " + folder);
 }
 
-/// The bits of one element: a function of the global index and of the step.
+/// The bits of one element: a function of the global index and of the step. Finite as f64 and f32:
+/// the highest bits of their exponents are 0.
 inline std::uint64_t element_bits(const TestTensor& tensor, index_t index, index_t step) {
   const RandomKey key{static_cast<std::uint64_t>(step), stream_of(tensor.name)};
-  return (std::uint64_t{random_bits(key, 2 * index)} << 32) | random_bits(key, 2 * index + 1);
+  constexpr std::uint64_t kFinite = ~((std::uint64_t{1} << 62) | (std::uint64_t{1} << 30));
+  return kFinite &
+         ((std::uint64_t{random_bits(key, 2 * index)} << 32) | random_bits(key, 2 * index + 1));
 }
 
 /// Cuts [rows, cols] into boxes by random cuts, uneven and sometimes empty.

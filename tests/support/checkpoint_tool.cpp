@@ -1,6 +1,7 @@
 // A small program around checkpoints, for tests that need a process of its own.
 //
 //   save DIR STEP LAYOUT RANKS    known contents; exits with the error's code
+//   background DIR STEP LAYOUT RANKS    the same by processes beside the ranks
 //   load DIR LAYOUT RANKS         prints the step loaded (or "none"); 1 when a number is wrong
 //   bench DIR MEGABYTES RANKS     seconds and GB/s of save and load
 #include <fmt/core.h>
@@ -14,6 +15,8 @@
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "io/lock/run_lock.hpp"
+#include "io/writer/background_save.hpp"
+#include "io/writer/writer_main.hpp"
 #include "support/checkpoint_data.hpp"
 
 using namespace t3d;
@@ -28,8 +31,24 @@ int save(const std::string& dir, index_t step, unsigned layout, int ranks) {
     const auto tensors = small_tensors();
     RankState state = make_state(tensors, layout, ranks, world.rank());
     fill(tensors, state, step);
-    save_checkpoint(world, {dir, 1, 2, 0, true, &lock}, {step, "tool", {{"input", "x"}}},
+    save_checkpoint(world, {dir, 1, 2, 0, true, &lock.lease()}, {step, "tool", {{"input", "x"}}},
                     state.parts, true);
+  });
+  return 0;
+}
+
+int save_in_background(const std::string& dir, index_t step, unsigned layout, int ranks) {
+  std::filesystem::create_directories(dir);
+  const RunLock lock({dir}, "tool", [](const std::string&) {});
+  run_local_ranks(ranks, [&](Communicator& world) {
+    const auto tensors = small_tensors();
+    RankState state = make_state(tensors, layout, ranks, world.rank());
+    fill(tensors, state, step);
+    BackgroundSave save(world, {dir, 1, 2, 0, true, &lock.lease()}, "", 0);
+    save.prepare(state.parts);
+    save.begin({step, "tool", {{"input", "x"}}}, state.parts);
+    const SaveOutcome outcome = save.settle(2);
+    if (outcome.fault) throw AgreedError(outcome.fault->code(), outcome.fault->what());
   });
   return 0;
 }
@@ -91,11 +110,14 @@ int bench(const std::string& dir, index_t megabytes, int ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const auto status = run_checkpoint_writer(argc, argv)) return *status;
   const std::vector<std::string> words(argv, argv + argc);
   const auto number = [&](std::size_t n) { return std::atoi(words.at(n).c_str()); };
   const auto layout = [&](std::size_t n) { return static_cast<unsigned>(number(n)); };
   try {
     if (words.at(1) == "save") return save(words.at(2), number(3), layout(4), number(5));
+    if (words.at(1) == "background")
+      return save_in_background(words.at(2), number(3), layout(4), number(5));
     if (words.at(1) == "load") return load(words.at(2), layout(3), number(4));
     if (words.at(1) == "bench") return bench(words.at(2), number(3), number(4));
     return static_cast<int>(ExitCode::usage);

@@ -7,6 +7,7 @@
 //                     short        a write stores half of its bytes and says so
 //                     delay        that operation takes IO_FAULT_SECONDS longer
 //                     kill_before, kill_half, kill_after    the process dies there
+//   IO_FAULT_PROCESS  only in processes with this word as an argument
 //   IO_FAULT_COUNT    file that receives the number of operations at the end
 //   IO_FAULT_READ     end of a path: reading from such files fails (EIO)
 //   IO_FAULT_READ_AFTER     ... from this byte on; what lies before it is read (0)
@@ -74,10 +75,28 @@ static ssize_t readable(int fd, size_t size, off_t offset) {
   return left < (off_t)size ? left : (ssize_t)size;
 }
 
+/// Whether this process is meant.
+static int process_counts(void) {
+  static int meant = -1;
+  const char* word = getenv("IO_FAULT_PROCESS");
+  if (word == NULL) return 1;
+  if (meant >= 0) return meant;
+  char line[4096];
+  FILE* file = fopen("/proc/self/cmdline", "r");
+  const size_t size = file == NULL ? 0 : fread(line, 1, sizeof line - 1, file);
+  if (file != NULL) fclose(file);
+  line[size] = '\0';
+  meant = 0;
+  for (size_t at = 0; at < size; at += strlen(line + at) + 1)
+    if (strcmp(line + at, word) == 0) meant = 1;
+  return meant;
+}
+
 enum fate { NORMAL, FAIL, FULL, SHORT, KILL_HALF, KILL_AFTER };
 
 /// What happens to an operation that counts; does not return where the process dies before it.
 static enum fate next_fate(void) {
+  if (!process_counts()) return NORMAL;
   const long now = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
   const char* at = getenv("IO_FAULT_AT");
   const char* mode = getenv("IO_FAULT_MODE");
@@ -199,7 +218,7 @@ int close(int fd) {
 }
 
 __attribute__((destructor)) static void report(void) {
-  const char* path = getenv("IO_FAULT_COUNT");
+  const char* path = process_counts() ? getenv("IO_FAULT_COUNT") : NULL;
   FILE* file = path == NULL ? NULL : fopen(path, "w");
   if (file == NULL) return;
   fprintf(file, "%ld\n", calls);

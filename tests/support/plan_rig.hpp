@@ -1,11 +1,11 @@
 // Plans made from small inputs, and trainings that run from plans, ranks as threads of the test.
 #pragma once
 #include <functional>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "support/plan.hpp"
+#include "support/remarks.hpp"
 #include "support/training.hpp"
 
 namespace t3d::test {
@@ -57,19 +57,5 @@ inline void with_trainer(const Plan& plan, const Config& config,
     body(world, machine, trainer);
   });
 }
-
-/// Sentences from all ranks: test assertions belong to one thread.
-class Remarks {
- public:
-  void add(const std::string& text) {
-    const std::lock_guard lock(mutex_);
-    if (all_.size() < 2000) all_ += text + "\n";
-  }
-  [[nodiscard]] const std::string& all() const { return all_; }
-
- private:
-  std::mutex mutex_;
-  std::string all_;
-};
 
 }  // namespace t3d::test

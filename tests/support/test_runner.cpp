@@ -88,4 +88,11 @@ int run_tests(int argc, char** argv, const std::function<void(const std::string&
   return Catch::Session().run(argc, argv);
 }
 
+int run_tests(int argc, char** argv) {
+  return run_tests(argc, argv, [](const std::string& text) {
+    std::fprintf(stderr, "%s\n", text.c_str());
+    std::_Exit(1);
+  });
+}
+
 }  // namespace t3d::test

@@ -8,5 +8,7 @@ namespace t3d::test {
 
 /// Exit status of the session. `on_timeout` gets what to say and must end the process.
 int run_tests(int argc, char** argv, const std::function<void(const std::string&)>& on_timeout);
+/// Of a program without MPI: who hangs ends it.
+int run_tests(int argc, char** argv);
 
 }  // namespace t3d::test

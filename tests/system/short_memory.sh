@@ -1,10 +1,10 @@
-# Memory that is short while a checkpoint is written costs that checkpoint, not the run.
+# Memory that is short while ranks write a checkpoint costs that checkpoint, not the run.
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 20000
 make_input
 export MALLOC_ARENA_MAX=1 # else a thread's reserve helps out
 mpirun -n 2 --oversubscribe "$T3D_BIN" input.toml -d r --set run.steps=1000000 --set "mesh.cuboid=[2,1,1]" \
-  --set model.hidden=256 --set model.layers=6 --set checkpoint.every_steps=10 --set checkpoint.verify=false > out.log 2>&1 &
+  --set model.hidden=256 --set model.layers=6 --set checkpoint.every_steps=10 --set checkpoint.verify=false --set checkpoint.asynchronous=off > out.log 2>&1 &
 job=$!
 trap 'kill -KILL $job 2> /dev/null' EXIT
 until_said() { # TEXT

@@ -30,19 +30,23 @@ void print_memory(const std::vector<RankCost>& costs) {
                bytes_text(most->memory.by_kind[static_cast<std::size_t>(kind)]));
 }
 
-// What the system sees of a CPU rank: of the largest, where it writes the checkpoint.
-void print_resident(const std::vector<RankCost>& costs, const Plan& plan) {
-  index_t most = 0, messages = 0;
+// What the system sees of a CPU rank: of the largest, where it writes the checkpoint or keeps a
+// snapshot for the process that does.
+void print_resident(const std::vector<RankCost>& costs, const Plan& plan, AsyncRule rule) {
+  index_t most = 0, messages = 0, parameters = 0;
   for (const RankCost& cost : costs) {
     most = std::max(most, cost.memory.tensors_peak + cost.memory.messages);
     messages = std::max(messages, cost.memory.messages);
+    parameters = std::max(parameters, cost.parameters);
   }
-  const index_t checkpoint = checkpoint_bytes(plan);
+  const index_t snapshot = snapshot_bytes(plan, rule, parameters);
+  const index_t checkpoint = snapshot > 0 ? snapshot : checkpoint_bytes(plan);
   fmt::print(
       "resident per rank: {} at most on CPUs: tensors, {} program and libraries, {} messages, {} "
-      "while a checkpoint is written\n",
+      "{}\n",
       bytes_text(most + kProgramBytes + checkpoint), bytes_text(kProgramBytes),
-      bytes_text(messages), bytes_text(checkpoint));
+      bytes_text(messages), bytes_text(checkpoint),
+      snapshot > 0 ? "for snapshots" : "while a checkpoint is written");
 }
 
 void print_state(const std::vector<RankCost>& costs, const Plan& plan) {
@@ -164,7 +168,7 @@ int run_dry(Communicator& world, const CommandLine& command) {
     const std::vector<RankCost> costs = rank_costs(plan);
     print_state(costs, plan);
     print_memory(costs);
-    print_resident(costs, plan);
+    print_resident(costs, plan, config.checkpoint.asynchronous);
     print_work(costs);
     print_bytes(costs);
     const std::vector<std::string> differences = check_costs(plan, config.optimizer, costs);

@@ -135,6 +135,25 @@ void check_memory(Communicator& world, const Plan& plan, const MemoryRoom& room,
   });
 }
 
+std::string snapshot_shortage(Communicator& world, const Plan& plan,
+                              const std::vector<TensorPart>& parts, bool on_gpu,
+                              const MemoryRoom& room) {
+  const index_t bytes = bytes_of(parts);
+  std::string shortage;
+  const auto rank = plan.active_rank(world.rank());
+  if (bytes > 0 && rank && !on_gpu && room.bytes > 0) {
+    const index_t plans = needed_bytes(memory_cost(plan, plan.mesh().coord_of(*rank)), false);
+    if (plans + bytes > room.bytes)
+      shortage = fmt::format(
+          "a snapshot of {} does not fit beside the {} of the plan into the {} "
+          "that rank {} has",
+          text_of(bytes), text_of(plans), text_of(room.bytes), world.rank());
+  }
+  for (const std::string& text : all_gather_texts(world, shortage))
+    if (!text.empty()) return text;
+  return {};
+}
+
 std::string memory_shortage(const Coord& coord, const MemoryCost& memory, const MemoryRoom& room,
                             std::span<const index_t> needed, bool on_gpu) {
   const index_t own = needed_bytes(memory, on_gpu);

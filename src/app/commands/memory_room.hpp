@@ -12,6 +12,7 @@
 #include "core/plan.hpp"
 #include "device/device.hpp"
 #include "hetero/cost/memory.hpp"
+#include "io/checkpoint/checkpoint.hpp"
 
 namespace t3d {
 
@@ -38,6 +39,13 @@ struct MemoryRoom {
 /// Collective. Throws the same Error(unavailable) on all ranks, with the arithmetic, where this
 /// plan needs more than a bound allows.
 void check_memory(Communicator& world, const Plan& plan, const MemoryRoom& room, bool on_gpu);
+
+/// Collective. Why there is no memory to keep `parts` (this rank's) a second time beside the plan;
+/// empty where there is, or where nobody knows. The same on all ranks. GPU ranks have theirs on the
+/// host, of which the plan says nothing.
+[[nodiscard]] std::string snapshot_shortage(Communicator& world, const Plan& plan,
+                                            const std::vector<TensorPart>& parts, bool on_gpu,
+                                            const MemoryRoom& room);
 
 /// Empty where the bounds suffice; else the arithmetic in words. `needed`: bytes by world rank.
 [[nodiscard]] std::string memory_shortage(const Coord& coord, const MemoryCost& memory,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "io/checkpoint/checkpoint_plan.hpp"
+#include "io/writer/background_save.hpp"
 #include "tensor3d/model_shape.hpp"
 
 namespace t3d {
@@ -41,6 +42,13 @@ index_t checkpoint_bytes(const Plan& plan) {
   if (state.ranks == 1) return 0;
   return writer_bytes(state,
                       static_cast<double>(state.ranks - 1) / static_cast<double>(state.ranks));
+}
+
+index_t snapshot_bytes(const Plan& plan, AsyncRule rule, index_t parameters) {
+  const SavedState state = saved_state(plan);
+  const bool asynchronous =
+      rule == AsyncRule::on || (rule == AsyncRule::automatic && state.all >= kWorthProcess);
+  return asynchronous ? parameters * (state.all / parameter_count(plan.model)) : 0;
 }
 
 index_t checkpoint_bound(const Plan& plan, bool writes) {

@@ -44,6 +44,11 @@ void Stopping::step_done(double seconds) {
   look_at_grace();
 }
 
+void Stopping::save_begun() {
+  pace_.begin_save();
+  stop_seconds_ = pace_.stop_seconds();
+}
+
 void Stopping::save_done(double seconds) {
   pace_.add_save(seconds);
   stop_seconds_ = pace_.stop_seconds();

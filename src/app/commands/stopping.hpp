@@ -26,6 +26,8 @@ class Stopping {
   /// The same before the first step, when only a stop means anything.
   [[nodiscard]] unsigned stop_wishes();
   void step_done(double seconds);
+  /// A checkpoint is under way beside the steps: a stop waits for it.
+  void save_begun();
   void save_done(double seconds);
   /// New warnings, for the log.
   [[nodiscard]] std::vector<std::string> take_warnings();

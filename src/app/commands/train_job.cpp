@@ -17,6 +17,7 @@
 #include "app/commands/put_back.hpp"
 #include "app/commands/rank_plan.hpp"
 #include "app/commands/replan.hpp"
+#include "app/commands/saving.hpp"
 #include "app/commands/setup.hpp"
 #include "app/commands/start_clock.hpp"
 #include "app/commands/stopping.hpp"
@@ -30,6 +31,7 @@
 #include "device/host_limits.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/shared_folder.hpp"
+#include "io/checkpoint/state_digest.hpp"
 #include "io/lock/run_lock.hpp"
 #include "io/log/exit_record.hpp"
 #include "io/log/run_log.hpp"
@@ -69,9 +71,15 @@ class TrainJob {
     report_->open(*trainer_);
     start_clock_.mark("matmul rate");
     make_balancing();
+    make_saving();
     stop_if_asked();
     report_->begin_steps();
-    loop();
+    try {
+      loop();
+    } catch (const AgreedError&) {
+      end_saving();
+      throw;
+    }
     return finish();
   }
 
@@ -108,11 +116,12 @@ class TrainJob {
     const bool before = code == ExitCode::retry && !has_folder_ && stop_signal() != SIGINT;
     goes_on_ = goes_on_ || before || code == ExitCode::peer_lost;
     if (goes_on_ && (alone || world_.rank() == 0)) plan_last_act();
-    if (!has_folder_ || (lost_lock() && lock_is_gone())) return;  // then it is another job's
+    if (!has_folder_ || (lost_lock() && Saving::lock_is_gone(lock_.get())))
+      return;  // then it is another job's
     const index_t done = trainer_ ? trainer_->progress().steps : 0;
     const bool requeues = last_act_ != nullptr;
-    ExitRecord record{code, reason, std::max(done, last_saved_), {}, goes_on_, requeues};
-    if (last_saved_ >= 0) record.checkpoint = last_saved_;
+    ExitRecord record{code, reason, std::max(done, last_saved()), {}, goes_on_, requeues};
+    if (last_saved() >= 0) record.checkpoint = last_saved();
     try {
       write_exit_record(config_.run.dir, record, world_.rank());
     } catch (const Error& error) {
@@ -125,7 +134,7 @@ class TrainJob {
   void plan_last_act() {
     if (!config_.run.requeue) return;
     const bool cut_short = !has_folder_ || (steps_run_ == 0 && (stop_flags_ & kStopAsked) != 0);
-    const bool progress = cut_short || last_saved_ > std::max<index_t>(0, began_at_);
+    const bool progress = cut_short || last_saved() > std::max<index_t>(0, began_at_);
     PutBack plan = plan_put_back(config_.run.dir, progress);
     goes_on_ = plan.goes_on;
     last_act_ = std::move(plan.act);
@@ -155,7 +164,7 @@ class TrainJob {
       config_.checkpoint.restart = "auto";
     }
     check_shared_folder(world_, nodes, config_.checkpoint.dir,
-                        broadcast_text(world_, lock_ ? lock_->token() : ""));
+                        broadcast_text(world_, lock_ ? lock_->lease().token : ""));
     last_words_.set_folder(config_.run.dir);
     stopping_ = std::make_unique<Stopping>(config_, world_.rank() == 0);
   }
@@ -182,7 +191,7 @@ class TrainJob {
     const auto flags = static_cast<unsigned>(asked);
     stop_flags_ = flags;
     goes_on_ = Stopping::goes_on(flags);
-    if (last_saved_ < 0 && from_->info()) last_saved_ = from_->info()->state.step;
+    if (from_->info()) began_at_ = from_->info()->state.step;
     throw AgreedError(ExitCode::retry, Stopping::reason(flags) + " before the first step");
   }
 
@@ -222,7 +231,7 @@ class TrainJob {
     all_or_none(world_, [&] { check_tokenizer(info); });
     lineage_ = next_lineage(world_, config_.checkpoint.dir, info, warn);
     if (lock_) lock_->set_run(run_id_);
-    last_saved_ = began_at_ = info ? info->state.step : -1;
+    began_at_ = info ? info->state.step : -1;
     const bool begins = !info || !(info->state.lineage == lineage_);
     const LogLineage of_log{lineage_.number, begins, lineage_.parent_lineage};
     all_or_none(world_, [&] {
@@ -238,7 +247,7 @@ class TrainJob {
     for (const std::string& text : tokenizer_.notes) report_->note(text);
     if (info)
       report_->note(fmt::format("resumed from {} at step {}", info->path, info->state.step));
-    last_words_.set_progress(trainer_->progress().steps, last_saved_);
+    last_words_.set_progress(trainer_->progress().steps, last_saved());
     if (!watch_->gaps().empty())
       report_->warn(watch_->gaps() + ": a rank that is lost may be noticed late");
     for (const std::string& text : plan_notes_) report_->note("plan: " + text);
@@ -367,19 +376,19 @@ class TrainJob {
         replan_as_asked(replan->plan);
       rebalance();
       if (!save_now && decision_.stop == kNoFlag && !decision_.checkpoint) continue;
-      save();
+      save(decision_.stop != kNoFlag || trainer_->ended());
       decision_.checkpoint = false;
-      last_save_time_ = PhaseClock::now();
     }
     stopped_ = decision_.stop != kNoFlag && !trainer_->ended();
   }
 
-  // What this rank would like after the next step. The clock of rank 0 decides for all.
+  // What this rank would like after the next step. The clock of rank 0 decides for all; what is due
+  // by it does not make the steps wait for the checkpoint before.
   [[nodiscard]] unsigned wishes() const {
     const double minutes = config_.checkpoint.every_minutes;
-    const bool due =
-        world_.rank() == 0 && minutes > 0 && PhaseClock::now() - last_save_time_ >= 60 * minutes;
-    return stopping_->wishes() | (lost_lock() ? kStopAsked : kNoFlag) |
+    const bool due = world_.rank() == 0 && minutes > 0 && !saving_->under_way() &&
+                     PhaseClock::now() - last_save_time_ >= 60 * minutes;
+    return stopping_->wishes() | saving_->flags() | (lost_lock() ? kStopAsked : kNoFlag) |
            (due ? kCheckpointDue : kNoFlag) |
            (replan_after(trainer_->progress().steps + 1) != nullptr ? kReshapeDue : kNoFlag);
   }
@@ -448,10 +457,14 @@ class TrainJob {
       std::optional<double> valid;
       // Who asks to stop does not wait for an evaluation.
       const bool last = trainer_->ended() && step.step == trainer_->progress().steps;
-      if (evaluates_after(step.step) && (last || decide(step.flags).stop == kNoFlag))
-        valid = evaluate(trainer_->ended() && step.step == trainer_->progress().steps);
+      if (evaluates_after(step.step) && (last || decide(step.flags).stop == kNoFlag)) {
+        // The last evaluation reads all of the text: who ends the job meanwhile loses no step.
+        if (last) save(true);
+        valid = evaluate(last);
+      }
       report_->step(*trainer_, step, valid);
-      last_words_.set_progress(step.step, last_saved_);
+      saving_->step_done(step.step, step.flags, !step.skipped);
+      last_words_.set_progress(step.step, last_saved());
       stopping_->step_done(step.seconds);
       for (const std::string& text : stopping_->take_warnings()) report_->warn(text);
       life_.step_done();
@@ -460,7 +473,6 @@ class TrainJob {
         report_->note(start_clock_.text());
       }
       if (valid) report_valid(*valid);
-      if (!step.skipped) remove_superseded(step.step);
       balancing_->observe(step, trainer_->plan());
       if (const std::string text = balancing_->hindrance(); !text.empty()) report_->note(text);
       const Decision now = decide(step.flags);
@@ -490,24 +502,15 @@ class TrainJob {
   // On rank 0. The save that follows the stop ends the run with an error.
   [[nodiscard]] bool lost_lock() const { return lock_ != nullptr && lock_->lost(); }
 
-  // On rank 0. Looks again; a lock that cannot be read is not gone.
-  [[nodiscard]] bool lock_is_gone() const {
-    try {
-      if (lock_) lock_->check();
-      return false;
-    } catch (const Error& error) {
-      return error.code() == ExitCode::unavailable;
-    }
-  }
-
   // A checkpoint that cannot be written costs a warning, not the run; at the end it costs the exit
   // code. A lock that is lost ends the run: the folder is another job's.
-  void save() {
-    if (last_saved_ == trainer_->progress().steps) return;
+  void save(bool now) {
     const PhaseClock::Scope scope(machine_->clock(), "checkpoint");
-    CheckpointOptions options = checkpoint_options();
-    // Whether these weights are of use the next step's loss tells: until then one more stays.
-    if (!trainer_->ended()) ++options.keep;
+    saving_->save(state_to_save(), trainer_->parts_to_save(), now, trainer_->ended());
+    last_save_time_ = PhaseClock::now();
+  }
+
+  [[nodiscard]] CheckpointState state_to_save() const {
     CheckpointState state;
     state.lineage = lineage_;
     state.step = trainer_->progress().steps;
@@ -519,56 +522,45 @@ class TrainJob {
     if (speeds_) state.texts[kSpeedsText] = speeds_->text();
     state.texts[kBasisText] = basis_.text();
     if (tokenizer_.hash != 0) state.texts[kTokenizerText] = tokenizer_text(tokenizer_.hash);
-    const double start = PhaseClock::now();
-    const std::vector<TensorPart> parts = trainer_->parts_to_save();
-    refuse_ruined(parts);
+    return state;
+  }
+
+  // Where all of it was taken over, what was loaded is what was saved.
+  [[nodiscard]] std::string digest_note(const std::string& digest) const {
+    std::string text = "digest of the state " + digest;
+    if (!from_->info()) return text;
+    const auto& texts = from_->info()->state.texts;
+    const auto saved = texts.find(kDigestText);
+    if (saved == texts.end()) return text;
+    return text + (saved->second == digest ? ", as in the checkpoint"
+                                           : "; that in the checkpoint is " + saved->second +
+                                                 ": not all of it was taken over");
+  }
+
+  // What ends the run on all ranks is no reason to lose a checkpoint that is under way.
+  void end_saving() {
     try {
-      const std::string path = save_checkpoint(world_, options, state, parts, true);
-      const double seconds = PhaseClock::now() - start;
-      report_->note(fmt::format("checkpoint {} in {:.2f} s", path, seconds));
-      stopping_->save_done(seconds);
-      last_saved_ = state.step;
-      newest_ = {path, state.step};
+      saving_->settle();
     } catch (const AgreedError& error) {
-      // Memory may be short for a moment and is as unavailable as a lock that is somebody else's.
-      all_or_none(*checkpoint_group(world_), [&] {
-        if (error.code() == ExitCode::unavailable && lock_is_gone()) throw error;
-      });
-      report_->warn(fmt::format("no checkpoint of step {}: {}", state.step, error.what()));
+      report_->warn(error.what());
     }
   }
 
-  // A step has gone on from the newest checkpoint: the one more that stayed may go. Collective.
-  void remove_superseded(index_t step) {
-    if (newest_.path.empty() || step <= newest_.step) return;
-    const auto group = checkpoint_group(world_);
-    CheckpointOptions options = checkpoint_options();
-    CheckpointState state;
-    state.lineage = lineage_;
-    if (lock_) apply_retention(options, state, newest_.path, lock_->token());
-    newest_ = {};
-    group->barrier();
-  }
+  /// Of the newest checkpoint that this life has published or goes on from; -1 without one.
+  [[nodiscard]] index_t last_saved() const { return saving_ ? saving_->last_saved() : began_at_; }
 
-  [[nodiscard]] CheckpointOptions checkpoint_options() const {
-    CheckpointOptions options{config_.checkpoint.dir, config_.checkpoint.ranks_per_file,
-                              config_.checkpoint.keep, config_.checkpoint.major_every,
-                              config_.checkpoint.verify};
-    options.lock = lock_.get();
-    return options;
-  }
-
-  // The loss and the gradient of a step are looked at before its update: an update that overflows
-  // would be saved, and sound checkpoints removed for it.
-  void refuse_ruined(const std::vector<TensorPart>& parts) const {
-    all_or_none(*checkpoint_group(world_), [&] {
-      const std::string name = first_not_finite(parts);
-      if (name.empty()) return;
-      throw_error(ExitCode::diverged,
-                  "{} is not finite after the update of step {}, of which no checkpoint is "
-                  "written. Try a smaller optimizer.lr or a longer schedule.warmup_steps",
-                  name, trainer_->progress().steps);
-    });
+  void make_saving() {
+    saving_ = std::make_unique<Saving>(
+        world_, config_, lock_.get(), began_at_,
+        Saving::Hearer{[this](const std::string& text) { report_->note(text); },
+                       [this](const std::string& text) { report_->warn(text); },
+                       [this] { stopping_->save_begun(); },
+                       [this](double seconds) { stopping_->save_done(seconds); }});
+    const std::vector<TensorPart> parts = trainer_->parts_to_save();
+    const std::string digest = whole_digest(world_, digest_of_parts(parts, Trainer::kPrivateState));
+    report_->note(digest_note(digest));
+    const bool on_gpu = machine_->choice().gpu >= 0;
+    saving_->prepare(parts, snapshot_shortage(world_, trainer_->plan(), parts, on_gpu, room_));
   }
 
   /// The input asks for no more than the checkpoint has.
@@ -590,7 +582,7 @@ class TrainJob {
       reason = "stopped because the lock of the run folder was lost for some time; it is back";
     report_->finish(reason);
     goes_on_ = stopped_ && Stopping::goes_on(decision_.stop);
-    if (last_saved_ != trainer_->progress().steps)
+    if (last_saved() != trainer_->progress().steps)
       throw AgreedError(ExitCode::io,
                         "the last checkpoint could not be written; see the warnings above");
     const ExitCode code = stopped_ ? ExitCode::retry : ExitCode::done;
@@ -612,12 +604,7 @@ class TrainJob {
   std::unique_ptr<RunLock> lock_;     // rank 0's; given back when everything else has ended
   Origins origins_;
   Config config_;
-  index_t last_saved_ = -1, began_at_ = -1;
-  struct Saved {
-    std::string path;
-    index_t step = -1;
-  };
-  Saved newest_;                   // checkpoint of this run, until a step has gone on from it
+  index_t began_at_ = -1;          // step of the checkpoint that this life goes on from
   Decision decision_;              // of the steps whose reports have been read
   bool stopped_ = false;           // it came to a stop before the end
   unsigned stop_flags_ = kNoFlag;  // of a stop before the first step
@@ -642,6 +629,7 @@ class TrainJob {
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<JobReport> report_;
   std::unique_ptr<Balancing> balancing_;
+  std::unique_ptr<Saving> saving_;
   MemoryRoom room_;
   std::optional<Speeds> speeds_;  // that the plan was made from
   PlanBasis basis_;               // what else it was

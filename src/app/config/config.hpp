@@ -57,6 +57,7 @@ struct CheckpointConfig {
   index_t every_steps = 0;  // 0 = only by minutes and at the end
   double every_minutes = 30;
   index_t keep = 2;
+  AsyncRule asynchronous = AsyncRule::automatic;
   index_t major_every = 0;       // steps; checkpoints at its multiples are never deleted
   std::string restart = "auto";  // auto | never | PATH
   bool verify = true;

@@ -404,6 +404,10 @@ void checkpoint_keys(std::vector<Key>& keys) {
            "How many of the newest of this lineage stay. During a run one more, until a step has "
            "gone on from the newest.",
            {.range = at_least(1, kMany)});
+  rows.add(
+      "asynchronous", &CheckpointConfig::asynchronous,
+      "Written by processes beside the ranks, while training goes on: the step waits for a copy "
+      "of the state in memory only. false = the step waits for the file system.");
   rows.add("major_every", &CheckpointConfig::major_every,
            "Checkpoints at multiples of it are never deleted; 0 = none.",
            {.range = at_least(0, kLong), .unit = "steps"});

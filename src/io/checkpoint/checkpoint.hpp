@@ -23,7 +23,7 @@
 
 namespace t3d {
 
-class RunLock;
+struct Lease;
 
 /// One rank's pieces of one global tensor. Over all ranks that pass `write`, the boxes cover every
 /// element exactly once (checked at save). A 1-D tensor is [1, n] with `vector` set.
@@ -35,6 +35,14 @@ struct TensorPart {
   void* data = nullptr;  // host memory
   std::vector<PlacedBox> boxes;
 };
+
+/// Of all boxes.
+[[nodiscard]] inline index_t bytes_of(const std::vector<TensorPart>& parts) {
+  index_t bytes = 0;
+  for (const TensorPart& part : parts)
+    for (const PlacedBox& place : part.boxes) bytes += place.box.count() * size_of(part.dtype);
+  return bytes;
+}
 
 /// What one start from nothing, or from a chosen checkpoint, wrote. Lineages of a folder are
 /// numbered in the order in which they began; what was written before there were any is number 0.
@@ -60,9 +68,9 @@ struct CheckpointOptions {
   index_t ranks_per_file = 0;  // 0 = the ranks of a node
   index_t keep = 2, major_every = 0;
   bool verify = true;  // re-read what was written and compare its CRCs before publishing
-  /// Rank 0's. Looked at before anything is published or removed: Error(unavailable) when it is
-  /// lost. Without one, no unfinished folder of others is removed.
-  const RunLock* lock = nullptr;
+  /// Of rank 0's lock. Looked at before anything is published or removed: Error(unavailable) when
+  /// it is lost. Without one, no unfinished folder of others is removed.
+  const Lease* lock = nullptr;
 };
 
 /// Of the lineage of `state`, removes what was read, found whole, and is neither among the `keep`

@@ -1,48 +1,13 @@
 #include "io/checkpoint/checkpoint_plan.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "core/error.hpp"
+#include "io/packer.hpp"
 
 namespace t3d {
 namespace {
-
-/// Numbers and names one after another; both ends are the same program.
-class Packer {
- public:
-  void add(index_t value) { text_.append(reinterpret_cast<const char*>(&value), sizeof value); }
-  void add(const std::string& text) {
-    add(std::ssize(text));
-    text_ += text;
-  }
-  [[nodiscard]] std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-class Unpacker {
- public:
-  explicit Unpacker(const std::string& text) : text_(text) {}
-  index_t number() {
-    index_t value = 0;
-    std::memcpy(&value, text_.data() + at_, sizeof value);
-    at_ += sizeof value;
-    return value;
-  }
-  std::string name() {
-    const auto length = static_cast<std::size_t>(number());
-    at_ += length;
-    return text_.substr(at_ - length, length);
-  }
-  [[nodiscard]] bool more() const { return at_ < text_.size(); }
-
- private:
-  const std::string& text_;
-  std::size_t at_ = 0;
-};
 
 struct Collected {
   ManifestTensor shape;
@@ -53,7 +18,7 @@ void collect(const std::string& description, int rank, std::map<std::string, Col
   Unpacker from(description);
   while (from.more()) {
     const index_t part = from.number();
-    const std::string name = from.name();
+    const std::string name = from.text();
     ManifestTensor shape;
     shape.dtype = static_cast<DType>(from.number());
     shape.rows = from.number();

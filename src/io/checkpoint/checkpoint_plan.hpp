@@ -43,9 +43,17 @@ class SavePlan {
 
   /// Of strips: their box's number is that of the piece.
   [[nodiscard]] const std::vector<std::vector<Strip>>& rounds() const { return rounds_; }
+  /// In the order of the file.
+  [[nodiscard]] const std::vector<PlanPiece>& pieces() const { return pieces_; }
+  [[nodiscard]] const Box& box_of(const PlanPiece& piece) const {
+    return tensors_[piece.tensor].shape.pieces[piece.number].box;
+  }
   [[nodiscard]] const PlanPiece& piece_of(const Strip& strip) const { return pieces_[strip.which]; }
+  [[nodiscard]] const PlanTensor& tensor_of(const PlanPiece& piece) const {
+    return tensors_[piece.tensor];
+  }
   [[nodiscard]] const PlanTensor& tensor_of(const Strip& strip) const {
-    return tensors_[piece_of(strip).tensor];
+    return tensor_of(piece_of(strip));
   }
   [[nodiscard]] index_t element_bytes(const Strip& strip) const {
     return size_of(tensor_of(strip).shape.dtype);

@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
-#include "io/lock/run_lock.hpp"
+#include "io/lock/lease.hpp"
 
 namespace t3d {
 namespace {

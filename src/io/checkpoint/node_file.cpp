@@ -3,26 +3,12 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/copy_rows.hpp"
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
-namespace {
-
-/// Copies a matrix of rows of `row_bytes` between memories of different row distance.
-void copy_rows(std::byte* to, index_t to_pitch, const std::byte* from, index_t from_pitch,
-               index_t rows, index_t row_bytes) {
-  if (to_pitch == row_bytes && from_pitch == row_bytes) {
-    std::memcpy(to, from, static_cast<std::size_t>(rows * row_bytes));
-    return;
-  }
-  for (index_t row = 0; row < rows; ++row)
-    std::memcpy(to + row * to_pitch, from + row * from_pitch, static_cast<std::size_t>(row_bytes));
-}
-
-}  // namespace
-
 NodeFile::NodeFile(const std::string& folder, const std::string& name, const SavePlan& plan,
                    const CheckpointState& state)
     : folder_(folder),

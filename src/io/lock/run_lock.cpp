@@ -44,7 +44,7 @@ void take(LockFile& file, const std::function<void(const std::string&)>& waiting
 RunLock::RunLock(const std::vector<std::string>& folders, const std::string& run,
                  const std::function<void(const std::string&)>& waiting) {
   const LockOwner owner = this_process(run);
-  token_ = owner.token;
+  lease_.token = owner.token;
   std::set<std::filesystem::path> taken;
   for (const std::string& folder : folders) {
     if (!taken.insert(std::filesystem::canonical(folder)).second) continue;
@@ -53,6 +53,7 @@ RunLock::RunLock(const std::vector<std::string>& folders, const std::string& run
       for (const auto& held : files_) held->renew();
       waiting(text);
     });
+    lease_.files.push_back(file->path());
     files_.push_back(std::move(file));
   }
   // The thread must take no signal: those that stop the run are waited for elsewhere.
@@ -96,18 +97,6 @@ void RunLock::renew_for_ever() noexcept {
 void RunLock::set_run(const std::string& id) {
   const std::lock_guard<std::mutex> guard(mutex_);
   for (const auto& file : files_) file->set_run(id);
-}
-
-void RunLock::check() const {
-  for (const auto& file : files_) {
-    const LockFile::Standing standing = file->standing();
-    if (standing == LockFile::Standing::ours) continue;
-    if (standing == LockFile::Standing::unknown)
-      throw_error(ExitCode::io, "cannot read {}: is it still ours?", file->path());
-    const std::optional<LockFile::Holder> other = file->holder();
-    throw_error(ExitCode::unavailable, "{} is not ours any more: {}. This job ends", file->path(),
-                other ? "it was taken over by " + describe(*other) : "somebody has removed it");
-  }
 }
 
 }  // namespace t3d

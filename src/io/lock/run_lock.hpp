@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "io/lock/lease.hpp"
+
 namespace t3d {
 
 class LockFile;
@@ -32,16 +34,14 @@ class RunLock {
   /// Another process has taken the lock, or the file was gone at two looks in a row; noticed within
   /// some seconds. What cannot be read is not lost.
   [[nodiscard]] bool lost() const { return lost_; }
-  /// Looks now. Error(unavailable) when the lock is not ours any more: nothing may be published or
-  /// removed. Error(io) when that cannot be found out.
-  void check() const;
-  /// Tells this owner's unfinished files from everybody else's.
-  [[nodiscard]] const std::string& token() const { return token_; }
+  /// Looks now.
+  void check() const { lease_.check(); }
+  [[nodiscard]] const Lease& lease() const { return lease_; }
 
  private:
   void renew_for_ever() noexcept;
 
-  std::string token_;
+  Lease lease_;
   std::vector<std::unique_ptr<LockFile>> files_;
   std::mutex mutex_;  // of files_' records and of ending_
   std::condition_variable wake_;

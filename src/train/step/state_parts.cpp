@@ -1,19 +1,11 @@
 #include "train/step/state_parts.hpp"
 
-#include <cmath>
-#include <limits>
+#include <cstddef>
+
+#include "core/finite.hpp"
 
 namespace t3d {
 namespace {
-
-/// Without a branch per number, so that it costs less than writing them.
-template <class Number>
-bool all_finite(const Number* numbers, index_t count) {
-  index_t ruined = 0;
-  for (index_t n = 0; n < count; ++n)
-    ruined += !(std::abs(numbers[n]) <= std::numeric_limits<Number>::max());
-  return ruined == 0;
-}
 
 TensorPart part_of(const ParamBucket& bucket, const ParamEntry& entry, TensorView shard) {
   TensorPart part;
@@ -56,11 +48,9 @@ std::vector<TensorPart> weight_parts(Transformer& model, HostImage& image) {
 std::string first_not_finite(const std::vector<TensorPart>& parts) {
   for (const TensorPart& part : parts)
     for (const PlacedBox& placed : part.boxes) {
-      const bool finite = part.dtype == DType::f64
-                              ? all_finite(static_cast<const double*>(part.data) + placed.offset,
-                                           placed.box.count())
-                              : all_finite(static_cast<const float*>(part.data) + placed.offset,
-                                           placed.box.count());
+      const auto* data = static_cast<const std::byte*>(part.data);
+      const bool finite =
+          all_finite(part.dtype, data + placed.offset * size_of(part.dtype), placed.box.count());
       if (!finite) return part.name;
     }
   return {};

@@ -202,8 +202,8 @@ TEST_CASE("without its lock a run neither publishes nor removes") {
       const auto tensors = small_tensors();
       RankState state = make_state(tensors, 3, 2, world.rank());
       fill(tensors, state, step);
-      save_checkpoint(world, {folder.path(), 1, 1, 0, true, &lock}, {step, "r", {}}, state.parts,
-                      true);
+      save_checkpoint(world, {folder.path(), 1, 1, 0, true, &lock.lease()}, {step, "r", {}},
+                      state.parts, true);
     });
   };
   save(10);

@@ -1,0 +1,155 @@
+#include "app/commands/saving.hpp"
+
+#include "app/commands/setup.hpp"
+#include "comm/agree.hpp"
+#include "core/phase_clock.hpp"
+#include "core/run_event.hpp"
+#include "io/checkpoint/checkpoint_group.hpp"
+#include "io/checkpoint/state_digest.hpp"
+#include "io/lock/run_lock.hpp"
+#include "train/step/state_parts.hpp"
+#include "train/step/trainer.hpp"
+
+namespace t3d {
+Saving::Saving(Communicator& world, const Config& config, const RunLock* lock, index_t saved,
+               Hearer hearer)
+    : world_(world), config_(config), lock_(lock), hearer_(std::move(hearer)), last_saved_(saved) {}
+
+void Saving::prepare(const std::vector<TensorPart>& parts, const std::string& shortage) {
+  if (config_.checkpoint.asynchronous == AsyncRule::off) return;
+  if (config_.checkpoint.asynchronous == AsyncRule::automatic) {
+    double bytes = 0;
+    for (const double of_rank : all_gather_numbers(world_, static_cast<double>(bytes_of(parts))))
+      bytes += of_rank;
+    if (bytes < static_cast<double>(kWorthProcess)) return;
+  }
+  prepare_background(parts, shortage);
+}
+
+void Saving::prepare_background(const std::vector<TensorPart>& parts, const std::string& shortage) {
+  try {
+    if (!shortage.empty()) throw AgreedError(ExitCode::unavailable, shortage);
+    if (!background_)
+      background_ = std::make_unique<BackgroundSave>(world_, options(), Trainer::kPrivateState,
+                                                     config_.debug.io_seconds);
+    background_->prepare(parts);
+  } catch (const AgreedError& error) {
+    background_.reset();
+    hearer_.note(fmt::format("the steps wait for checkpoints: {}", error.what()));
+  }
+}
+
+void Saving::save(const CheckpointState& state, const std::vector<TensorPart>& parts, bool now,
+                  bool last) {
+  const bool under_way = pending() == state.step;
+  if (!under_way) settle();
+  if (last_saved_ == state.step) return;
+  lineage_ = state.lineage;
+  if (background_ && !under_way) prepare_background(parts, "");
+  if (!background_) return save_in_foreground(state, parts, last);
+  try {
+    if (!under_way) background_->begin(state, parts);
+  } catch (const AgreedError& error) {
+    return failed(state.step, error);
+  }
+  hearer_.begun();
+  if (now) end(background_->settle(kept(last)), last);
+}
+
+void Saving::step_done(index_t step, unsigned flags, bool proven) {
+  if (unproven_ && proven && step > last_saved_) {
+    if (lock_ != nullptr)
+      apply_retention(options(), {{}, {}, {}, lineage_}, newest_, lock_->lease().token);
+    unproven_ = false;
+    checkpoint_group(world_)->barrier();
+  }
+  // Steps that began before it say nothing of its processes.
+  if (pending() < 0 || step <= pending()) return;
+  gone_on_ = gone_on_ || proven;
+  if ((flags & kSaving) != 0) return;
+  if (const auto outcome = background_->advance(kept(gone_on_))) end(*outcome, gone_on_);
+}
+
+void Saving::settle() {
+  if (pending() < 0) return;
+  end(background_->settle(kept(gone_on_)), gone_on_);
+}
+
+unsigned Saving::flags() { return background_ && background_->busy() ? kSaving : kNoFlag; }
+
+void Saving::end(const SaveOutcome& outcome, bool proven) {
+  gone_on_ = false;
+  if (!outcome.not_finite.empty()) refuse_ruined(outcome.not_finite, outcome.step);
+  if (outcome.fault) return failed(outcome.step, *outcome.fault);
+  hearer_.saved(outcome.work_seconds);
+  published(outcome.path, outcome.step, proven);
+  hearer_.note(
+      fmt::format("checkpoint {} in {:.2f} s beside the steps, which waited {:.3f} s; digest {}",
+                  outcome.path, outcome.work_seconds, outcome.stall_seconds, outcome.digest));
+}
+
+void Saving::save_in_foreground(CheckpointState state, const std::vector<TensorPart>& parts,
+                                bool last) {
+  const double start = PhaseClock::now();
+  all_or_none(*checkpoint_group(world_), [&] {
+    const std::string name = first_not_finite(parts);
+    if (!name.empty()) refuse_ruined(name, state.step);
+  });
+  const std::string digest =
+      whole_digest(*checkpoint_group(world_), digest_of_parts(parts, Trainer::kPrivateState));
+  state.texts[kDigestText] = digest;
+  CheckpointOptions kept_more = options();
+  kept_more.keep = kept(last);
+  try {
+    const std::string path = save_checkpoint(world_, kept_more, state, parts, true);
+    const double seconds = PhaseClock::now() - start;
+    hearer_.saved(seconds);
+    published(path, state.step, last);
+    hearer_.note(fmt::format("checkpoint {} in {:.2f} s; digest {}", path, seconds, digest));
+  } catch (const AgreedError& error) {
+    failed(state.step, error);
+  }
+}
+
+void Saving::published(const std::string& path, index_t step, bool proven) {
+  last_saved_ = step;
+  newest_ = path;
+  unproven_ = !proven;
+}
+
+// Memory may be short for a moment and is as unavailable as a lock that is somebody else's.
+void Saving::failed(index_t step, const Error& error) {
+  all_or_none(*checkpoint_group(world_), [&] {
+    if (error.code() == ExitCode::unavailable && lock_is_gone(lock_)) throw error;
+  });
+  hearer_.warn(fmt::format("no checkpoint of step {}: {}", step, error.what()));
+}
+
+// The loss and the gradient of a step are looked at before its update: an update that overflows
+// would be saved, and sound checkpoints removed for it.
+void Saving::refuse_ruined(const std::string& name, index_t step) const {
+  throw AgreedError(
+      ExitCode::diverged,
+      fmt::format("{} is not finite after the update of step {}, of which no checkpoint is "
+                  "written. Try a smaller optimizer.lr or a longer schedule.warmup_steps",
+                  name, step));
+}
+
+bool Saving::lock_is_gone(const RunLock* lock) {
+  try {
+    if (lock != nullptr) lock->check();
+    return false;
+  } catch (const Error& error) {
+    return error.code() == ExitCode::unavailable;
+  }
+}
+
+CheckpointOptions Saving::options() const {
+  CheckpointOptions options{config_.checkpoint.dir, config_.checkpoint.ranks_per_file,
+                            config_.checkpoint.keep, config_.checkpoint.major_every,
+                            config_.checkpoint.verify};
+  if (lock_ != nullptr) options.lock = &lock_->lease();
+  return options;
+}
+
+}  // namespace t3d

@@ -1,0 +1,17 @@
+// What a process has to know to find out whether a run's folders are still its own: also one that
+// does not hold the lock itself (io/writer).
+#pragma once
+#include <string>
+#include <vector>
+
+namespace t3d {
+
+struct Lease {
+  std::vector<std::string> files;  // the locks
+  std::string token;               // of their owner; tells its unfinished files from others'
+  /// Looks now. Error(unavailable) when a lock is somebody else's, or gone: nothing may be
+  /// published or removed. Error(io) when that cannot be found out.
+  void check() const;
+};
+
+}  // namespace t3d

@@ -1,0 +1,42 @@
+// A process beside a rank, which carries out one task of a checkpoint (writer_task.hpp): this
+// program, started again. It blocks the signals that stop a run, may use all cores that the job has
+// on the node, yields to the ranks, and does not outlive its rank. Internal to `io`.
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "io/writer/writer_task.hpp"
+
+namespace t3d {
+
+class WriterProcess {
+ public:
+  /// Starts it. `what`: a word for those who look at the processes. `snapshot`: an open file for a
+  /// FileTask, or -1. Killed after so many seconds (0 =
+  /// never). Error(unavailable) where it cannot be started. The calling thread must outlive it.
+  WriterProcess(const char* what, const std::string& task, int snapshot, double limit_seconds);
+  /// Killed, if it has not ended.
+  ~WriterProcess();
+  WriterProcess(const WriterProcess&) = delete;
+  WriterProcess& operator=(const WriterProcess&) = delete;
+
+  /// What came of the task, once it has ended; never waits. A process that ended without a word is
+  /// an Error(io) in it.
+  [[nodiscard]] const std::optional<TaskResult>& look();
+
+ private:
+  void read_what_is_there();
+  void end(const std::string& why);
+
+  pid_t process_ = -1;
+  int pipe_ = -1;
+  std::chrono::steady_clock::time_point last_;  // it is killed then
+  bool limited_ = false;
+  std::string text_;
+  std::optional<TaskResult> result_;
+};
+
+}  // namespace t3d

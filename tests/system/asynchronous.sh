@@ -1,0 +1,91 @@
+# Checkpoints that are written beside the steps: the numbers are those of a run that waits for them; a writer that
+# dies or hangs costs a warning; who stops meanwhile loses nothing.
+. "$T3D_SOURCE/tests/support/job.sh"
+make_text 60000
+make_input
+base=(--set "mesh.cuboid=[2,1,1]" --set model.hidden=128 --set run.steps=30 --set checkpoint.every_steps=10
+  --set checkpoint.keep=9)
+digests() { grep -o 'checkpoint .*step-[0-9]*\|digest [0-9a-f]*' "$1/run.log" | sed 's/.*ckpt.//' | tr '\n' ' '; }
+
+run 2 input.toml -d waits "${base[@]}" --set checkpoint.asynchronous=off
+expect_status 0
+run 2 input.toml -d beside "${base[@]}"
+expect_status 0
+grep -q 'beside the steps' beside/run.log || fail "not asynchronous"
+[[ "$(digests waits)" == "$(digests beside)" ]] || fail "digests: $(digests waits) and $(digests beside)"
+same_losses waits beside 0
+
+# Under another mesh, and from the middle: the digest that is loaded is that which was saved.
+rm -rf beside/ckpt/step-0000002* beside/ckpt/step-0000003*
+run 4 input.toml -d beside "${base[@]}" --set "mesh.cuboid=[1,2,2]"
+expect_status 0
+grep -q 'digest of the state [0-9a-f]*, as in the checkpoint' beside/run.log || fail "what was loaded is not what was saved"
+
+# The process that writes, of a run in the background: $writer. Its rank does not wait for it.
+start() { # DIR, file | publish, arguments
+  local dir=$1 what=$2
+  shift 2
+  mpirun -n 2 --oversubscribe "$T3D_BIN" input.toml -d "$dir" "${base[@]}" --set run.steps=100000 "$@" > out.log 2>&1 &
+  job=$!
+  for _ in $(seq 3000); do
+    writer=$(writer_of "$dir" "$what") && return
+    kill -0 $job || fail "the run has ended"
+  done
+  fail "no process that writes"
+}
+# Found while it is at work, and stopped there.
+writer_of() {
+  local pid
+  for pid in $(cat "/proc/$job"/task/*/children 2> /dev/null); do
+    for pid in $(cat "/proc/$pid"/task/*/children 2> /dev/null); do
+      tr '\0' ' ' < "/proc/$pid/cmdline" 2> /dev/null | grep -q "checkpoint-writer [0-9]* $2" || continue
+      kill -STOP "$pid" 2> /dev/null && echo "$pid" && return
+    done
+  done
+  return 1
+}
+until_said() { # TEXT
+  for _ in $(seq 600); do
+    grep -q -- "$1" out.log && return
+    kill -0 $job 2> /dev/null || fail "the run has ended without '$1'"
+    sleep 0.05
+  done
+  fail "no '$1' within 30 s"
+}
+end_job() { # STATUS
+  wait $job
+  status=$?
+  expect_status "$1"
+}
+
+for what in file publish; do
+  start "killed-$what" $what
+  kill -KILL "$writer"
+  until_said 'no checkpoint of step 10: the process that writes the checkpoint has ended: by signal Killed'
+  until_said 'step-00000020 in'
+  kill -USR1 $job
+  end_job 75
+done
+ls killed-file/ckpt | grep -q partial && fail "left over: $(ls killed-file/ckpt)"
+
+# It hangs: steps go on; a stop waits for it.
+start hangs file --set checkpoint.every_steps=0 --set checkpoint.every_minutes=0.005
+before=$(grep -c '^step' out.log)
+sleep 2
+(($(grep -c '^step' out.log) > before + 3)) || fail "the steps wait for the writer"
+kill -USR1 $job
+sleep 1
+kill -0 $job || fail "the stop has not waited"
+kill -CONT "$writer"
+end_job 75
+[[ $(ls hangs/ckpt | grep -c '^step') == 2 ]] || fail "$(ls hangs/ckpt)" # that one, and that of the stop
+run 2 input.toml -d hangs "${base[@]}" --set run.steps=1
+[[ $(sed -n 's/.*"checkpoint": *\([0-9]*\).*/\1/p' hangs/exit.json) == $(ls hangs/ckpt | tail -n 1 | sed 's/step-0*//') ]] ||
+  fail "exit.json: $(cat hangs/exit.json)"
+
+# It hangs for good, as a file system may: it is given up after debug.io_seconds.
+start stuck file --set debug.io_seconds=4
+until_said 'it took longer than debug.io_seconds'
+until_said 'step-00000020 in'
+kill -USR1 $job
+end_job 75
