@@ -89,3 +89,16 @@ until_said 'it took longer than debug.io_seconds'
 until_said 'step-00000020 in'
 kill -USR1 $job
 end_job 75
+
+# The last evaluation reads the whole text. Whoever dies in it loses no step: the last checkpoint is published before.
+for n in $(seq 20); do cat text.txt; done > valid.txt
+mpirun -n 2 --oversubscribe "$T3D_BIN" input.toml -d last "${base[@]}" --set run.steps=5 --set data.valid=valid.txt > out.log 2>&1 &
+job=$!
+until_said 'step-00000005 in'
+kill -KILL $(cat "/proc/$job"/task/*/children)
+wait $job
+grep -q 'validation loss' last/run.log && fail "the evaluation was over before"
+[[ -e last/ckpt/step-00000005/MANIFEST.json ]] || fail "no checkpoint of the last step"
+run 2 input.toml -d last "${base[@]}" --set run.steps=5 --set data.valid=valid.txt
+expect_status 0
+expect_text "nothing is left to do"
