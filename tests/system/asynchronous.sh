@@ -22,6 +22,7 @@ expect_status 0
 grep -q 'digest of the state [0-9a-f]*, as in the checkpoint' beside/run.log || fail "what was loaded is not what was saved"
 
 # The process that writes, of a run in the background: $writer. Its rank does not wait for it.
+trap 'kill -KILL $(cat /proc/${job:-0}/task/*/children) ${job:-} 2> /dev/null' EXIT
 start() { # DIR, file | publish, arguments
   local dir=$1 what=$2
   shift 2
@@ -52,6 +53,17 @@ until_said() { # TEXT
   done
   fail "no '$1' within 30 s"
 }
+# A checkpoint after those that are there.
+until_another() {
+  local before
+  before=$(grep -c 'beside the steps' out.log)
+  for _ in $(seq 600); do
+    (($(grep -c 'beside the steps' out.log) > before)) && return
+    kill -0 $job 2> /dev/null || fail "the run has ended"
+    sleep 0.05
+  done
+  fail "no other checkpoint within 30 s"
+}
 end_job() { # STATUS
   wait $job
   status=$?
@@ -61,12 +73,24 @@ end_job() { # STATUS
 for what in file publish; do
   start "killed-$what" $what
   kill -KILL "$writer"
-  until_said 'no checkpoint of step 10: the process that writes the checkpoint has ended: by signal Killed'
-  until_said 'step-00000020 in'
+  until_said 'no checkpoint of step [0-9]*: the process that writes the checkpoint has ended: by signal Killed'
+  until_another
   kill -USR1 $job
   end_job 75
 done
 ls killed-file/ckpt | grep -q partial && fail "left over: $(ls killed-file/ckpt)"
+
+# At a stop there is no later checkpoint: then the ranks write it themselves.
+start stop file --set checkpoint.every_steps=0 --set checkpoint.every_minutes=0.005
+kill -USR1 $job
+kill -KILL "$writer"
+for _ in $(seq 3000); do
+  writer=$(writer_of stop file) && break
+  kill -0 $job || fail "nobody writes the last checkpoint"
+done
+kill -KILL "$writer"
+end_job 75
+[[ $(grep -c 'no checkpoint of step' out.log) == 2 && $(ls stop/ckpt | grep -c '^step') == 1 ]] || fail "$(ls stop/ckpt)"
 
 # It hangs: steps go on; a stop waits for it.
 start hangs file --set checkpoint.every_steps=0 --set checkpoint.every_minutes=0.005
@@ -86,7 +110,7 @@ run 2 input.toml -d hangs "${base[@]}" --set run.steps=1
 # It hangs for good, as a file system may: it is given up after debug.io_seconds.
 start stuck file --set debug.io_seconds=4
 until_said 'it took longer than debug.io_seconds'
-until_said 'step-00000020 in'
+until_another
 kill -USR1 $job
 end_job 75
 

@@ -50,10 +50,15 @@ void Saving::save(const CheckpointState& state, const std::vector<TensorPart>& p
   try {
     if (!under_way) background_->begin(state, parts);
   } catch (const AgreedError& error) {
-    return failed(state.step, error);
+    failed(state.step, error);
+    if (now) save_in_foreground(state, parts, last);
+    return;
   }
   hearer_.begun();
-  if (now) end(background_->settle(kept(last)), last);
+  if (!now) return;
+  end(background_->settle(kept(last)), last);
+  // Whoever waits has no other checkpoint to come; the state is still there.
+  if (last_saved_ != state.step) save_in_foreground(state, parts, last);
 }
 
 void Saving::step_done(index_t step, unsigned flags, bool proven) {
@@ -80,7 +85,14 @@ unsigned Saving::flags() { return background_ && background_->busy() ? kSaving :
 void Saving::end(const SaveOutcome& outcome, bool proven) {
   gone_on_ = false;
   if (!outcome.not_finite.empty()) refuse_ruined(outcome.not_finite, outcome.step);
-  if (outcome.fault) return failed(outcome.step, *outcome.fault);
+  if (outcome.fault) {
+    failed(outcome.step, *outcome.fault);
+    if (outcome.fault->code() == ExitCode::unavailable) {  // no process, no memory
+      background_.reset();
+      hearer_.note("from now on the steps wait for checkpoints");
+    }
+    return;
+  }
   hearer_.saved(outcome.work_seconds);
   published(outcome.path, outcome.step, proven);
   hearer_.note(
