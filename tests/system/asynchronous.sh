@@ -81,7 +81,10 @@ done
 ls killed-file/ckpt | grep -q partial && fail "left over: $(ls killed-file/ckpt)"
 
 # At a stop there is no later checkpoint: then the ranks write it themselves.
+export LD_PRELOAD=$(dirname "$T3D_BIN")/tests/libt3d_io_fault.so IO_FAULT_PROCESS=file IO_FAULT_PREFIX=$PWD/stop IO_FAULT_AT=1 \
+  IO_FAULT_MODE=delay IO_FAULT_SECONDS=2 # time to find the one process of the stop
 start stop file --set checkpoint.every_steps=0 --set checkpoint.every_minutes=0.005
+unset LD_PRELOAD
 kill -USR1 $job
 kill -KILL "$writer"
 for _ in $(seq 3000); do
