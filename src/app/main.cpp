@@ -1,7 +1,9 @@
 // transformer3d: the program. Starts MPI, reads the command line, runs one command, and turns what
 // went wrong into one message and an exit code (core/error.hpp).
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -105,9 +107,17 @@ int run(int argc, char** argv, std::function<void()>& last_act) {
 }
 
 }  // namespace
+
+/// A file that is opened later must not become standard output or error, where others write.
+void open_missing_files() {
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(file, F_GETFD) < 0 && errno == EBADF) static_cast<void>(open("/dev/null", O_RDWR));
+}
+
 }  // namespace t3d
 
 int main(int argc, char** argv) {
+  t3d::open_missing_files();
   if (const std::optional<int> status = t3d::run_checkpoint_writer(argc, argv)) return *status;
   try {
     std::function<void()> last_act;

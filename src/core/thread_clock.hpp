@@ -1,4 +1,4 @@
-// Clocks of the calling thread and its process, in seconds.
+// Clocks of the calling thread, in seconds.
 #pragma once
 #include <ctime>
 
@@ -8,13 +8,6 @@ namespace t3d {
 [[nodiscard]] inline double thread_cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-/// CPU time of all threads of this process.
-[[nodiscard]] inline double process_cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 

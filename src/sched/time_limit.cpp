@@ -19,10 +19,7 @@ void keep(std::vector<double>& values, std::size_t& next, std::size_t most, doub
 }  // namespace
 
 void Pace::add_step(double seconds) { keep(steps_, next_step_, kSteps, seconds); }
-void Pace::add_save(double seconds) {
-  keep(saves_, next_save_, kSaves, seconds);
-  saving_ = false;
-}
+void Pace::add_save(double seconds) { keep(saves_, next_save_, kSaves, seconds); }
 
 double Pace::long_step_seconds() const {
   if (steps_.empty()) return 0;

@@ -12,6 +12,7 @@ class Pace {
   void add_step(double seconds);
   /// One is being written beside the steps: whoever stops waits for it first.
   void begin_save() { saving_ = true; }
+  void end_save() { saving_ = false; }
   void add_save(double seconds);
   /// 99 of 100 of the last 256 steps take at most this; 0 where nothing is known.
   [[nodiscard]] double long_step_seconds() const;

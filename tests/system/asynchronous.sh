@@ -21,6 +21,17 @@ run 4 input.toml -d beside "${base[@]}" --set "mesh.cuboid=[1,2,2]"
 expect_status 0
 grep -q 'digest of the state [0-9a-f]*, as in the checkpoint' beside/run.log || fail "what was loaded is not what was saved"
 
+# Steps without targets prove nothing of the weights: checkpoints that stay for it go later, and none that is
+# being written goes with them.
+{ cat text.txt; head -c 30000 /dev/zero | tr '\0' '~'; } > padded.txt
+run 2 input.toml -d skips "${base[@]}" --set data.train=padded.txt --set data.ignore_token=126 --set data.shuffle=false \
+  --set batch.sequences=200 --set batch.micro=100 --set schedule.kind=constant --set checkpoint.every_steps=1 --set checkpoint.keep=1 \
+  --set run.steps=40
+expect_status 0
+grep -q 'no target of its samples counts' skips/run.log || fail "every step has targets"
+! grep -q 'no checkpoint of step' skips/run.log || fail "checkpoints were lost: $(grep 'no checkpoint' skips/run.log | head -n 2)"
+[[ $(ls skips/ckpt | grep -c '^step') -le 2 ]] || fail "too many checkpoints: $(ls skips/ckpt)"
+
 # The process that writes, of a run in the background: $writer. Its rank does not wait for it.
 trap 'kill -KILL $(cat /proc/${job:-0}/task/*/children) ${job:-} 2> /dev/null' EXIT
 start() { # DIR, file | publish, arguments

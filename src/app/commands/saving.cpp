@@ -41,60 +41,65 @@ void Saving::prepare_background(const std::vector<TensorPart>& parts, const std:
 
 void Saving::save(const CheckpointState& state, const std::vector<TensorPart>& parts, bool now,
                   bool last) {
-  const bool under_way = pending() == state.step;
-  if (!under_way) settle();
+  settle();
   if (last_saved_ == state.step) return;
   lineage_ = state.lineage;
-  if (background_ && !under_way) prepare_background(parts, "");
+  if (background_) prepare_background(parts, "");
   if (!background_) return save_in_foreground(state, parts, last);
   try {
-    if (!under_way) background_->begin(state, parts);
+    background_->begin(state, parts);
+    hearer_.begun();
+    look_after(state.step);
+    if (!now) return;
+    end(background_->settle(kept(last)));
   } catch (const AgreedError& error) {
+    if (error.code() == ExitCode::diverged) throw;
     failed(state.step, error);
-    if (now) save_in_foreground(state, parts, last);
-    return;
   }
-  hearer_.begun();
-  if (!now) return;
-  end(background_->settle(kept(last)), last);
   // Whoever waits has no other checkpoint to come; the state is still there.
-  if (last_saved_ != state.step) save_in_foreground(state, parts, last);
+  if (now && last_saved_ != state.step) save_in_foreground(state, parts, last);
 }
 
 void Saving::step_done(index_t step, unsigned flags, bool proven) {
-  if (unproven_ && proven && step > last_saved_) {
+  // Retention removes unfinished folders, too: not while one is written.
+  if (unproven_ && proven && !under_way() && step > last_saved_) {
     if (lock_ != nullptr)
       apply_retention(options(), {{}, {}, {}, lineage_}, newest_, lock_->lease().token);
     unproven_ = false;
     checkpoint_group(world_)->barrier();
   }
-  // Steps that began before it say nothing of its processes.
-  if (pending() < 0 || step <= pending()) return;
-  gone_on_ = gone_on_ || proven;
-  if ((flags & kSaving) != 0) return;
-  if (const auto outcome = background_->advance(kept(gone_on_))) end(*outcome, gone_on_);
+  if (!under_way()) return;
+  gone_on_ = gone_on_ || (proven && step > background_->pending());
+  if (step <= knows_nothing_ || (flags & kSaving) != 0) return;
+  if (const auto outcome = background_->advance(kept(gone_on_))) return end(*outcome);
+  look_after(step);  // another process has been started
+}
+
+// A rank may have begun steps beyond `step` already, whose flags are from before; how many differs
+// between GPUs and CPUs, but all must take the same steps for later ones.
+void Saving::look_after(index_t step) {
+  knows_nothing_ = step + static_cast<index_t>(Trainer::kMostPending) - 1;
 }
 
 void Saving::settle() {
-  if (pending() < 0) return;
-  end(background_->settle(kept(gone_on_)), gone_on_);
+  if (under_way()) end(background_->settle(kept(gone_on_)));
 }
 
 unsigned Saving::flags() { return background_ && background_->busy() ? kSaving : kNoFlag; }
 
-void Saving::end(const SaveOutcome& outcome, bool proven) {
+void Saving::end(const SaveOutcome& outcome) {
   gone_on_ = false;
   if (!outcome.not_finite.empty()) refuse_ruined(outcome.not_finite, outcome.step);
+  hearer_.ended(outcome.fault ? 0 : outcome.work_seconds);
   if (outcome.fault) {
     failed(outcome.step, *outcome.fault);
-    if (outcome.fault->code() == ExitCode::unavailable) {  // no process, no memory
-      background_.reset();
-      hearer_.note("from now on the steps wait for checkpoints");
-    }
-    return;
+    constexpr int kMostFailures = 2;  // in a row, whatever the reason
+    if (++failures_ < kMostFailures && outcome.fault->code() != ExitCode::unavailable) return;
+    background_.reset();  // no process, no memory, or somebody who always kills it
+    return hearer_.note("from now on the steps wait for checkpoints");
   }
-  hearer_.saved(outcome.work_seconds);
-  published(outcome.path, outcome.step, proven);
+  failures_ = 0;
+  published(outcome.path, outcome.step, outcome.keep == config_.checkpoint.keep);
   hearer_.note(
       fmt::format("checkpoint {} in {:.2f} s beside the steps, which waited {:.3f} s; digest {}",
                   outcome.path, outcome.work_seconds, outcome.stall_seconds, outcome.digest));
@@ -115,7 +120,7 @@ void Saving::save_in_foreground(CheckpointState state, const std::vector<TensorP
   try {
     const std::string path = save_checkpoint(world_, kept_more, state, parts, true);
     const double seconds = PhaseClock::now() - start;
-    hearer_.saved(seconds);
+    hearer_.ended(seconds);
     published(path, state.step, last);
     hearer_.note(fmt::format("checkpoint {} in {:.2f} s; digest {}", path, seconds, digest));
   } catch (const AgreedError& error) {

@@ -21,7 +21,7 @@ class Saving {
   struct Hearer {
     std::function<void(const std::string&)> note, warn;
     std::function<void()> begun;                // one is under way beside the steps
-    std::function<void(double seconds)> saved;  // what the work for one took
+    std::function<void(double seconds)> ended;  // what the work for one took; 0: there is none
   };
   /// `lock`: rank 0's. `saved`: step of the checkpoint that the run goes on from, or -1.
   Saving(Communicator& world, const Config& config, const RunLock* lock, index_t saved,
@@ -54,7 +54,8 @@ class Saving {
  private:
   [[nodiscard]] index_t pending() const { return background_ ? background_->pending() : -1; }
   void prepare_background(const std::vector<TensorPart>& parts, const std::string& shortage);
-  void end(const SaveOutcome& outcome, bool proven);
+  void end(const SaveOutcome& outcome);
+  void look_after(index_t step);
   void save_in_foreground(CheckpointState state, const std::vector<TensorPart>& parts, bool last);
   void published(const std::string& path, index_t step, bool proven);
   void failed(index_t step, const Error& error);
@@ -72,9 +73,11 @@ class Saving {
   std::unique_ptr<BackgroundSave> background_;
   Lineage lineage_;
   index_t last_saved_;
-  std::string newest_;     // path of the newest checkpoint of this life
-  bool unproven_ = false;  // no step has gone on from it yet
-  bool gone_on_ = false;   // one has gone on from that under way
+  std::string newest_;          // path of the newest checkpoint of this life
+  bool unproven_ = false;       // no step has gone on from it yet
+  bool gone_on_ = false;        // one has gone on from that under way
+  index_t knows_nothing_ = -1;  // up to this step, flags say nothing of the processes at work
+  int failures_ = 0;            // of processes, in a row
 };
 
 }  // namespace t3d

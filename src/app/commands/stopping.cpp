@@ -50,7 +50,8 @@ void Stopping::save_begun() {
 }
 
 void Stopping::save_done(double seconds) {
-  pace_.add_save(seconds);
+  pace_.end_save();
+  if (seconds > 0) pace_.add_save(seconds);
   stop_seconds_ = pace_.stop_seconds();
   look_at_grace();
 }

@@ -28,6 +28,7 @@ class Stopping {
   void step_done(double seconds);
   /// A checkpoint is under way beside the steps: a stop waits for it.
   void save_begun();
+  /// `seconds`: what the work took; 0 where there is no checkpoint.
   void save_done(double seconds);
   /// New warnings, for the log.
   [[nodiscard]] std::vector<std::string> take_warnings();

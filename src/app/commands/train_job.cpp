@@ -463,7 +463,10 @@ class TrainJob {
         valid = evaluate(last);
       }
       report_->step(*trainer_, step, valid);
-      saving_->step_done(step.step, step.flags, !step.skipped);
+      {
+        const PhaseClock::Scope scope(machine_->clock(), "checkpoint");
+        saving_->step_done(step.step, step.flags, !step.skipped);
+      }
       last_words_.set_progress(step.step, last_saved());
       stopping_->step_done(step.seconds);
       for (const std::string& text : stopping_->take_warnings()) report_->warn(text);

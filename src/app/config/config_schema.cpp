@@ -407,7 +407,7 @@ void checkpoint_keys(std::vector<Key>& keys) {
   rows.add(
       "asynchronous", &CheckpointConfig::asynchronous,
       "Written by processes beside the ranks, while training goes on: the step waits for a copy "
-      "of the state in memory only. false = the step waits for the file system.");
+      "of the state in memory only. off = the step waits for the file system.");
   rows.add("major_every", &CheckpointConfig::major_every,
            "Checkpoints at multiples of it are never deleted; 0 = none.",
            {.range = at_least(0, kLong), .unit = "steps"});

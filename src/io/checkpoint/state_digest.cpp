@@ -11,7 +11,7 @@
 namespace t3d {
 namespace {
 
-/// Odd, and as good as random in its upper bits (Vigna's SplitMix64 has the same steps).
+/// Odd, and as good as random in its upper bits: all but the last step of Vigna's SplitMix64.
 std::uint64_t key_of(std::uint64_t seed, std::uint64_t place) {
   std::uint64_t key = (seed + place) * 0x9e3779b97f4a7c15U;
   key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9U;

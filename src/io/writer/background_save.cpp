@@ -22,7 +22,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// The memory of this node that is free, as far as anybody knows.
+/// `bytes`: what all of this node's files need together.
 void check_memory(index_t bytes) {
   for (const MemoryLimit& limit : memory_limits())
     if (limit.free < bytes + bytes / 16)
@@ -86,7 +86,6 @@ class BackgroundSave::Impl {
 
   [[nodiscard]] index_t pending() const { return phase_ == Phase::none ? -1 : state_.step; }
   [[nodiscard]] bool busy() { return process_ && !process_->look(); }
-  [[nodiscard]] index_t snapshot_bytes() const { return layout_ ? layout_->bytes() : 0; }
 
   std::optional<SaveOutcome> advance(index_t keep) {
     try {
@@ -154,13 +153,14 @@ class BackgroundSave::Impl {
     all().all_reduce({&lacks, DType::i32, 1, 1}, ReduceOp::bit_or).wait_host();
     if (lacks == 0) return;
     memory_.reset();
+    const index_t of_node = bytes_here(leads() ? bytes : 0);
     std::string name;
     attempt(fault, [&] {
       if (!groups_.one_host)
         throw_error(ExitCode::unavailable,
                     "ranks of one file are on several nodes (checkpoint.ranks_per_file)");
       if (!leads()) return;
-      check_memory(bytes);
+      check_memory(of_node);
       memory_.emplace(SnapshotMemory::made(bytes));
       name = memory_->name();
     });
@@ -176,6 +176,21 @@ class BackgroundSave::Impl {
       memory_.reset();
       throw;
     }
+  }
+
+  /// The sum over the ranks of this host. Collective.
+  [[nodiscard]] index_t bytes_here(index_t own) {
+    Packer packer;
+    packer.add(host_name());
+    packer.add(own);
+    index_t sum = 0;
+    for (const std::string& text : all_gather_texts(all(), packer.take())) {
+      Unpacker from(text);
+      const bool here = from.text() == host_name();
+      const index_t bytes = from.number();
+      if (here) sum += bytes;
+    }
+    return sum;
   }
 
   void choose_folder() {
@@ -213,7 +228,10 @@ class BackgroundSave::Impl {
   /// What this rank's process says; throws what went wrong there.
   TaskResult take_result() {
     TaskResult result;
-    if (process_) result = process_->look().value();
+    if (process_) {
+      while (!process_->look()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      result = *process_->look();
+    }
     process_.reset();
     if (result.fault)
       throw_error(result.fault->code(), "{} (node {})", result.fault->what(), host_name());
@@ -241,6 +259,7 @@ class BackgroundSave::Impl {
     if (!outcome_.not_finite.empty()) return;
     outcome_.digest = broadcast_text(all(), digest_text(digest));
     phase_ = Phase::publishing;
+    outcome_.keep = keep;
     attempt(fault_, [&] {
       if (leads_all()) start_publisher(fragments, keep);
     });
@@ -305,6 +324,5 @@ index_t BackgroundSave::pending() const { return impl_->pending(); }
 bool BackgroundSave::busy() { return impl_->busy(); }
 std::optional<SaveOutcome> BackgroundSave::advance(index_t keep) { return impl_->advance(keep); }
 SaveOutcome BackgroundSave::settle(index_t keep) { return impl_->settle(keep); }
-index_t BackgroundSave::snapshot_bytes() const { return impl_->snapshot_bytes(); }
 
 }  // namespace t3d

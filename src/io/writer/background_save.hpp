@@ -24,6 +24,7 @@ struct SaveOutcome {
   std::optional<Error> fault;
   std::string not_finite;         // tensor with such an element: nothing was published
   std::string digest;             // io/checkpoint/state_digest.hpp
+  index_t keep = 0;               // of checkpoints, as it was applied
   double seconds = 0;             // from begin() on, on this rank
   double stall_seconds = 0;       // of them, in begin()
   double work_seconds = 0;        // without what nobody worked for it
@@ -58,8 +59,6 @@ class BackgroundSave {
   std::optional<SaveOutcome> advance(index_t keep);
   /// Collective, while one is pending: waits for its end.
   SaveOutcome settle(index_t keep);
-  /// Most bytes that this rank's node keeps for a snapshot: of the ranks of its file.
-  [[nodiscard]] index_t snapshot_bytes() const;
 
  private:
   class Impl;

@@ -19,12 +19,13 @@ namespace {
 
 constexpr int kYields = 5;  // steps of niceness
 
-/// The rank is bound to its cores; of those of the job, others may be free.
+/// The rank is bound to its cores; of those of the job, others may be free. Where the system gives
+/// jobs sets of cores (cpuset), it leaves out all others.
 void use_all_cores() {
   cpu_set_t all;
   CPU_ZERO(&all);
   for (unsigned core = 0; core < CPU_SETSIZE; ++core) CPU_SET(core, &all);
-  static_cast<void>(sched_setaffinity(0, sizeof all, &all));  // the system leaves out the others'
+  static_cast<void>(sched_setaffinity(0, sizeof all, &all));
 }
 
 std::string read_all(int file) {
@@ -60,7 +61,7 @@ std::optional<int> run_checkpoint_writer(int argc, char** argv) {
   use_all_cores();
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, kYields));
   const TaskResult result = run_task(read_all(STDIN_FILENO), kSnapshotFile);
-  return write_all(STDOUT_FILENO, text_of(result)) ? 0 : 1;
+  return write_all(kAnswerFile, text_of(result)) ? 0 : 1;
 }
 
 }  // namespace t3d

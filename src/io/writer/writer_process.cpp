@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -64,7 +65,8 @@ pid_t spawn(const char* what, const std::string& text, int pipe, int snapshot_fi
   posix_spawn_file_actions_init(&files);
   posix_spawnattr_init(&attributes);
   posix_spawn_file_actions_adddup2(&files, task.number, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&files, answer.number, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);  // a library's words
+  posix_spawn_file_actions_adddup2(&files, answer.number, kAnswerFile);
   if (snapshot.number >= 0)
     posix_spawn_file_actions_adddup2(&files, snapshot.number, kSnapshotFile);
   // A group of its own: Ctrl-C at the terminal is not meant for it. The signals that this process
@@ -92,9 +94,7 @@ std::string end_of(int status) {
 
 WriterProcess::WriterProcess(const char* what, const std::string& task, int snapshot,
                              double limit_seconds)
-    : last_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                               std::chrono::duration<double>(limit_seconds))),
-      limited_(limit_seconds > 0) {
+    : limit_seconds_(limit_seconds), looked_(Clock::now()) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("start", errno);
   OpenFile from{ends[0]};
@@ -118,11 +118,22 @@ WriterProcess::~WriterProcess() {
 const std::optional<TaskResult>& WriterProcess::look() {
   if (result_) return result_;
   read_what_is_there();
-  if (!result_ && limited_ && Clock::now() > last_) {
+  count_time();
+  if (!result_ && limit_seconds_ > 0 && seconds_ > limit_seconds_) {
     ::kill(process_, SIGKILL);
     end("it took longer than debug.io_seconds");
   }
   return result_;
+}
+
+// While this process was stopped (scontrol suspend), so was the other: a pause between two looks
+// counts as a part of the limit only.
+void WriterProcess::count_time() {
+  constexpr double kMostPart = 0.1;
+  const Clock::time_point now = Clock::now();
+  const double pause = std::chrono::duration<double>(now - looked_).count();
+  seconds_ += std::min(pause, kMostPart * limit_seconds_);
+  looked_ = now;
 }
 
 void WriterProcess::read_what_is_there() {

@@ -16,7 +16,8 @@ class WriterProcess {
  public:
   /// Starts it. `what`: a word for those who look at the processes. `snapshot`: an open file for a
   /// FileTask, or -1. Killed after so many seconds (0 =
-  /// never). Error(unavailable) where it cannot be started. The calling thread must outlive it.
+  /// never), as long as it is looked at from time to time. Error(unavailable) where it cannot be
+  /// started. The calling thread must outlive it.
   WriterProcess(const char* what, const std::string& task, int snapshot, double limit_seconds);
   /// Killed, if it has not ended.
   ~WriterProcess();
@@ -29,12 +30,13 @@ class WriterProcess {
 
  private:
   void read_what_is_there();
+  void count_time();
   void end(const std::string& why);
 
   pid_t process_ = -1;
   int pipe_ = -1;
-  std::chrono::steady_clock::time_point last_;  // it is killed then
-  bool limited_ = false;
+  double limit_seconds_, seconds_ = 0;  // it may take, and has taken
+  std::chrono::steady_clock::time_point looked_;
   std::string text_;
   std::optional<TaskResult> result_;
 };

@@ -1,8 +1,9 @@
 #include "io/writer/writer_task.hpp"
 
+#include <ctime>
+
 #include "core/finite.hpp"
 #include "core/phase_clock.hpp"
-#include "core/thread_clock.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/checkpoint/node_file.hpp"
 #include "io/checkpoint/save_steps.hpp"
@@ -12,6 +13,13 @@
 
 namespace t3d {
 namespace {
+
+/// CPU time of all threads.
+double process_cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 enum TaskKind : index_t { kFile, kPublish };
 
