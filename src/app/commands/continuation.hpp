@@ -37,8 +37,12 @@ class Continuation {
   void adopt(Config& config) const;
 
   /// The plan to train under: the checkpoint's, as far as neither the input nor the ranks ask for
-  /// another; without a checkpoint the input's. `differences`: one line per field that changes.
-  [[nodiscard]] Plan make_plan(const PlanFacts& facts, std::vector<std::string>& differences);
+  /// another; without a checkpoint the input's.
+  [[nodiscard]] Plan make_plan(const PlanFacts& facts);
+
+  /// What is another thing than when the checkpoint was written, a line each: ranks, nodes and
+  /// shape together in the first one, then other fields of the plan. `plan`: of this life.
+  [[nodiscard]] std::vector<std::string> changes(const Plan& plan, const PlanBasis& now) const;
 
   /// The plan that make_plan() gave is the checkpoint's.
   [[nodiscard]] bool keeps_plan() const { return keeps_plan_; }
@@ -72,6 +76,7 @@ class Continuation {
   };
   void check_same_model() const;
   void check_optimizer() const;
+  [[nodiscard]] std::string changed_gradients(const Plan& plan) const;
   [[nodiscard]] const std::string& input_before() const;
   [[nodiscard]] std::optional<Before> before(const PlanFacts& facts) const;
 

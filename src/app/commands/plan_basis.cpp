@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "app/commands/first_plan.hpp"
 #include "app/commands/setup.hpp"
 #include "app/config/nodes.hpp"
@@ -33,6 +35,10 @@ std::string PlanBasis::text() const {
   return text;
 }
 
+index_t PlanBasis::node_count() const {
+  return std::ssize(std::set<std::string>(nodes.begin(), nodes.end()));
+}
+
 PlanBasis parse_plan_basis(const std::string& text, const std::string& source) {
   PlanBasis basis;
   std::size_t end = text.find('\n'), at = end + 1;
@@ -52,6 +58,19 @@ PlanBasis parse_plan_basis(const std::string& text, const std::string& source) {
 PlanBasis plan_basis(Communicator& world, const Config& config, const Device& device) {
   return {all_gather_texts(world, host_name()), all_gather_texts(world, std::string(device.name())),
           digest_of_file(world, config.hetero)};
+}
+
+std::string changed_shape(const PlannedRanks& before, const PlannedRanks& now) {
+  std::string text;
+  const auto compare = [&](const char* what, const auto& then, const auto& here) {
+    if (then != here)
+      text += fmt::format("{}{} {} -> {}", text.empty() ? "" : ", ", what, then, here);
+  };
+  compare("ranks", before.plan.ranks, now.plan.ranks);
+  if (before.basis.node_count() > 0)
+    compare("nodes", before.basis.node_count(), now.basis.node_count());
+  compare("mesh", before.plan.mesh().describe(), now.plan.mesh().describe());
+  return text;
 }
 
 std::string changed_ranks(const PlanBasis& before, const PlanBasis& now) {

@@ -20,6 +20,8 @@ struct PlanBasis {
   std::string speeds_file;
   /// One line for the file, one for each rank: its node, a tab, its device.
   [[nodiscard]] std::string text() const;
+  /// How many different nodes; 0 where they are not known.
+  [[nodiscard]] index_t node_count() const;
 };
 
 /// Throws Error(io) naming `source` where the text is not that of a basis.
@@ -27,6 +29,15 @@ struct PlanBasis {
 
 /// Collective. Throws on all ranks alike where hetero.file is to be followed and cannot be read.
 [[nodiscard]] PlanBasis plan_basis(Communicator& world, const Config& config, const Device& device);
+
+/// A plan, and the ranks that it was made for.
+struct PlannedRanks {
+  const Plan& plan;
+  const PlanBasis& basis;
+};
+/// "ranks 4 -> 3, nodes 4 -> 3, mesh 4 x 1 x 1 -> 1 x 3 x 1": what of these has changed; empty
+/// where nothing has.
+[[nodiscard]] std::string changed_shape(const PlannedRanks& before, const PlannedRanks& now);
 
 /// Each in a few words, empty where there is no reason for another plan:
 /// "rank 1 is on node07 and was on node03";

@@ -320,7 +320,7 @@ class TrainJob {
     const PlanFacts facts = plan_facts(*machine_);
     const DeviceChoice& choice = machine_->choice();
     Plan plan;
-    all_or_none(world_, [&] { plan = from_->make_plan(facts, plan_notes_); });
+    all_or_none(world_, [&] { plan = from_->make_plan(facts); });
     room_ = memory_room(world_, config_, plan, machine_->device(),
                         choice.gpu >= 0 ? choice.sharers : 0);
     basis_ = plan_basis(world_, config_, machine_->device());
@@ -343,6 +343,10 @@ class TrainJob {
       speeds_ = std::move(first.speeds);
       plan_notes_.insert(plan_notes_.end(), first.notes.begin(), first.notes.end());
     }
+    all_or_none(world_, [&] {
+      const std::vector<std::string> changes = from_->changes(plan, basis_);
+      plan_notes_.insert(plan_notes_.begin(), changes.begin(), changes.end());
+    });
     memory_warning_ = lacking_memory(plan, basis_, rooms.free);
     return plan;
   }

@@ -45,6 +45,31 @@ TEST_CASE("ranks on other nodes and devices are named") {
   CHECK(changed_ranks(kTwo, now) == "rank 0 is on node04 and was on node03");
 }
 
+TEST_CASE("ranks, nodes and shape that have changed are one line") {
+  const auto plan_of = [](const std::vector<Cuboid>& cuboids) {
+    Plan plan;
+    plan.ranks = 0;
+    plan.replicas.clear();
+    for (const Cuboid& cuboid : cuboids) {
+      plan.replicas.emplace_back().cuboid = cuboid;
+      plan.ranks += static_cast<int>(cuboid[0] * cuboid[1] * cuboid[2]);
+    }
+    return plan;
+  };
+  const Plan two = plan_of({{2, 1, 1}}), other = plan_of({{1, 2, 1}});
+  const Plan more = plan_of({{2, 1, 1}, {2, 1, 1}});
+  const PlanBasis one_node{{"node03", "node03"}, {"cpu", "cpu"}, ""};
+  const PlanBasis four{{"a", "b", "a", "b"}, {"cpu", "cpu", "cpu", "cpu"}, ""};
+  CHECK(kTwo.node_count() == 2);
+  CHECK(one_node.node_count() == 1);
+  CHECK(changed_shape({two, kTwo}, {two, kTwo}).empty());
+  CHECK(changed_shape({two, kTwo}, {other, kTwo}) == "mesh 2 x 1 x 1 -> 1 x 2 x 1");
+  CHECK(changed_shape({two, kTwo}, {two, one_node}) == "nodes 2 -> 1");
+  CHECK(changed_shape({two, one_node}, {more, four}) ==
+        "ranks 2 -> 4, nodes 1 -> 2, mesh 2 x 1 x 1 -> 2 x (2 x 1 x 1)");
+  CHECK(changed_shape({two, {}}, {two, one_node}).empty());  // a checkpoint that names no nodes
+}
+
 TEST_CASE("a file of speeds asks for another plan where both were made from one") {
   PlanBasis before = kTwo, now = kTwo;
   before.speeds_file = "1";
