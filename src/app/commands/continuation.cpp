@@ -74,12 +74,8 @@ Plan Continuation::make_plan(const PlanFacts& facts) {
 
 std::vector<std::string> Continuation::changes(const Plan& plan, const PlanBasis& now) const {
   if (!before_) return {};
-  const auto text = info_->state.texts.find(kBasisText);
-  PlanBasis basis;
-  if (text != info_->state.texts.end())
-    basis = parse_plan_basis(text->second, info_->path + " (plan_basis)");
   std::vector<std::string> lines = plan_differences(before_->plan, plan);
-  const std::string shape = changed_shape({before_->plan, basis}, {plan, now});
+  const std::string shape = changed_shape({before_->plan, basis_before()}, {plan, now});
   if (shape.empty()) return lines;
   // The cuts of another shape are other ones; plan.toml has them.
   std::erase_if(lines, [](const std::string& line) {
@@ -91,14 +87,22 @@ std::vector<std::string> Continuation::changes(const Plan& plan, const PlanBasis
 
 std::string Continuation::outdated(const PlanBasis& now, std::span<const index_t> rooms) const {
   if (!keeps_plan_ || ranks_ == 1) return {};
-  const auto basis = info_->state.texts.find(kBasisText);
-  std::string why;
-  if (basis != info_->state.texts.end())
-    why = changed_ranks(parse_plan_basis(basis->second, info_->path + " (plan_basis)"), now);
+  std::string why = changed_ranks(basis_before(), now);
   if (why.empty())
     why = changed_speeds(parse_config(plan_input_, info_->path + " (input of the plan)"), config_,
                          origins_);
   return why.empty() ? lacking_memory(before_->plan, now, rooms) : why;
+}
+
+// Empty in checkpoints of earlier versions.
+PlanBasis Continuation::basis_before() const {
+  const auto text = info_->state.texts.find(kBasisText);
+  if (text == info_->state.texts.end()) return {};
+  return parse_plan_basis(text->second, info_->path + " (plan_basis)");
+}
+
+MatmulRate Continuation::matmul_rate(const PlanBasis& now) const {
+  return info_ ? known_matmul_rate(basis_before(), now) : MatmulRate{};
 }
 
 Config Continuation::drop_plan() {

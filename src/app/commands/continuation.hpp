@@ -62,6 +62,9 @@ class Continuation {
   /// The speeds that the checkpoint's plan was made from, where they are of as many ranks.
   [[nodiscard]] std::optional<Speeds> speeds(index_t ranks) const;
 
+  /// The matmul rate that the checkpoint knows of these ranks, if any.
+  [[nodiscard]] MatmulRate matmul_rate(const PlanBasis& now) const;
+
   /// What the checkpoint has of the trainer's state, under the names that it has there.
   [[nodiscard]] std::vector<TensorPart> parts(Trainer& trainer);
 
@@ -76,6 +79,7 @@ class Continuation {
   };
   void check_same_model() const;
   void check_optimizer() const;
+  [[nodiscard]] PlanBasis basis_before() const;
   [[nodiscard]] std::string changed_gradients(const Plan& plan) const;
   [[nodiscard]] const std::string& input_before() const;
   [[nodiscard]] std::optional<Before> before(const PlanFacts& facts) const;
