@@ -8,51 +8,9 @@
 #include "comm/placement.hpp"
 #include "data/file_list.hpp"
 #include "data/token_formats.hpp"
+#include "io/packer.hpp"
 
 namespace t3d {
-namespace {
-
-/// Numbers and texts one behind the other, as ranks of one kind of machine lay them out.
-class Packer {
- public:
-  void number(index_t value) { text_.append(reinterpret_cast<const char*>(&value), sizeof value); }
-  void bytes(const void* data, std::size_t count) {
-    number(static_cast<index_t>(count));
-    text_.append(static_cast<const char*>(data), count);
-  }
-  void word(const std::string& text) { bytes(text.data(), text.size()); }
-  [[nodiscard]] std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-class Unpacker {
- public:
-  explicit Unpacker(const std::string& text) : text_(text) {}
-  index_t number() {
-    index_t value = 0;
-    std::memcpy(&value, next(sizeof value), sizeof value);
-    return value;
-  }
-  std::string word() {
-    const auto count = static_cast<std::size_t>(number());
-    return {next(count), count};
-  }
-  [[nodiscard]] bool done() const { return at_ == text_.size(); }
-
- private:
-  const char* next(std::size_t count) {
-    T3D_CHECK(count <= text_.size() - at_, "{} bytes of a message of {}", count, text_.size());
-    at_ += count;
-    return text_.data() + at_ - count;
-  }
-  const std::string& text_;
-  std::size_t at_ = 0;
-};
-
-}  // namespace
-
 std::vector<TokenCard> read_token_cards(const std::vector<std::string>& patterns,
                                         TokenFormat format) {
   std::vector<TokenCard> cards;
@@ -66,17 +24,18 @@ std::string text_of_cards(const std::vector<TokenCard>& cards) {
   const std::string* model = nullptr;  // of the card before
   for (const TokenCard& card : cards) {
     const TokenFileInfo& info = card.header.info;
-    out.word(card.path);
+    out.add(card.path);
     for (const index_t value : {card.bytes, card.header_bytes, card.id_bytes, info.vocab,
                                 info.text_bytes, info.tokens, index_t{card.header.checksum}})
-      out.number(value);
-    out.word(info.tokenizer);
-    out.word(info.source);
+      out.add(value);
+    out.add(info.tokenizer);
+    out.add(info.source);
     const bool same = model != nullptr && *model == info.model;
-    out.number(same ? 1 : 0);
-    if (!same) out.word(info.model);
+    out.add(index_t{same});
+    if (!same) out.add(info.model);
     model = &info.model;
-    out.bytes(card.header.block_crcs.data(), card.header.block_crcs.size() * sizeof(std::uint32_t));
+    const std::vector<std::uint32_t>& table = card.header.block_crcs;
+    out.add({reinterpret_cast<const char*>(table.data()), table.size() * sizeof table[0]});
   }
   return out.take();
 }
@@ -84,18 +43,18 @@ std::string text_of_cards(const std::vector<TokenCard>& cards) {
 std::vector<TokenCard> cards_of_text(const std::string& text) {
   Unpacker in(text);
   std::vector<TokenCard> cards;
-  while (!in.done()) {
+  while (in.more()) {
     TokenCard card;
     TokenFileInfo& info = card.header.info;
-    card.path = in.word();
+    card.path = in.text();
     for (index_t* value : {&card.bytes, &card.header_bytes, &card.id_bytes, &info.vocab,
                            &info.text_bytes, &info.tokens})
       *value = in.number();
     card.header.checksum = static_cast<std::uint32_t>(in.number());
-    info.tokenizer = in.word();
-    info.source = in.word();
-    info.model = in.number() != 0 ? cards.back().header.info.model : in.word();
-    const std::string table = in.word();
+    info.tokenizer = in.text();
+    info.source = in.text();
+    info.model = in.number() != 0 ? cards.back().header.info.model : in.text();
+    const std::string table = in.text();
     card.header.block_crcs.resize(table.size() / sizeof(std::uint32_t));
     if (!table.empty()) std::memcpy(card.header.block_crcs.data(), table.data(), table.size());
     cards.push_back(std::move(card));
