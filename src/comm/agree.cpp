@@ -1,8 +1,12 @@
 #include "comm/agree.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstring>
 #include <numeric>
+
+#include "device/host_limits.hpp"
 
 namespace t3d {
 namespace {
@@ -38,6 +42,12 @@ std::vector<index_t> gather_lengths(Communicator& group, index_t bytes) {
 }
 
 }  // namespace
+
+Error on_this_rank(const Communicator& group, const Error& fault) {
+  if (group.size() == 1) return fault;
+  return {fault.code(),
+          fmt::format("{} (rank {}, node {})", fault.what(), group.rank(), host_name())};
+}
 
 void agree(Communicator& group, const std::optional<Error>& fault) {
   std::int32_t worst = fault ? group.size() - group.rank() : 0;  // largest = lowest rank

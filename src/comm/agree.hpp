@@ -27,6 +27,9 @@ void attempt(std::optional<Error>& fault, const Work& work) {
   }
 }
 
+/// The fault with this rank and its node, where there are others.
+[[nodiscard]] Error on_this_rank(const Communicator& group, const Error& fault);
+
 /// Collective. Throws the fault of the lowest rank that has one, on every rank.
 void agree(Communicator& group, const std::optional<Error>& fault);
 

@@ -15,74 +15,92 @@ namespace {
 
 class TokenFileSource final : public TokenSource {
  public:
-  explicit TokenFileSource(const std::string& path) : path_(path), reader_(path) {}
-  index_t size() const override { return reader_.info().tokens; }
-  index_t vocab() const override { return reader_.info().vocab; }
+  explicit TokenFileSource(TokenCard card) : card_(std::move(card)) {}
+  index_t size() const override { return info().tokens; }
+  index_t vocab() const override { return info().vocab; }
   double bytes_per_token() const override {
-    return size() == 0
-               ? 0.0
-               : static_cast<double>(reader_.info().text_bytes) / static_cast<double>(size());
+    return size() == 0 ? 0.0 : static_cast<double>(info().text_bytes) / static_cast<double>(size());
   }
   void read(index_t first, index_t count, std::int32_t* out) override {
-    reader_.read(first, count, out);
+    if (!reader_) reader_.emplace(card_.path, card_.header);
+    reader_->read(first, count, out);
   }
   std::string describe() const override {
-    return fmt::format("{}: {} tokens, vocabulary {}, {}", path_, size(), vocab(),
-                       reader_.info().tokenizer);
+    return fmt::format("{}: {} tokens, vocabulary {}, {}", card_.path, size(), vocab(),
+                       info().tokenizer);
   }
-  std::string tokenizer_model() const override { return reader_.info().model; }
+  std::string tokenizer_model() const override { return info().model; }
   std::uint64_t tokenizer_hash() const override {
-    return t3d::tokenizer_hash(reader_.info().tokenizer, reader_.info().model);
+    return t3d::tokenizer_hash(info().tokenizer, info().model);
   }
   std::vector<CorpusFile> files() const override {
-    return {{path_, file_size(path_), size(), reader_.checksum()}};
+    return {{card_.path, card_.bytes, size(), card_.header.checksum}};
   }
 
  private:
-  std::string path_;
-  TokenFileReader reader_;
+  [[nodiscard]] const TokenFileInfo& info() const { return card_.header.info; }
+
+  TokenCard card_;
+  std::optional<TokenFileReader> reader_;
 };
 
 /// Little-endian ids of 1, 2 or 4 bytes behind a header.
 class FlatSource final : public TokenSource {
  public:
-  FlatSource(const std::string& path, index_t header_bytes, index_t id_bytes)
-      : file_(path), header_(header_bytes), width_(id_bytes) {
-    if ((file_.size() - header_) % width_ != 0)
-      throw_error(ExitCode::io, "{} has {} bytes, which is no whole number of {}-byte tokens", path,
-                  file_.size(), width_);
-    size_ = (file_.size() - header_) / width_;
-  }
-  index_t size() const override { return size_; }
-  index_t vocab() const override { return width_ == 1 ? 256 : 0; }
-  double bytes_per_token() const override { return width_ == 1 ? 1.0 : 0.0; }
+  explicit FlatSource(TokenCard card) : card_(std::move(card)) {}
+  index_t size() const override { return (card_.bytes - card_.header_bytes) / card_.id_bytes; }
+  index_t vocab() const override { return card_.id_bytes == 1 ? 256 : 0; }
+  double bytes_per_token() const override { return card_.id_bytes == 1 ? 1.0 : 0.0; }
   void read(index_t first, index_t count, std::int32_t* out) override {
-    T3D_CHECK(first >= 0 && count >= 0 && first + count <= size_, "tokens {}+{} of {}", first,
-              count, size_);
-    buffer_.resize(static_cast<std::size_t>(count * width_));
-    file_.read_at(header_ + first * width_, buffer_.data(), count * width_);
+    T3D_CHECK(first >= 0 && count >= 0 && first + count <= size(), "tokens {}+{} of {}", first,
+              count, size());
+    const index_t width = card_.id_bytes;
+    buffer_.resize(static_cast<std::size_t>(count * width));
+    file().read_at(card_.header_bytes + first * width, buffer_.data(), count * width);
     for (index_t n = 0; n < count; ++n) {
       std::uint32_t id = 0;
-      std::memcpy(&id, buffer_.data() + n * width_, static_cast<std::size_t>(width_));
+      std::memcpy(&id, buffer_.data() + n * width, static_cast<std::size_t>(width));
       out[n] = static_cast<std::int32_t>(id);  // above 2^31: negative, and refused as such
     }
   }
   std::string describe() const override {
-    return fmt::format("{}: {} tokens of {} byte{}", file_.path(), size_, width_,
-                       width_ == 1 ? "" : "s");
+    return fmt::format("{}: {} tokens of {} byte{}", card_.path, size(), card_.id_bytes,
+                       card_.id_bytes == 1 ? "" : "s");
   }
   std::uint64_t tokenizer_hash() const override {
-    return width_ == 1 ? t3d::tokenizer_hash("bytes", {}) : 0;
+    return card_.id_bytes == 1 ? t3d::tokenizer_hash("bytes", {}) : 0;
   }
-  std::vector<CorpusFile> files() const override {
-    return {{file_.path(), file_.size(), size_, 0}};
-  }
+  std::vector<CorpusFile> files() const override { return {{card_.path, card_.bytes, size(), 0}}; }
 
  private:
-  FileReader file_;
-  index_t header_ = 0, width_ = 0, size_ = 0;
+  const FileReader& file() {
+    if (!file_) file_.emplace(card_.path);
+    if (file_->size() != card_.bytes)
+      throw_error(ExitCode::io, "{} has {} bytes, and had {} when the job started", card_.path,
+                  file_->size(), card_.bytes);
+    return *file_;
+  }
+
+  TokenCard card_;
+  std::optional<FileReader> file_;
   std::vector<std::byte> buffer_;
 };
+
+TokenCard flat_card(const std::string& path, index_t header_bytes, index_t id_bytes) {
+  TokenCard card{path, FileReader(path).size(), header_bytes, id_bytes, {}};
+  if ((card.bytes - header_bytes) % id_bytes != 0)
+    throw_error(ExitCode::io, "{} has {} bytes, which is no whole number of {}-byte tokens", path,
+                card.bytes, id_bytes);
+  return card;
+}
+
+TokenCard hdf5_card(const std::string& path) {
+  TokenCard card;
+  card.path = path;
+  card.header = TokenFileReader(path).header();
+  card.bytes = file_size(path);
+  return card;
+}
 
 struct LlmcKind {
   std::int32_t magic, version;
@@ -105,18 +123,17 @@ bool is_llmc(const std::string& path) {
                      [&](const LlmcKind& kind) { return kind.magic == magic; });
 }
 
-std::shared_ptr<TokenSource> open_llmc(const std::string& path) {
+TokenCard llmc_card(const std::string& path) {
   const auto [magic, version, tokens] = llmc_header(path);
   for (const LlmcKind& kind : kLlmcKinds) {
     if (magic != kind.magic) continue;
     if (version != kind.version)
       throw_error(ExitCode::io, "{}: version {} of a token shard, {} expected", path, version,
                   kind.version);
-    auto source = std::make_shared<FlatSource>(path, kLlmcHeader, kind.width);
-    if (source->size() != tokens)
-      throw_error(ExitCode::io, "{} holds {} tokens, its header says {}", path, source->size(),
-                  tokens);
-    return source;
+    TokenCard card = flat_card(path, kLlmcHeader, kind.width);
+    if (const index_t held = (card.bytes - kLlmcHeader) / kind.width; held != tokens)
+      throw_error(ExitCode::io, "{} holds {} tokens, its header says {}", path, held, tokens);
+    return card;
   }
   throw_error(ExitCode::io, "{} is not a token shard of llm.c (it starts with {})", path, magic);
 }
@@ -147,16 +164,21 @@ TokenFormat format_of(const std::string& path, TokenFormat wanted) {
 
 }  // namespace
 
-std::shared_ptr<TokenSource> open_token_file(const std::string& path, TokenFormat format) {
+TokenCard read_token_card(const std::string& path, TokenFormat format) {
   switch (format_of(path, format)) {
-    case TokenFormat::hdf5: return std::make_shared<TokenFileSource>(path);
-    case TokenFormat::llmc: return open_llmc(path);
-    case TokenFormat::u16: return std::make_shared<FlatSource>(path, 0, 2);
-    case TokenFormat::u32: return std::make_shared<FlatSource>(path, 0, 4);
-    case TokenFormat::bytes: return std::make_shared<FlatSource>(path, 0, 1);
+    case TokenFormat::hdf5: return hdf5_card(path);
+    case TokenFormat::llmc: return llmc_card(path);
+    case TokenFormat::u16: return flat_card(path, 0, 2);
+    case TokenFormat::u32: return flat_card(path, 0, 4);
+    case TokenFormat::bytes: return flat_card(path, 0, 1);
     case TokenFormat::automatic: break;  // format_of has decided
   }
   throw_error(ExitCode::internal, "no format for {}", path);
+}
+
+std::shared_ptr<TokenSource> open_token_file(TokenCard card) {
+  if (card.id_bytes == 0) return std::make_shared<TokenFileSource>(std::move(card));
+  return std::make_shared<FlatSource>(std::move(card));
 }
 
 }  // namespace t3d

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "data/file_list.hpp"
 #include "data/token_formats.hpp"
 
 namespace t3d {
@@ -106,9 +105,12 @@ class JoinedSource final : public TokenSource {
 
 std::shared_ptr<TokenSource> make_token_source(const std::vector<std::string>& patterns,
                                                TokenFormat format, index_t vocab) {
+  return make_token_source(read_token_cards(patterns, format), vocab);
+}
+
+std::shared_ptr<TokenSource> make_token_source(std::vector<TokenCard> cards, index_t vocab) {
   std::vector<std::shared_ptr<TokenSource>> sources;
-  for (const std::string& path : list_files(patterns))
-    sources.push_back(open_token_file(path, format));
+  for (TokenCard& card : cards) sources.push_back(open_token_file(std::move(card)));
   return std::make_shared<JoinedSource>(std::move(sources), vocab);
 }
 

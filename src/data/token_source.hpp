@@ -18,6 +18,8 @@
 
 namespace t3d {
 
+struct TokenCard;
+
 /// What ranks compare to know that they read the same text.
 struct CorpusFile {
   std::string path;
@@ -52,6 +54,10 @@ class TokenSource {
 [[nodiscard]] std::shared_ptr<TokenSource> make_token_source(
     const std::vector<std::string>& patterns, TokenFormat format = TokenFormat::automatic,
     index_t vocab = 0);
+
+/// The same of files whose cards have been read (data/token_card.hpp).
+[[nodiscard]] std::shared_ptr<TokenSource> make_token_source(std::vector<TokenCard> cards,
+                                                             index_t vocab = 0);
 
 /// Tokens that are in memory already (tests, generated text).
 [[nodiscard]] std::shared_ptr<TokenSource> make_memory_source(std::vector<std::int32_t> ids,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <fstream>
 #include <vector>
 
 #include "device/control_groups.hpp"
@@ -96,6 +97,16 @@ double core_quota(const std::string& root) {
   for (const CoreLimit& limit : core_limits(root))
     cores = cores > 0 ? std::min(cores, limit.cores) : limit.cores;
   return cores;
+}
+
+std::string processor_name(const std::string& root) {
+  std::ifstream file(root + "/proc/cpuinfo");  // as long as there are cores
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    const std::size_t at = line.find_first_not_of("\t :", line.find(':'));
+    if (at != std::string::npos) return line.substr(at);
+  }
+  return {};
 }
 
 HostMemory host_memory(const std::string& root) {

@@ -32,6 +32,8 @@ struct MemoryLimit {
 [[nodiscard]] int cores_of(const cpu_set_t& mask, double quota);
 /// The quota alone, in cores; 0 = none. Files are looked for under `root` (tests).
 [[nodiscard]] double core_quota(const std::string& root = "");
+/// What the system calls the processor; empty where it does not say.
+[[nodiscard]] std::string processor_name(const std::string& root = "");
 /// The host's memory or the groups' limit, whichever is less. Cached files count as free.
 [[nodiscard]] HostMemory host_memory(const std::string& root = "");
 /// The host and every visible group that has a limit, from the outermost to the process's own.

@@ -53,15 +53,15 @@ Machine::Machine(Communicator& world, const MachineOptions& options)
     return;
   }
   choice_ = choose_device(world, options.device, options.transport, options.hide_gpus);
-  const int cores = cores_of_rank(world);
+  const int cores = cores_of_rank(world);  // collective
+  threads_ = options.threads > 0 ? options.threads : cores;
   std::optional<Error> fault;
   Backend backend;
   attempt(fault, [&] {
     if (choice_.gpu >= 0)
       backend = gpu_backend(options.precision, choice_.gpu, choices_file());
     else
-      backend = {make_cpu_device(),
-                 host_ops(options.precision, options.threads > 0 ? options.threads : cores)};
+      backend = {make_cpu_device(), host_ops(options.precision, threads_)};
   });
   agree(world, fault);
   device_ = std::move(backend.device);

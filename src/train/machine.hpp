@@ -42,6 +42,8 @@ class Machine {
   [[nodiscard]] Queue& queue() const { return *queue_; }
   [[nodiscard]] PhaseClock& clock() { return clock_; }
   [[nodiscard]] const DeviceChoice& choice() const { return choice_; }
+  /// That a rank computes with on its host's cores, where it does.
+  [[nodiscard]] int threads() const { return threads_; }
   /// Where this rank keeps which engines it found fastest; empty = nowhere.
   [[nodiscard]] std::string choices_file() const;
   /// A GPU runs behind the host: what a step reports is read one step later, so that nobody waits.
@@ -60,6 +62,7 @@ class Machine {
   Communicator& world_;
   MachineOptions options_;
   DeviceChoice choice_;
+  int threads_ = 1;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Ops> ops_;
   std::unique_ptr<Queue> queue_;

@@ -52,14 +52,13 @@ const std::string& Continuation::input_before() const {
   return (made_from != texts.end() ? made_from : texts.find("input"))->second;
 }
 
-Plan Continuation::make_plan(const PlanFacts& facts, std::vector<std::string>& differences) {
+Plan Continuation::make_plan(const PlanFacts& facts) {
   if (info_) before_ = before(facts);
   if (!before_) return t3d::make_plan(config_, facts);
   check_optimizer();
   const std::string& input = input_before();
   Plan plan = continued_plan(config_, origins_, facts, before_->plan,
                              parse_config(input, info_->path + " (input of the plan)"));
-  differences = plan_differences(before_->plan, plan);
   Plan kept = before_->plan;
   kept.transport = plan.transport;
   keeps_plan_ = kept == plan;
@@ -73,16 +72,37 @@ Plan Continuation::make_plan(const PlanFacts& facts, std::vector<std::string>& d
   return plan;
 }
 
+std::vector<std::string> Continuation::changes(const Plan& plan, const PlanBasis& now) const {
+  if (!before_) return {};
+  std::vector<std::string> lines = plan_differences(before_->plan, plan);
+  const std::string shape = changed_shape({before_->plan, basis_before()}, {plan, now});
+  if (shape.empty()) return lines;
+  // The cuts of another shape are other ones; plan.toml has them.
+  std::erase_if(lines, [](const std::string& line) {
+    return line.starts_with("ranks:") || line.starts_with("replica");
+  });
+  lines.insert(lines.begin(), shape);
+  return lines;
+}
+
 std::string Continuation::outdated(const PlanBasis& now, std::span<const index_t> rooms) const {
   if (!keeps_plan_ || ranks_ == 1) return {};
-  const auto basis = info_->state.texts.find(kBasisText);
-  std::string why;
-  if (basis != info_->state.texts.end())
-    why = changed_ranks(parse_plan_basis(basis->second, info_->path + " (plan_basis)"), now);
+  std::string why = changed_ranks(basis_before(), now);
   if (why.empty())
     why = changed_speeds(parse_config(plan_input_, info_->path + " (input of the plan)"), config_,
                          origins_);
   return why.empty() ? lacking_memory(before_->plan, now, rooms) : why;
+}
+
+// Empty in checkpoints of earlier versions.
+PlanBasis Continuation::basis_before() const {
+  const auto text = info_->state.texts.find(kBasisText);
+  if (text == info_->state.texts.end()) return {};
+  return parse_plan_basis(text->second, info_->path + " (plan_basis)");
+}
+
+MatmulRate Continuation::matmul_rate(const PlanBasis& now) const {
+  return info_ ? known_matmul_rate(basis_before(), now) : MatmulRate{};
 }
 
 Config Continuation::drop_plan() {
@@ -104,6 +124,20 @@ std::optional<Speeds> Continuation::speeds(index_t ranks) const {
   Speeds speeds = parse_speeds(found->second, info_->path + " (speeds)");
   if (std::ssize(speeds.ranks) != ranks) return std::nullopt;
   return speeds;
+}
+
+// Adasum of another number of gradients is another training. Who wrote the number knows.
+std::string Continuation::changed_gradients(const Plan& plan) const {
+  const Plan& before = before_->plan;
+  const auto count = [](const Plan& p) { return std::ssize(p.replicas) * p.leaves_per_replica(); };
+  const bool written = origins_.contains("mesh.replicas") && !config_.mesh.replicas_auto;
+  if (written || before.aggregate.method != AggregateMethod::adasum ||
+      plan.aggregate.method != AggregateMethod::adasum || count(before) == count(plan))
+    return {};
+  return fmt::format(
+      "aggregate.method = \"adasum\" combines {} gradient{} a step from here on, and combined {}: "
+      "the training is not the one that it would have been; mesh.replicas = {} keeps their number",
+      count(plan), count(plan) == 1 ? "" : "s", count(before), std::ssize(before.replicas));
 }
 
 // Another optimizer has other state.
@@ -168,6 +202,7 @@ void Continuation::restore(Trainer& trainer, const Warn& warn) const {
   const index_t sequences = before_ ? before_->config.batch.sequences : config_.batch.sequences;
   trainer.restore(info_->state.step, info_->state.texts, sequences);
   if (!before_) return;
+  if (const std::string text = changed_gradients(plan); !text.empty()) warn(text);
   if (!keeps_same_state(before_->plan, plan)) {
     trainer.forget_updates();
     warn(

@@ -37,8 +37,12 @@ class Continuation {
   void adopt(Config& config) const;
 
   /// The plan to train under: the checkpoint's, as far as neither the input nor the ranks ask for
-  /// another; without a checkpoint the input's. `differences`: one line per field that changes.
-  [[nodiscard]] Plan make_plan(const PlanFacts& facts, std::vector<std::string>& differences);
+  /// another; without a checkpoint the input's.
+  [[nodiscard]] Plan make_plan(const PlanFacts& facts);
+
+  /// What is another thing than when the checkpoint was written, a line each: ranks, nodes and
+  /// shape together in the first one, then other fields of the plan. `plan`: of this life.
+  [[nodiscard]] std::vector<std::string> changes(const Plan& plan, const PlanBasis& now) const;
 
   /// The plan that make_plan() gave is the checkpoint's.
   [[nodiscard]] bool keeps_plan() const { return keeps_plan_; }
@@ -58,6 +62,9 @@ class Continuation {
   /// The speeds that the checkpoint's plan was made from, where they are of as many ranks.
   [[nodiscard]] std::optional<Speeds> speeds(index_t ranks) const;
 
+  /// The matmul rate that the checkpoint knows of these ranks, if any.
+  [[nodiscard]] MatmulRate matmul_rate(const PlanBasis& now) const;
+
   /// What the checkpoint has of the trainer's state, under the names that it has there.
   [[nodiscard]] std::vector<TensorPart> parts(Trainer& trainer);
 
@@ -72,6 +79,8 @@ class Continuation {
   };
   void check_same_model() const;
   void check_optimizer() const;
+  [[nodiscard]] PlanBasis basis_before() const;
+  [[nodiscard]] std::string changed_gradients(const Plan& plan) const;
   [[nodiscard]] const std::string& input_before() const;
   [[nodiscard]] std::optional<Before> before(const PlanFacts& facts) const;
 

@@ -159,7 +159,8 @@ int run_dry(Communicator& world, const CommandLine& command) {
   Config config = load_input(world, command.input, command.overrides, ranks, origins);
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
-    if (config.model.vocab == 0) (void)open_corpus(config.data.train, config, false);
+    if (config.model.vocab == 0)
+      (void)open_corpus(read_token_cards(config.data.train, config.data.format), config, false);
     const bool gpus =
         config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed;
     const PlanFacts facts{ranks, gpus ? TransportKind::staged : TransportKind::host, gpus};

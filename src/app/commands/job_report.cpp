@@ -83,9 +83,9 @@ JobReport::JobReport(Machine& machine, const Config& config, index_t start_step,
       first_step_(start_step),
       log_(open_log(world_, config, start_step, lineage, quiet)) {}
 
-void JobReport::open(Trainer& trainer) {
+void JobReport::open(const Trainer& trainer, double rate) {
   const Plan& plan = trainer.plan();
-  gemm_rate_ = measure_gemm_rate(machine_, plan.activation());
+  gemm_rate_ = rate;
   vendor_rate_ = vendor_rate(plan);
   const ModelConfig& model = plan.model;
   note(fmt::format("transformer3d {} ({}), {} ranks, mesh {}, {} in {}, plan {}", kVersion, kGit,

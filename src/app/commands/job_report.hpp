@@ -19,8 +19,8 @@ class JobReport {
   JobReport(Machine& machine, const Config& config, index_t start_step, const LogLineage& lineage,
             bool quiet);
 
-  /// Measures what a matmul can reach, and writes the opening lines. Collective.
-  void open(Trainer& trainer);
+  /// Writes the opening lines. `rate`: for MFU. Collective.
+  void open(const Trainer& trainer, double rate);
   /// From here on bytes and times are those of steps.
   void begin_steps();
   void note(const std::string& text) { log_.note(text); }

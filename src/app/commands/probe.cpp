@@ -76,8 +76,11 @@ int run_probe(Communicator& world, const CommandLine& command) {
   catch_stop_signals();
   Origins origins;
   Config config = load_input(world, command.input, command.overrides, world.size(), origins);
-  if (config.model.vocab == 0)
-    all_or_none(world, [&] { (void)open_corpus(config.data.train, config, false); });
+  if (config.model.vocab == 0) {
+    std::vector<TokenCard> cards =
+        share_token_cards(world, *ranks_of_folder(world), config.data.train, config.data.format);
+    all_or_none(world, [&] { (void)open_corpus(std::move(cards), config, false); });
+  }
   all_or_none(world, [&] {  // before anything is measured
     if (world.rank() == 0 && !command.probe_output.empty())
       (void)replaceable_file(command.probe_output);

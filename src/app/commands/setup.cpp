@@ -1,14 +1,12 @@
 #include "app/commands/setup.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <optional>
 
 #include "app/config/defaults.hpp"
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
-#include "core/random.hpp"
 #include "device/host_limits.hpp"
 #include "train/step/state_parts.hpp"
 
@@ -26,26 +24,34 @@ void all_or_none(Communicator& world, const std::function<void()>& work) {
 
 Config load_input(Communicator& world, const std::string& path,
                   const std::vector<std::string>& overrides, int ranks, Origins& origins) {
+  std::string command = path;
+  for (const std::string& word : overrides) command += '\n' + word;
+  std::string text;
+  all_or_none(world, [&] {
+    try {
+      if (world.rank() == 0) text = read_input(path);
+    } catch (const std::exception& error) {
+      throw on_this_rank(world, as_error(error));
+    }
+  });
+  text = broadcast_text(world, text);
+  const std::string first = broadcast_text(world, command);
   Config config;
   all_or_none(world, [&] {
-    config = load_config(path, overrides, &origins);
-    check_against_ranks(config, ranks, origins);
-  });
-  const std::uint64_t own = stream_of(resolved_text(config, origins));
-  std::uint64_t first = own;
-  world.broadcast({&first, DType::i32, 1, 2}, 0).wait_host();
-  all_or_none(world, [&] {
-    if (own != first)
-      throw_error(ExitCode::config, "{} on rank {} (node {}) is not that of rank 0", path,
+    if (command != first)
+      throw_error(ExitCode::config,
+                  "the command line of rank {} (node {}) names another input or other options and "
+                  "is not that of rank 0",
                   world.rank(), host_name());
+    config = parse_config(text, path, overrides, &origins);
+    check_against_ranks(config, ranks, origins);
   });
   return config;
 }
 
-std::shared_ptr<BatchSource> open_corpus(const std::vector<std::string>& files, Config& config,
+std::shared_ptr<BatchSource> open_corpus(std::vector<TokenCard> cards, Config& config,
                                          bool shuffle) {
-  std::shared_ptr<TokenSource> tokens =
-      make_token_source(files, config.data.format, config.model.vocab);
+  std::shared_ptr<TokenSource> tokens = make_token_source(std::move(cards), config.model.vocab);
   if (config.model.vocab == 0) config.model.vocab = tokens->vocab();
   if (config.model.vocab == 0)
     throw_error(ExitCode::config, "model.vocab is not given and {} does not say it",
@@ -97,81 +103,6 @@ std::string placement_warning(Communicator& world) {
       "{} ranks share {} cores and Open MPI does not yield: set OMPI_MCA_mpi_yield_when_idle=1, or "
       "start-up and ending become hundreds of times slower",
       here, cores_available());
-}
-
-namespace {
-
-struct Products {
-  double rate = 0;     // flops per second of all ranks together, at best
-  double seconds = 0;  // of one product, on the slowest rank
-};
-
-// Products of size^3, all ranks at once. The best of several short windows: other programs only
-// ever make it slower.
-Products measure_products(Machine& machine, DType type, index_t size) {
-  constexpr double kSeconds = 0.03;
-  const auto make = [&] {
-    Tensor x(machine.device(), type, size, size, MemoryKind::workspace);
-    machine.ops().random_init(machine.queue(), x, {1, 1}, 0, 0, size, 1.0);
-    return x;
-  };
-  const Tensor a = make();
-  const Tensor b = make();
-  const Tensor c = make();
-  GemmArgs args;
-  args.a = a;
-  args.b = b;
-  args.c = c;
-  args.transpose_b = true;
-  const auto timed = [&](index_t repeats) {
-    const double start = PhaseClock::now();
-    for (index_t n = 0; n < repeats; ++n) machine.ops().gemm(machine.queue(), args);
-    machine.queue().synchronize();
-    return PhaseClock::now() - start;
-  };
-  (void)timed(1);
-  Products result;
-  const std::array<double, 3> once{timed(1), timed(1), timed(1)};
-  // By the longest: on a busy machine most products take a hundred times as long as the shortest.
-  const double longest = *std::max_element(once.begin(), once.end());
-  const auto repeats = std::max<index_t>(1, static_cast<index_t>(kSeconds / longest));
-  double flops = 2.0 * static_cast<double>(size * size * size * repeats);
-  machine.world().all_reduce({&flops, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
-  double spent = 0;
-  for (int window = 0; window < 5 && spent < 10 * kSeconds; ++window) {
-    // From the first rank's start to the last one's end: where ranks share cores they take turns.
-    machine.world().barrier();
-    const double start = PhaseClock::now();
-    (void)timed(repeats);
-    machine.world().barrier();
-    double seconds = PhaseClock::now() - start;
-    machine.world().all_reduce({&seconds, DType::f64, 1, 1}, ReduceOp::max).wait_host();
-    result.rate = std::max(result.rate, flops / seconds);
-    spent += seconds;
-  }
-  result.seconds = *std::min_element(once.begin(), once.end());
-  machine.world().all_reduce({&result.seconds, DType::f64, 1, 1}, ReduceOp::max).wait_host();
-  return result;
-}
-
-}  // namespace
-
-double measure_gemm_rate(Machine& machine, DType type) {
-  if (machine.ops().name() == "reference") return 0;
-  // Large enough that a product takes milliseconds, whatever computes. On a busy machine a small
-  // one takes that long too, as its threads wait for cores.
-  constexpr double kLongEnough = 2e-3, kLong = 5e-2;
-  constexpr index_t kSmall = 384, kLargest = 8192;
-  double rate = 0, seconds = 0;
-  const auto larger = [&](index_t size) { return seconds < (size > kSmall ? kLongEnough : kLong); };
-  for (index_t size = 96; size <= kLargest && larger(size); size *= 2) {
-    const auto [best, longest] = measure_products(machine, type, size);
-    rate = std::max(rate, best);
-    seconds = longest;
-  }
-  machine.device().trim();  // what was measured with is not the model's memory
-  machine.device().restart_peaks();
-  return rate;
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include "app/config/make_plan.hpp"
 #include "comm/communicator.hpp"
 #include "data/batch_source.hpp"
+#include "data/token_card.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "train/step/trainer.hpp"
 
@@ -17,14 +18,15 @@ namespace t3d {
 /// Local `work` on every rank; what fails on one is thrown on all, as AgreedError.
 void all_or_none(Communicator& world, const std::function<void()>& work);
 
-/// Reads and checks the input for `ranks` ranks.
+/// Collective: rank 0 reads the input, all check it for `ranks` ranks.
 [[nodiscard]] Config load_input(Communicator& world, const std::string& path,
                                 const std::vector<std::string>& overrides, int ranks,
                                 Origins& origins);
 
-/// Opens a corpus; fills model.vocab from it when that is 0, and checks that it is not larger.
-[[nodiscard]] std::shared_ptr<BatchSource> open_corpus(const std::vector<std::string>& files,
-                                                       Config& config, bool shuffle);
+/// A corpus of these files; fills model.vocab from it when that is 0, and checks that it is not
+/// larger.
+[[nodiscard]] std::shared_ptr<BatchSource> open_corpus(std::vector<TokenCard> cards, Config& config,
+                                                       bool shuffle);
 
 [[nodiscard]] MachineOptions machine_options(const Config& config);
 [[nodiscard]] PlanFacts plan_facts(const Machine& machine);
@@ -32,10 +34,6 @@ void all_or_none(Communicator& world, const std::function<void()>& work);
 
 /// Says what slows a job down needlessly (ranks that share cores without yielding).
 [[nodiscard]] std::string placement_warning(Communicator& world);
-
-/// Matmul flops per second that all ranks reach at the same time, for MFU; 0 on the reference
-/// back end.
-[[nodiscard]] double measure_gemm_rate(Machine& machine, DType type);
 
 /// A model for reading only (evaluation, generation): the input that a checkpoint carries, on any
 /// mesh, with its weights loaded.

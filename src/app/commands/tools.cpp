@@ -87,8 +87,10 @@ int run_evaluation(Communicator& world, const CommandLine& command) {
   std::shared_ptr<BatchSource> source;
   bool comparable = false;
   std::vector<std::string> notes;
+  std::vector<TokenCard> cards =
+      share_token_cards(world, *ranks_of_folder(world), {wish.token_file}, config.data.format);
   all_or_none(world, [&] {
-    source = open_corpus({wish.token_file}, config, false);
+    source = open_corpus(std::move(cards), config, false);
     comparable =
         same_tokenizer(tokenizer_of(loaded.checkpoint), tokenizer_of(source->tokens()), notes);
   });

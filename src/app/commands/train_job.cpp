@@ -1,6 +1,7 @@
 // The main job: train from an input file, from the newest checkpoint on, until the steps are done
 // or somebody asks to stop. Policy only; the arithmetic is in train/.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <csignal>
 #include <ctime>
@@ -68,7 +69,9 @@ class TrainJob {
     start_clock_.mark("state");
     if (trainer_->ended()) return nothing_left();
     stop_if_asked();
-    report_->open(*trainer_);
+    basis_.matmul =
+        measure_matmul_rate(*machine_, trainer_->plan().activation(), from_->matmul_rate(basis_));
+    report_->open(*trainer_, basis_.matmul.flops_per_second);
     start_clock_.mark("matmul rate");
     make_balancing();
     make_saving();
@@ -149,7 +152,7 @@ class TrainJob {
         world_, PeerWatch::Options{config_.debug.lost_seconds,
                                    [this](const PeerLoss& loss) { last_words_.say(loss); },
                                    [this] { last_words_.end(); }});
-    all_or_none(world_, [&] { open_texts(); });
+    open_texts();
     agree_on_corpus(world_, source_->tokens(), "data.train");
     if (valid_) agree_on_corpus(world_, valid_->tokens(), "data.valid");
     const std::vector<int> nodes = node_of_ranks(world_);
@@ -169,16 +172,17 @@ class TrainJob {
     stopping_ = std::make_unique<Stopping>(config_, world_.rank() == 0);
   }
 
-  // What one node lacks, others may have.
   void open_texts() {
-    try {
-      source_ = open_corpus(config_.data.train, config_, config_.data.shuffle);
-      // Validation reads its text in order: the same samples at every evaluation.
-      if (!config_.data.valid.empty()) valid_ = open_corpus(config_.data.valid, config_, false);
-    } catch (const Error& error) {
-      if (world_.size() == 1) throw;
-      throw_error(error.code(), "{} (rank {}, node {})", error.what(), world_.rank(), host_name());
-    }
+    const auto mates = ranks_of_folder(world_);
+    const auto open = [&](const std::vector<std::string>& files, bool shuffle) {
+      std::vector<TokenCard> cards = share_token_cards(world_, *mates, files, config_.data.format);
+      std::shared_ptr<BatchSource> source;
+      all_or_none(world_, [&] { source = open_corpus(std::move(cards), config_, shuffle); });
+      return source;
+    };
+    source_ = open(config_.data.train, config_.data.shuffle);
+    // Validation reads its text in order: the same samples at every evaluation.
+    if (!config_.data.valid.empty()) valid_ = open(config_.data.valid, false);
   }
 
   // Before the first step nothing was learned that a checkpoint would have to keep, and the one
@@ -209,12 +213,20 @@ class TrainJob {
   }
 
   // The tokenizer is kept where the checkpoints are, also when they come from another folder.
+  // Rank 0 looks, and says what the others need.
   void check_tokenizer(const std::optional<CheckpointInfo>& info) {
-    tokenizer_ = check_tokenizers(config_.data, source_->tokens(),
-                                  valid_ ? &valid_->tokens() : nullptr, info ? &*info : nullptr);
-    if (world_.rank() != 0 || tokenizer_.model.empty()) return;
-    const std::string file = tokenizer_file(config_.checkpoint.dir, tokenizer_.hash);
-    if (!path_exists(file)) write_text_durably(file, tokenizer_.model);
+    all_or_none(world_, [&] {
+      if (world_.rank() != 0) return;
+      tokenizer_ = check_tokenizers(config_.data, source_->tokens(),
+                                    valid_ ? &valid_->tokens() : nullptr, info ? &*info : nullptr);
+      const std::string file = tokenizer_file(config_.checkpoint.dir, tokenizer_.hash);
+      if (!tokenizer_.model.empty() && !path_exists(file))
+        write_text_durably(file, tokenizer_.model);
+    });
+    std::array<std::uint64_t, 2> known{tokenizer_.hash, tokenizer_.scores_valid ? 1U : 0U};
+    world_.broadcast({known.data(), DType::i32, 1, 4}, 0).wait_host();
+    tokenizer_.hash = known[0];
+    tokenizer_.scores_valid = known[1] != 0;
   }
 
   void start() {
@@ -228,7 +240,7 @@ class TrainJob {
     }
     const std::optional<CheckpointInfo>& info = from_->info();
     run_id_ = info ? info->state.run_id : new_run_id();
-    all_or_none(world_, [&] { check_tokenizer(info); });
+    check_tokenizer(info);
     lineage_ = next_lineage(world_, config_.checkpoint.dir, info, warn);
     if (lock_) lock_->set_run(run_id_);
     began_at_ = info ? info->state.step : -1;
@@ -320,10 +332,10 @@ class TrainJob {
     const PlanFacts facts = plan_facts(*machine_);
     const DeviceChoice& choice = machine_->choice();
     Plan plan;
-    all_or_none(world_, [&] { plan = from_->make_plan(facts, plan_notes_); });
+    all_or_none(world_, [&] { plan = from_->make_plan(facts); });
     room_ = memory_room(world_, config_, plan, machine_->device(),
                         choice.gpu >= 0 ? choice.sharers : 0);
-    basis_ = plan_basis(world_, config_, machine_->device());
+    basis_ = plan_basis(*machine_, config_);
     const MemoryRooms rooms{gather_rooms(world_, room_.bytes), gather_rooms(world_, room_.most)};
     Config input = config_;
     all_or_none(world_, [&] {
@@ -343,6 +355,10 @@ class TrainJob {
       speeds_ = std::move(first.speeds);
       plan_notes_.insert(plan_notes_.end(), first.notes.begin(), first.notes.end());
     }
+    all_or_none(world_, [&] {
+      const std::vector<std::string> changes = from_->changes(plan, basis_);
+      plan_notes_.insert(plan_notes_.begin(), changes.begin(), changes.end());
+    });
     memory_warning_ = lacking_memory(plan, basis_, rooms.free);
     return plan;
   }

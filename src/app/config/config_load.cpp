@@ -202,7 +202,8 @@ class Loader {
   std::size_t hints_ = 0;  // to unknown keys
 };
 
-/// A regular file: every rank reads it, so a pipe or a terminal will not do.
+}  // namespace
+
 std::string read_input(const std::string& path) {
   std::optional<FileReader> file;
   try {
@@ -212,8 +213,6 @@ std::string read_input(const std::string& path) {
   }
   return read_text(*file);
 }
-
-}  // namespace
 
 Config parse_config(const std::string& text, const std::string& file_name,
                     const std::vector<std::string>& overrides, Origins* origins) {

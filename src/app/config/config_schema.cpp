@@ -149,14 +149,14 @@ void mesh_keys(std::vector<Key>& keys) {
   rows.add_count(
       "replicas", &MeshConfig::replicas, &MeshConfig::replicas_auto,
       "Copies of the whole cuboid, each with its share of the batch; auto = as many as "
-      "are fastest (then cuboid = \"auto\" too). With cuboid = \"auto\", ranks that they "
-      "do not use up are idle.",
+      "are fastest on the ranks that there are, in a continued run too (then cuboid = \"auto\" "
+      "too). With cuboid = \"auto\", ranks that they do not use up are idle.",
       {.range = at_least(1, kMany)});
   rows.add_whole_table(
       "cuboid",
       "[p, q, r]: ranks along tokens, outputs and contractions. replicas*p*q*r "
-      "must be the number of ranks. \"auto\" takes the shape with the fewest bytes "
-      "sent per step.",
+      "must be the number of ranks. \"auto\" takes a shape for the ranks that there are, in a "
+      "continued run too: of equal ranks the one with the fewest bytes sent per step.",
       {.range = at_least(1, kMany)});
   rows.add(
       "cuboids", &MeshConfig::cuboids,

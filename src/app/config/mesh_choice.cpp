@@ -97,17 +97,18 @@ std::optional<Fault> shape_fault(const Config& config, index_t ranks, const Orig
     return Fault{place_of(origins, "mesh.replicas"),
                  fmt::format("mesh.replicas = {} needs as many ranks, and {}", mesh.replicas,
                              there_text(ranks)),
-                 fmt::format("{}write at most {}", start_text(mesh.replicas), ranks)};
+                 fmt::format("{}write at most {}, or \"auto\", which follows the ranks",
+                             start_text(mesh.replicas), ranks)};
   }
   const index_t needed = ranks_needed(mesh);
   if (needed == ranks) return std::nullopt;
-  return Fault{
-      place_of(origins, "mesh.cuboid"),
-      fmt::format("mesh: {} of {} x {} x {} need{} {} ranks, and {}",
-                  count_text(mesh.replicas, "replica"), mesh.cuboid[0], mesh.cuboid[1],
-                  mesh.cuboid[2], mesh.replicas == 1 ? "s" : "", needed_text(needed),
-                  there_text(ranks)),
-      start_text(needed) + nearby_text(config, ranks) + ", or leave mesh.cuboid = \"auto\""};
+  return Fault{place_of(origins, "mesh.cuboid"),
+               fmt::format("mesh: {} of {} x {} x {} need{} {} ranks, and {}",
+                           count_text(mesh.replicas, "replica"), mesh.cuboid[0], mesh.cuboid[1],
+                           mesh.cuboid[2], mesh.replicas == 1 ? "s" : "", needed_text(needed),
+                           there_text(ranks)),
+               start_text(needed) + nearby_text(config, ranks) +
+                   ", or write mesh.cuboid = \"auto\", which follows the ranks"};
 }
 
 /// Of ranks that are left over, mesh.place says by leaving them out which ones are idle.
@@ -122,7 +123,7 @@ std::optional<Fault> place_fault(const MeshConfig& mesh, index_t ranks, const Or
     return std::nullopt;
   if (needed == ranks)
     return Fault{place_of(origins, "mesh.place"), "mesh.place does not name every rank once",
-                 fmt::format("write each of 0 to {} exactly once", ranks - 1)};
+                 fmt::format("write each of 0 to {} exactly once, or leave it out", ranks - 1)};
   return Fault{
       place_of(origins, "mesh.place"),
       fmt::format("mesh.place does not name {} ranks once", needed),

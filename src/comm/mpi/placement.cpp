@@ -3,7 +3,9 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <string_view>
 
 #include "comm/agree.hpp"
 #include "comm/group.hpp"
@@ -42,6 +44,9 @@ std::vector<bool> crowded_ranks(Communicator& world) {
 }
 
 bool yields_when_idle() {
+  // The environment wins over Open MPI's files. Its tool interface takes 0.2 s to answer.
+  const char* const said = std::getenv("OMPI_MCA_mpi_yield_when_idle");
+  if (said != nullptr && std::string_view(said) == "1") return true;
   int provided = 0;
   if (MPI_T_init_thread(MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) return false;
   int index = 0;

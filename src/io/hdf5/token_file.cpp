@@ -107,14 +107,13 @@ void TokenFileWriter::finish() {
 
 struct TokenFileReader::Impl {
   H5File file;
-  TokenFileInfo info;
+  TokenFileHeader header;
   H5Id tokens;
-  std::vector<std::uint32_t> table;
-  std::uint32_t checksum = 0;
   std::vector<bool> verified;
   std::vector<std::byte> buffer;
 
   explicit Impl(const std::string& path) : file(H5File::open(path)) {
+    TokenFileInfo& info = header.info;
     if (!file.has("tokens") || file.read_string("format") != kFormat)
       throw_error(ExitCode::io, "{} is not a token file", path);
     if (const auto version = file.read_integer("version"); version != kVersion)
@@ -132,13 +131,21 @@ struct TokenFileReader::Impl {
         info.tokens > std::numeric_limits<index_t>::max() / 2 / bytes_per_id(info.vocab))
       throw_error(ExitCode::io, "{} is damaged ({} tokens of {} bytes of text)", path, info.tokens,
                   info.text_bytes);
-    read_all("block_crc32c", H5T_STD_U32LE, table);
+    read_all("block_crc32c", H5T_STD_U32LE, header.block_crcs);
     read_all("tokenizer_model", H5T_STD_U8LE, info.model);
-    verified.resize(table.size());
-    checksum = header_crc(info, table);
-    const bool sound = file.read_integer("crc32c") == checksum &&
-                       std::ssize(table) == crc_blocks(info.tokens * bytes_per_id(info.vocab));
+    verified.resize(header.block_crcs.size());
+    header.checksum = header_crc(info, header.block_crcs);
+    const bool sound =
+        file.read_integer("crc32c") == header.checksum &&
+        std::ssize(header.block_crcs) == crc_blocks(info.tokens * bytes_per_id(info.vocab));
     if (!sound) throw_error(ExitCode::io, "{} is damaged (its header)", path);
+  }
+  Impl(const std::string& path, TokenFileHeader known)
+      : file(H5File::open(path)), header(std::move(known)), tokens(file.open_dataset("tokens")) {
+    if (const index_t now = file.length_of(tokens); now != header.info.tokens)
+      throw_error(ExitCode::io, "{} has {} tokens, and had {} when the job started", path, now,
+                  header.info.tokens);
+    verified.resize(header.block_crcs.size());
   }
   template <class Array>
   void read_all(const std::string& name, hid_t type, Array& out) const {
@@ -151,15 +158,15 @@ struct TokenFileReader::Impl {
     file.read_range(dataset, type, 0, length, out.data());
   }
   void read_raw(index_t first, index_t count) {
-    buffer.resize(static_cast<std::size_t>(count * bytes_per_id(info.vocab)));
-    file.read_range(tokens, type_of_ids(info.vocab), first, count, buffer.data());
+    buffer.resize(static_cast<std::size_t>(count * bytes_per_id(header.info.vocab)));
+    file.read_range(tokens, type_of_ids(header.info.vocab), first, count, buffer.data());
   }
   void verify_block(index_t block) {
     if (verified[static_cast<std::size_t>(block)]) return;
-    const index_t each = kCrcBlockBytes / bytes_per_id(info.vocab);
-    read_raw(block * each, std::min(each, info.tokens - block * each));
+    const index_t each = kCrcBlockBytes / bytes_per_id(header.info.vocab);
+    read_raw(block * each, std::min(each, header.info.tokens - block * each));
     if (block_crc(buffer.data(), std::ssize(buffer), block) !=
-        table[static_cast<std::size_t>(block)])
+        header.block_crcs[static_cast<std::size_t>(block)])
       throw_error(ExitCode::io, "{} is damaged (tokens, block {})", file.path(), block);
     verified[static_cast<std::size_t>(block)] = true;
   }
@@ -170,17 +177,20 @@ TokenFileReader::TokenFileReader(const std::string& path) {
   impl_ = std::make_unique<Impl>(path);
 }
 
+TokenFileReader::TokenFileReader(const std::string& path, TokenFileHeader header) {
+  static_cast<void>(FileReader(path));
+  impl_ = std::make_unique<Impl>(path, std::move(header));
+}
+
 TokenFileReader::~TokenFileReader() = default;
 
-const TokenFileInfo& TokenFileReader::info() const { return impl_->info; }
-
-std::uint32_t TokenFileReader::checksum() const { return impl_->checksum; }
+const TokenFileHeader& TokenFileReader::header() const { return impl_->header; }
 
 void TokenFileReader::read(index_t first, index_t count, std::int32_t* out) {
-  T3D_CHECK(first >= 0 && count >= 0 && first + count <= impl_->info.tokens, "tokens {}+{} of {}",
-            first, count, impl_->info.tokens);
+  T3D_CHECK(first >= 0 && count >= 0 && first + count <= impl_->header.info.tokens,
+            "tokens {}+{} of {}", first, count, impl_->header.info.tokens);
   if (count == 0) return;
-  const index_t width = bytes_per_id(impl_->info.vocab);
+  const index_t width = bytes_per_id(impl_->header.info.vocab);
   const index_t last = (first + count - 1) * width / kCrcBlockBytes;
   for (index_t block = first * width / kCrcBlockBytes; block <= last; ++block)
     impl_->verify_block(block);
@@ -193,7 +203,8 @@ void TokenFileReader::read(index_t first, index_t count, std::int32_t* out) {
 }
 
 void TokenFileReader::verify() {
-  for (index_t block = 0; block < std::ssize(impl_->table); ++block) impl_->verify_block(block);
+  for (index_t block = 0; block < std::ssize(impl_->header.block_crcs); ++block)
+    impl_->verify_block(block);
 }
 
 bool is_hdf5_file(const std::string& path) {

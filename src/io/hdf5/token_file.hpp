@@ -45,17 +45,27 @@ class TokenFileWriter {
   std::unique_ptr<Impl> impl_;
 };
 
+/// All of a file but its tokens: what one rank reads and hands to others.
+struct TokenFileHeader {
+  TokenFileInfo info;
+  std::vector<std::uint32_t> block_crcs;
+  /// CRC of all this: equal files have equal ones.
+  std::uint32_t checksum = 0;
+};
+
 class TokenFileReader {
  public:
   /// Error(no_input) when it is not there, Error(io) when it is not a whole token file.
   explicit TokenFileReader(const std::string& path);
+  /// Does not read the header again: it is `header`. Error(io) when the file has not as many
+  /// tokens.
+  TokenFileReader(const std::string& path, TokenFileHeader header);
   ~TokenFileReader();
   TokenFileReader(const TokenFileReader&) = delete;
   TokenFileReader& operator=(const TokenFileReader&) = delete;
 
-  [[nodiscard]] const TokenFileInfo& info() const;
-  /// CRC of everything but the tokens, and of the CRCs of these: equal files have equal ones.
-  [[nodiscard]] std::uint32_t checksum() const;
+  [[nodiscard]] const TokenFileHeader& header() const;
+  [[nodiscard]] const TokenFileInfo& info() const { return header().info; }
   /// Error(io) when a block that it touches is damaged.
   void read(index_t first, index_t count, std::int32_t* out);
   /// Reads and checks every block.

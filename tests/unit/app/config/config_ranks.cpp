@@ -135,7 +135,7 @@ TEST_CASE("a mesh that does not fit says what would") {
   Config config = small();
   config.mesh.replicas = 3;
   CHECK(contains(fault_of(config, 2), "mesh.replicas = 3 needs as many ranks, and there are 2"));
-  CHECK(contains(fault_of(config, 2), "start 3 ranks, or write at most 2"));
+  CHECK(contains(fault_of(config, 2), "start 3 ranks, or write at most 2, or \"auto\""));
   CHECK(fault_of(config, 3).empty());
 
   config.mesh.replicas = 2;
@@ -145,6 +145,7 @@ TEST_CASE("a mesh that does not fit says what would") {
   CHECK(contains(fault_of(config, 6), "2 replicas of 2 x 2 x 1 need 8 ranks, and there are 6"));
   CHECK(contains(fault_of(config, 6), "start 8 ranks, or replicas = 2 with cuboid = ["));
   CHECK(contains(fault_of(config, 7), "replicas = 1 with cuboid = ["));
+  CHECK(contains(fault_of(config, 7), "or write mesh.cuboid = \"auto\""));
   config.mesh.replicas = 1;
   CHECK(contains(fault_of(config, 1), "1 replica of 2 x 2 x 1 needs 4 ranks, and there is 1"));
   CHECK(contains(fault_of(config, 1), "fits 1 rank,"));

@@ -1,0 +1,92 @@
+#include "data/token_card.hpp"
+
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "comm/agree.hpp"
+#include "comm/placement.hpp"
+#include "data/file_list.hpp"
+#include "data/token_formats.hpp"
+#include "io/packer.hpp"
+
+namespace t3d {
+std::vector<TokenCard> read_token_cards(const std::vector<std::string>& patterns,
+                                        TokenFormat format) {
+  std::vector<TokenCard> cards;
+  for (const std::string& path : list_files(patterns))
+    cards.push_back(read_token_card(path, format));
+  return cards;
+}
+
+std::string text_of_cards(const std::vector<TokenCard>& cards) {
+  Packer out;
+  const std::string* model = nullptr;  // of the card before
+  for (const TokenCard& card : cards) {
+    const TokenFileInfo& info = card.header.info;
+    out.add(card.path);
+    for (const index_t value : {card.bytes, card.header_bytes, card.id_bytes, info.vocab,
+                                info.text_bytes, info.tokens, index_t{card.header.checksum}})
+      out.add(value);
+    out.add(info.tokenizer);
+    out.add(info.source);
+    const bool same = model != nullptr && *model == info.model;
+    out.add(index_t{same});
+    if (!same) out.add(info.model);
+    model = &info.model;
+    const std::vector<std::uint32_t>& table = card.header.block_crcs;
+    out.add({reinterpret_cast<const char*>(table.data()), table.size() * sizeof table[0]});
+  }
+  return out.take();
+}
+
+std::vector<TokenCard> cards_of_text(const std::string& text) {
+  Unpacker in(text);
+  std::vector<TokenCard> cards;
+  while (in.more()) {
+    TokenCard card;
+    TokenFileInfo& info = card.header.info;
+    card.path = in.text();
+    for (index_t* value : {&card.bytes, &card.header_bytes, &card.id_bytes, &info.vocab,
+                           &info.text_bytes, &info.tokens})
+      *value = in.number();
+    card.header.checksum = static_cast<std::uint32_t>(in.number());
+    info.tokenizer = in.text();
+    info.source = in.text();
+    info.model = in.number() != 0 ? cards.back().header.info.model : in.text();
+    const std::string table = in.text();
+    card.header.block_crcs.resize(table.size() / sizeof(std::uint32_t));
+    if (!table.empty()) std::memcpy(card.header.block_crcs.data(), table.data(), table.size());
+    cards.push_back(std::move(card));
+  }
+  return cards;
+}
+
+std::unique_ptr<Communicator> ranks_of_folder(Communicator& world) {
+  const std::vector<int> nodes = node_of_ranks(world);
+  std::error_code ignored;  // a folder that is gone has no name
+  const std::vector<std::string> folders =
+      all_gather_texts(world, std::filesystem::current_path(ignored).string());
+  const auto own = static_cast<std::size_t>(world.rank());
+  std::vector<int> mates;
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank)
+    if (nodes[rank] == nodes[own] && folders[rank] == folders[own])
+      mates.push_back(static_cast<int>(rank));
+  return world.subgroup(mates, "node");
+}
+
+std::vector<TokenCard> share_token_cards(Communicator& world, Communicator& mates,
+                                         const std::vector<std::string>& patterns,
+                                         TokenFormat format) {
+  std::string text;
+  std::optional<Error> fault;
+  try {
+    if (mates.rank() == 0) text = text_of_cards(read_token_cards(patterns, format));
+  } catch (const std::exception& error) {
+    fault = on_this_rank(world, as_error(error));
+  }
+  agree(world, fault);
+  return cards_of_text(broadcast_text(mates, text));
+}
+
+}  // namespace t3d
