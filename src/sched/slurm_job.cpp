@@ -69,7 +69,11 @@ std::optional<SlurmJob> slurm_job_of(std::string_view scontrol_text) {
   job.partition = value_of_key(line, "Partition");
   job.batch = value_of_key(line, "BatchFlag") == "1";
   job.requeue = value_of_key(line, "Requeue") == "1";
+  job.script_killed = (job.state == "COMPLETING" || job.state == "FAILED") &&
+                      value_of_key(line, "Reason") == "JobLaunchFailure" &&
+                      value_of_key(line, "ExitCode") == "0:9";
   job.restarts = static_cast<int>(number_of(value_of_key(line, "Restarts")).value_or(0));
+  job.comment = value_of_key(line, "Comment");
   const auto limit = seconds_of_slurm_time(value_of_key(line, "TimeLimit"));
   const auto used = seconds_of_slurm_time(value_of_key(line, "RunTime"));
   if (limit && used) job.left_seconds = *limit - *used;
