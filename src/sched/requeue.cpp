@@ -31,15 +31,16 @@ Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id) {
             "this job has no script that Slurm could start again (sbatch): run the same command "
             "again"};
   if (job->state == "PENDING") return {};  // somebody has done it
-  if (job->state != "RUNNING" && !job->script_killed)
+  if (job->state != "RUNNING" && !job->cut_off)
     return {
         .text = fmt::format("Slurm says that this job is {}: it is not started again", job->state),
         .over = true};
   if (!job->requeue)
-    return {.text =
-                "Slurm may not start this job again (sbatch --requeue allows it): submit the same "
-                "script again"};
-  return {.possible = true, .ended = job->script_killed, .text = {}};
+    return {
+        .text =
+            "Slurm may not start this job again (sbatch --requeue allows it): unless its script "
+            "submits the next one, submit it again"};
+  return {.possible = true, .ended = job->cut_off, .text = {}};
 }
 
 std::string requeue(const Scontrol& scontrol, const std::string& job_id, const Patience& patience) {

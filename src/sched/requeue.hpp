@@ -14,7 +14,7 @@ using Scontrol = std::function<std::optional<std::string>(const std::vector<std:
 
 struct Requeue {
   bool possible = false;  // the job is a batch job that runs and may be requeued
-  bool ended = false;     // possible, though Slurm takes it for failed: its script was killed
+  bool ended = false;     // possible, though it ends already (SlurmJob::cut_off)
   bool silent = false;    // Slurm does not answer: it may be away for a moment
   std::string text;       // else: why not, and what to do; one sentence. "" outside Slurm
   bool over = false;      // nobody should: the job was cancelled, or brings nothing new

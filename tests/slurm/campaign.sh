@@ -10,6 +10,7 @@
 set -uo pipefail
 T3D_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 export T3D_SOURCE T3D_BIN=${T3D_BIN:-$T3D_SOURCE/build/cpu/transformer3d}
+export T3D_PATIENCE=${T3D_PATIENCE:-5} # a campaign is not to end for a pause of the machine
 export T3D_EVENTS=${T3D_EVENTS:-60} T3D_SEED=${2:-1}
 dir=$(realpath -m "${1:-$T3D_SOURCE/runs/campaign}")
 source "$T3D_SOURCE/jobs/mpi_here.sh"

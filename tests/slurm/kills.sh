@@ -6,9 +6,10 @@
 source "$T3D_SOURCE/tests/support/campaign.sh"
 kinds=(rank all srun shell grace0 short)
 moments=(step saving end start)
-begin_campaign 200 "event kind moment hit step newest lost by wait_s back_s" 20 --low GraceTime=0 --conf KillWait=2
+begin_campaign "event kind moment hit step newest lost by wait_s back_s" 20 --low GraceTime=0 --conf KillWait=2
 
 rank_processes() { pgrep -f "^$T3D_BIN $input"; } # on all nodes: they are of this machine
+one_of() { (($#)) && echo "${@:1 + pick % $#:1}"; }
 has_ranks() { [[ -n "$(rank_processes)" ]]; }
 no_ranks() { [[ -z "$(rank_processes)" ]]; }
 is_saving() { compgen -G "$run/ckpt/*.partial-*" > /dev/null; }
@@ -37,15 +38,16 @@ kill_it() {
   hit=$(wc -w <<< "$1")
 }
 strike() { # KIND
-  local ranks
+  local ranks pick=$RANDOM
+  ranks=$(rank_processes | tr '\n' ' ')
   case "$1" in
-    rank) kill_it "$(rank_processes | sed -n "$((1 + RANDOM % 8))p")" ;;
-    all) kill_it "$(rank_processes | tr '\n' ' ')" ;;
+    rank) kill_it "$(one_of $ranks)" ;;
+    all) kill_it "$ranks" ;;
     srun) kill_it "$(pgrep -f "srun .* $T3D_BIN $input" | tr '\n' ' ')" ;;
     shell) kill_it "$(pgrep -f "slurm_script $input" | tr '\n' ' ')" ;;
     grace0 | short)
       scontrol update PartitionName=low GraceTime=$([[ $1 == short ]] && echo 1 || echo 0)
-      ranks=$(rank_processes | sed -n "$((1 + RANDOM % 8))p")
+      ranks=$(one_of $ranks)
       hit=$(wc -w <<< "$ranks")
       [[ $1 != short || -z $ranks ]] || kill -STOP "$ranks" 2> /dev/null || true
       preempt high
@@ -68,7 +70,7 @@ verify_all() {
 }
 # Slurm starts nothing again whose script was killed while the ranks start: then it is submitted again.
 go_on() { # TIME
-  local deadline=$((SECONDS + 120)) gone=0
+  local deadline=$((SECONDS + 120 * ${T3D_PATIENCE:-1})) gone=0
   by=itself
   until has_gone_on "$1"; do
     ((SECONDS < deadline)) || { squeue >&2; fail "event $event ($kind, $moment): the run does not go on"; }

@@ -2,7 +2,7 @@
 # A job of eight ranks is preempted again and again, at any moment and with 15 s of grace: no step is lost
 # or done twice, and the other job gets the nodes at once. (tests/slurm/campaign.sh: sixty times.)
 source "$T3D_SOURCE/tests/support/campaign.sh"
-begin_campaign 250 "event step lost stop_s free_s wait_s back_s" 0 --low GraceTime=15
+begin_campaign "event step lost stop_s free_s wait_s back_s" 0 --low GraceTime=15
 in_time 60 "the first step" has_gone_on 0
 at=$(went_on_at)
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "io/log/life_files.hpp"
 #include "sched/requeue.hpp"
@@ -42,8 +43,7 @@ PutBack plan_put_back(const std::string& dir, bool progress) {
   if (job.empty()) return {};
   if (is_stuck(dir, progress)) {
     say("three lives in a row have come to no new checkpoint: the run is not started again. A "
-        "shorter "
-        "checkpoint.every_minutes, or a longer time limit, may help");
+        "shorter checkpoint.every_minutes, or a longer time limit, may help");
     return {false, {}};
   }
   const Requeue answer = can_requeue(scontrol, job);

@@ -27,7 +27,7 @@ Requeue answer(const std::optional<std::string>& text) {
 TEST_CASE("only a running batch job that may be requeued is") {
   CHECK(answer(job("RUNNING", 1, 1)).possible);
   CHECK(answer(job("RUNNING", 1, 1)).text.empty());
-  CHECK_THAT(answer(job("RUNNING", 1, 0)).text, Catch::Contains("submit the same script again"));
+  CHECK_THAT(answer(job("RUNNING", 1, 0)).text, Catch::Contains("submit it again"));
   CHECK_THAT(answer(job("RUNNING", 0, 1)).text, Catch::Contains("no script"));
   for (const char* state : {"CANCELLED", "COMPLETING", "PREEMPTED", "TIMEOUT"}) {
     const Requeue refused = answer(job(state, 1, 1));
@@ -54,6 +54,21 @@ TEST_CASE("a job whose script was killed is put back, though Slurm takes it for 
         ended("FAILED", "NonZeroExitCode", "75:0"), ended("COMPLETING", "None", "0:0")})
     CHECK(answer(text).over);
   CHECK_FALSE(answer(job("RUNNING", 1, 1)).ended);
+}
+
+TEST_CASE(
+    "a job that was preempted without a grace is put back, one that was cancelled later is not") {
+  const auto preempted = [](const char* state, const char* when) {
+    return fmt::format(
+        "JobId=7 JobState={} Reason=None Requeue=1 BatchFlag=1 ExitCode=0:0 "
+        "StartTime=2026-11-22T15:07:19 PreemptEligibleTime=2026-11-22T15:07:19 PreemptTime={}",
+        state, when);
+  };
+  CHECK(answer(preempted("COMPLETING", "2026-11-22T15:07:23")).ended);
+  CHECK(answer(preempted("PREEMPTED", "2026-11-22T15:07:23")).ended);
+  CHECK(answer(preempted("COMPLETING", "2026-11-22T14:59:59")).over);  // of an earlier life
+  CHECK(answer(preempted("COMPLETING", "None")).over);
+  CHECK(answer(preempted("CANCELLED", "2026-11-22T15:07:23")).over);
 }
 
 TEST_CASE("Slurm that does not answer is asked again, Slurm that refuses is not for long") {
