@@ -23,7 +23,6 @@ drain() { # a node is to be repaired; its job is sent elsewhere, and there is on
 repaired() { scontrol update NodeName=n[1-2] State=RESUME && signal USR2; }
 limit_time() { scontrol update JobId="$low" TimeLimit=1; } # minute; the script asks for USR2 two minutes before
 
-in_time 60 "the first step" has_gone_on 0
 next_life "USR1" signal USR1
 next_life "USR2" signal USR2
 next_life "TERM" signal TERM

@@ -83,8 +83,6 @@ go_on() { # TIME
   done
 }
 
-in_time 60 "the first step" has_gone_on 0
-at=$(went_on_at)
 for ((event = $(events_done) + 1; event <= events; ++event)); do
   draw_event $event
   # All pairs come before one comes again.

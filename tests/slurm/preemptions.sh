@@ -3,8 +3,6 @@
 # or done twice, and the other job gets the nodes at once. (tests/slurm/campaign.sh: sixty times.)
 source "$T3D_SOURCE/tests/support/campaign.sh"
 begin_campaign "event step lost stop_s free_s wait_s back_s" 0 --low GraceTime=15
-in_time 60 "the first step" has_gone_on 0
-at=$(went_on_at)
 
 for ((event = $(events_done) + 1; event <= events; ++event)); do
   draw_event $event

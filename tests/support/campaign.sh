@@ -16,6 +16,7 @@ begin_campaign() {
   local columns=$1 every=$2
   shift 2
   cluster stop
+  rm -rf cluster # with what its Slurm remembers
   make_text 20000
   make_input
   sed -i "s/^steps = .*/steps = 100000/; s/^every_minutes = .*/every_minutes = 0\nevery_steps = $every/" input.toml
@@ -23,7 +24,11 @@ begin_campaign() {
   start_cluster $((nodes + spare)) --conf AuthInfo=cred_expire=5 "$@"
   [[ -s events.txt ]] || echo "$columns" > events.txt
   echo "seed $seed, events $(events_done) of $events done"
+  local began
+  began=$(now)
   submit_run
+  in_time 60 "the first step" has_gone_on "$began"
+  at=$(went_on_at)
 }
 submit_run() { low=$(submitted -N $least-$nodes "$T3D_SOURCE/jobs/preemptible.sbatch" "$input"); }
 
