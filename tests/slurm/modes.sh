@@ -63,10 +63,10 @@ grep -q '"code": 75' runs/bare/exit.json || fail "a bare srun did not end in ord
 grep -q "run the same command again" bare.log || fail "a bare srun does not say what to do"
 
 rules "suspended" --conf PreemptMode=SUSPEND,GANG
-declare -A before
-for name in "${names[@]}"; do before[$name]=$(steps_done "$name"); done
+declare -A seen
+for name in "${names[@]}"; do seen[$name]=$(steps_done "$name"); done
 for name in "${names[@]}"; do
-  in_time 120 "a step of $name" has_steps "$name" $((before[$name] + 5))
+  in_time 120 "a step of $name" has_steps "$name" $((seen[$name] + 5))
   has_lives "$name" 2 && fail "$name should have one life"
   touch "runs/$name/stop_now"
 done
