@@ -4,9 +4,9 @@
 #
 #   tests/slurm/campaign.sh [DIR [SEED]]      (runs/campaign, 1)
 #
-# T3D_BIN is the program (build/cpu/transformer3d; not below /tmp, of which each node has one of its own), T3D_EVENTS the number of events of each (60). Ended, and
-# called again with the same DIR, it goes on behind the last event that is done. DIR/*/events.txt are the events,
-# DIR/*.log what else there is to see.
+# T3D_BIN is the program (build/cpu/transformer3d; not below /tmp, of which each node has one of its own),
+# T3D_EVENTS the number of events of each (60). Ended, and called again with the same DIR, it goes on behind the
+# last event that is done. DIR/*/events.txt are the events, DIR/*.log what else there is to see.
 set -uo pipefail
 T3D_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 export T3D_SOURCE T3D_BIN=${T3D_BIN:-$T3D_SOURCE/build/cpu/transformer3d}
