@@ -8,13 +8,12 @@
 #include <string>
 
 #include "app/stop_signal.hpp"
+#include "comm/idle_clock.hpp"
 #include "core/error.hpp"
 #include "device/host_limits.hpp"
 
 namespace t3d {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 double launch_seconds() {
   constexpr double kDefault = 180;
@@ -56,11 +55,11 @@ LaunchGuard::~LaunchGuard() {
 void LaunchGuard::watch() {
   constexpr std::chrono::milliseconds kLook{20};
   const double limit = launch_seconds();
-  const auto start = Clock::now();
+  IdleClock clock(IdleClock::Clock::now());  // a job may be suspended while it starts
   while (!met_) {
     if (wait_for_stop_signal(kLook) != 0)
       end(ExitCode::retry, "asked to stop by a signal before the ranks had met");
-    const double waited = std::chrono::duration<double>(Clock::now() - start).count();
+    const double waited = clock.look(IdleClock::Clock::now());
     if (limit > 0 && waited > limit)
       end(ExitCode::peer_lost,
           fmt::format(

@@ -2,6 +2,7 @@
 // the others waiting inside MPI for ever. Until they have met, a signal that asks to stop ends the
 // process at once, with "retry": nothing has been done yet that could be lost. So does a deadline,
 // with "peer lost" and a sentence: T3D_LAUNCH_SECONDS in the environment, 180 by default, 0 = none.
+// Time in which the process was stopped (scontrol suspend) does not count.
 #pragma once
 #include <atomic>
 #include <thread>

@@ -14,6 +14,8 @@ using Scontrol = std::function<std::optional<std::string>(const std::vector<std:
 
 struct Requeue {
   bool possible = false;  // the job is a batch job that runs and may be requeued
+  bool ended = false;     // possible, though it ends already (SlurmJob::cut_off)
+  bool silent = false;    // Slurm does not answer: it may be away for a moment
   std::string text;       // else: why not, and what to do; one sentence. "" outside Slurm
   bool over = false;      // nobody should: the job was cancelled, or brings nothing new
 };
@@ -21,7 +23,12 @@ struct Requeue {
 [[nodiscard]] Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id);
 
 /// Puts it back, unless it was cancelled in the meantime. Slurm ends all its processes soon, this
-/// one included: the last act. False where Slurm refuses, or does not answer.
-[[nodiscard]] bool requeue(const Scontrol& scontrol, const std::string& job_id);
+/// one included: the last act. While Slurm does not answer it is asked again for so long. "" where
+/// the job is back in the queue, else why not, in one sentence.
+struct Patience {
+  double seconds = 300, pause_seconds = 5;
+};
+[[nodiscard]] std::string requeue(const Scontrol& scontrol, const std::string& job_id,
+                                  const Patience& patience = {});
 
 }  // namespace t3d

@@ -1,11 +1,13 @@
 #include "sched/run_watch.hpp"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <ctime>
 #include <utility>
 
@@ -22,6 +24,22 @@ constexpr double kLate = 20;              // an answer may be
 
 constexpr std::array<std::pair<const char*, unsigned>, 3> kFiles{
     {{"stop_now", kStopFile}, {"checkpoint_now", kCheckpointDue}, {"report_now", kReportDue}}};
+
+std::string text_of(double seconds) {
+  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  if (seconds < 48 * 3600) return fmt::format("{:.0f} h", seconds / 3600);
+  return fmt::format("{:.0f} days", seconds / 86400);
+}
+
+/// `steps` were done in `seconds`.
+std::string comment_text(const RunWatch::Progress& progress, double seconds, index_t steps) {
+  std::string text = fmt::format("step {}/{}", progress.step, progress.steps);
+  if (std::isfinite(progress.loss)) text += fmt::format(", loss {:.3g}", progress.loss);
+  const auto left = static_cast<double>(progress.steps - progress.step);
+  if (steps > 0) text += ", ends in " + text_of(left * seconds / static_cast<double>(steps));
+  return text;
+}
 
 }  // namespace
 
@@ -64,6 +82,32 @@ std::optional<double> RunWatch::left_seconds() const {
   return left;
 }
 
+void RunWatch::set_progress(const Progress& progress) {
+  const std::lock_guard lock(mutex_);
+  progress_ = progress;
+  if (first_step_ < 0) {
+    first_step_ = progress.step;
+    first_time_ = PhaseClock::now();
+  }
+}
+
+// A job whose owner has given it a comment keeps that. Sites may not let a job change its own.
+void RunWatch::comment() {
+  constexpr int kRefusals = 3;
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool ours =
+        job_ && (job_->comment.empty() || job_->comment == "step" || job_->comment == "(null)");
+    if (!ours || !progress_ || refused_ >= kRefusals) return;
+    text = comment_text(*progress_, PhaseClock::now() - first_time_, progress_->step - first_step_);
+  }
+  commented_ = PhaseClock::now();
+  const bool taken =
+      options_.scontrol({"update", "JobId=" + options_.slurm_job, "Comment=" + text}).has_value();
+  refused_ = taken ? 0 : refused_ + 1;
+}
+
 std::optional<SlurmJob> RunWatch::job() const {
   const std::lock_guard lock(mutex_);
   return job_;
@@ -79,6 +123,7 @@ void RunWatch::watch() noexcept {
       ask_slurm();
       asked = PhaseClock::now();
     }
+    if (PhaseClock::now() - commented_ > kBetweenQuestions) comment();
     lock.lock();
   }
 }

@@ -5,6 +5,10 @@
 //   DIR/checkpoint_now   a checkpoint after this step
 //   DIR/report_now       the tables of the end, now
 //
+// And for those who look at the queue (squeue -o "%i %k"), how far the run has come: the job's
+// comment is "step 1200/5000, loss 3.21, ends in 2 h", unless somebody has given it one, or may
+// not.
+//
 // A file is removed when it has been seen; one that was there before the process began is removed
 // and does nothing.
 #pragma once
@@ -17,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/types.hpp"
 #include "sched/requeue.hpp"
 #include "sched/slurm_job.hpp"
 #include "sched/time_limit.hpp"
@@ -42,6 +47,12 @@ class RunWatch {
   /// Bits of RunFlag (core/run_event.hpp) that are wished for now, of those in `mask`. A file's
   /// wish is uttered once.
   [[nodiscard]] unsigned take_wishes(const Pace& pace, unsigned mask = ~0U);
+  /// How far the run is; for the job's comment, which changes once a minute at most.
+  struct Progress {
+    index_t step = 0, steps = 0;
+    double loss = 0;
+  };
+  void set_progress(const Progress& progress);
   /// To the end of this life's time; none = no limit.
   [[nodiscard]] std::optional<double> left_seconds() const;
   /// As Slurm last said; nothing outside Slurm.
@@ -53,16 +64,22 @@ class RunWatch {
   void watch() noexcept;
   void look_for_files(bool begins);
   void ask_slurm();
+  void comment();
 
   const Options options_;
   const double start_;
   const double begun_;          // the process; seconds since 1970
   std::array<bool, 3> seen_{};  // files whose wish is known and that cannot be removed
   std::optional<double> grace_;
-  mutable std::mutex mutex_;  // of the four below
+  int refused_ = 0;           // comments, one after another; the thread's, as the next one
+  double commented_ = -1e9;   // the last time, on PhaseClock's clock
+  mutable std::mutex mutex_;  // of the seven below
   std::condition_variable wake_;
   bool ending_ = false;
   std::optional<SlurmJob> job_;
+  std::optional<Progress> progress_;
+  index_t first_step_ = -1;  // that was told, in this life; and when, on PhaseClock's clock
+  double first_time_ = 0;
   std::optional<double> slurm_end_;  // on PhaseClock's clock
   double asked_ = 0;                 // Slurm, the last time; on that clock
   std::atomic<unsigned> file_wishes_{0};

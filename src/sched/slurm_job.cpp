@@ -15,6 +15,17 @@ std::optional<double> number_of(std::string_view text) {
   return static_cast<double>(value);
 }
 
+bool is_cut_off(std::string_view line, const std::string& state) {
+  const bool ends = state == "COMPLETING";
+  const bool killed =
+      value_of_key(line, "Reason") == "JobLaunchFailure" && value_of_key(line, "ExitCode") == "0:9";
+  if ((ends || state == "FAILED") && killed) return true;
+  // "2026-11-22T15:07:23", or "None"; of this start, not of one before.
+  const std::string preempted = value_of_key(line, "PreemptTime");
+  return (ends || state == "PREEMPTED") && preempted.starts_with("2") &&
+         preempted >= value_of_key(line, "StartTime");
+}
+
 }  // namespace
 
 std::string slurm_job_id() {
@@ -69,7 +80,9 @@ std::optional<SlurmJob> slurm_job_of(std::string_view scontrol_text) {
   job.partition = value_of_key(line, "Partition");
   job.batch = value_of_key(line, "BatchFlag") == "1";
   job.requeue = value_of_key(line, "Requeue") == "1";
+  job.cut_off = is_cut_off(line, job.state);
   job.restarts = static_cast<int>(number_of(value_of_key(line, "Restarts")).value_or(0));
+  job.comment = value_of_key(line, "Comment");
   const auto limit = seconds_of_slurm_time(value_of_key(line, "TimeLimit"));
   const auto used = seconds_of_slurm_time(value_of_key(line, "RunTime"));
   if (limit && used) job.left_seconds = *limit - *used;

@@ -11,7 +11,11 @@ struct SlurmJob {
   std::string id, state, partition;  // state: RUNNING, COMPLETING, ...
   bool batch = false;                // has a script, and so can be started again
   bool requeue = false;              // Slurm may start it again under the same id
+  /// It ends, and neither its owner nor itself has ended it: it was preempted without a grace, or
+  /// KILL hit its script, for which Slurm takes it for failed.
+  bool cut_off = false;
   int restarts = 0;
+  std::string comment;                 // its first word
   std::optional<double> left_seconds;  // to its time limit; none = no limit, or not known
 };
 

@@ -16,6 +16,11 @@ expect_text "what node n[23] writes into /tmp/mine/ckpt is not seen on node n1"
 on_nodes sh -c '! ls -a /tmp/mine/ckpt | grep seen-by'
 expect_status 0
 
+# Checkpoints that all nodes share do not help a run folder that is each node's own.
+on_nodes "$T3D_BIN" input.toml -d /tmp/own --set checkpoint.dir="$PWD/ckpt"
+expect_status 78
+expect_text "node n[23] does not have the folder /tmp/own: all nodes must share it"
+
 srun -N 1 -w n1 cp text.txt /tmp/there.txt
 on_nodes "$T3D_BIN" input.toml -d run --set 'data.train=["/tmp/there.txt"]'
 expect_status 66

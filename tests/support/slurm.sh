@@ -16,9 +16,9 @@ start_cluster() {
 job_field() { scontrol -o show job "$1" | tr ' ' '\n' | sed -n "s/^$2=//p"; }
 job_state() { job_field "$1" JobState | head -n 1; } # of a heterogeneous job: of its first component
 
-# in_time SECONDS WHAT COMMAND...
+# in_time SECONDS WHAT COMMAND...; on a machine that is not ours alone, T3D_PATIENCE (1) times as long
 in_time() {
-  local deadline=$((SECONDS + $1)) what=$2
+  local deadline=$((SECONDS + $1 * ${T3D_PATIENCE:-1})) what=$2
   shift 2
   until "$@"; do
     ((SECONDS < deadline)) || { squeue >&2; fail "not in time: $what"; }

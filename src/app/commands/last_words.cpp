@@ -23,19 +23,21 @@ void append_line(const std::string& path, const std::string& text) {
   close(file);
 }
 
-/// Whatever does not answer (a file system, Slurm) must not keep the process.
-void end_within(std::chrono::seconds limit) {
-  std::thread([limit] {
-    std::this_thread::sleep_for(limit);
-    _exit(static_cast<int>(ExitCode::peer_lost));
-  }).detach();
-}
-
 void say_on_screen(const std::string& text) {
   std::fputs(fmt::format("transformer3d: {}\n", text).c_str(), stderr);
 }
 
 }  // namespace
+
+// Whatever does not answer (a file system) must not keep the process. Slurm is asked for longer:
+// the other ranks have ended by then.
+void LastWords::end_soon() {
+  std::thread([this] {
+    std::this_thread::sleep_for(std::chrono::seconds(8));
+    if (asks_slurm_) std::this_thread::sleep_for(std::chrono::minutes(6));
+    _exit(static_cast<int>(ExitCode::peer_lost));
+  }).detach();
+}
 
 void LastWords::set_folder(const std::string& dir) {
   const std::lock_guard lock(mutex_);
@@ -63,7 +65,7 @@ void LastWords::write_record() {
 }
 
 void LastWords::say(const PeerLoss& loss) {
-  end_within(std::chrono::seconds(8));
+  end_soon();
   const std::lock_guard lock(mutex_);
   // Who has ended with an error has said why, or another rank has noticed the loss: exit.json of
   // before this life is gone since its start.
@@ -100,7 +102,10 @@ void LastWords::put_back() {
 // By now the others end, too.
 void LastWords::end() {
   const std::lock_guard lock(mutex_);
-  if (has_spoken_ && requeue_) put_back();
+  if (has_spoken_ && requeue_) {
+    asks_slurm_ = true;
+    put_back();
+  }
   _exit(static_cast<int>(ExitCode::peer_lost));
 }
 

@@ -29,6 +29,7 @@ class LastWords {
   [[noreturn]] void end();
 
  private:
+  void end_soon();
   void write_record();
   [[nodiscard]] bool has_record() const;
   void put_back();
@@ -38,7 +39,7 @@ class LastWords {
   std::string dir_;
   bool requeue_ = false, has_spoken_ = false;
   ExitRecord record_;
-  std::atomic<bool> has_started_{false};
+  std::atomic<bool> has_started_{false}, asks_slurm_{false};
   std::atomic<index_t> step_{0}, checkpoint_{-1}, first_checkpoint_{-1};
 };
 

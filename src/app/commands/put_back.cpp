@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <memory>
+#include <mutex>
+#include <utility>
 
 #include "io/log/life_files.hpp"
 #include "sched/requeue.hpp"
@@ -20,6 +23,19 @@ bool is_stuck(const std::string& dir, bool progress) {
   return !progress && lives_without_progress(dir, kBefore) == kBefore;
 }
 
+/// Done once: who comes second waits until it is done.
+std::function<void()> act_once(const std::string& job) {
+  struct Turn {
+    std::mutex mutex;
+    bool done = false;
+  };
+  return [job, turn = std::make_shared<Turn>()] {
+    const std::lock_guard lock(turn->mutex);
+    if (std::exchange(turn->done, true)) return;
+    if (const std::string why = requeue(scontrol, job); !why.empty()) say(why);
+  };
+}
+
 }  // namespace
 
 PutBack plan_put_back(const std::string& dir, bool progress) {
@@ -27,17 +43,17 @@ PutBack plan_put_back(const std::string& dir, bool progress) {
   if (job.empty()) return {};
   if (is_stuck(dir, progress)) {
     say("three lives in a row have come to no new checkpoint: the run is not started again. A "
-        "shorter "
-        "checkpoint.every_minutes, or a longer time limit, may help");
+        "shorter checkpoint.every_minutes, or a longer time limit, may help");
     return {false, {}};
   }
   const Requeue answer = can_requeue(scontrol, job);
+  if (answer.silent) {
+    say("Slurm does not answer: it is asked again for five minutes to start this job again");
+    return {true, act_once(job)};
+  }
   if (!answer.text.empty()) say(answer.text);
   if (!answer.possible) return {!answer.over, {}};
-  return {true, [job] {
-            if (!requeue(scontrol, job))
-              say(fmt::format("Slurm does not confirm that job {} is back in its queue", job));
-          }};
+  return {true, act_once(job)};
 }
 
 }  // namespace t3d

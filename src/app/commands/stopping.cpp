@@ -38,8 +38,9 @@ unsigned Stopping::stop_wishes() {
   return wish_of_signal() | (watch_ ? watch_->take_wishes(pace_, kStopFlags) : kNoFlag);
 }
 
-void Stopping::step_done(double seconds) {
-  pace_.add_step(seconds);
+void Stopping::step_done(const StepReport& step, index_t steps) {
+  if (watch_) watch_->set_progress({step.step, steps, step.loss});
+  pace_.add_step(step.seconds);
   stop_seconds_ = pace_.stop_seconds();
   look_at_grace();
 }

@@ -25,7 +25,8 @@ class Stopping {
   [[nodiscard]] unsigned wishes();
   /// The same before the first step, when only a stop means anything.
   [[nodiscard]] unsigned stop_wishes();
-  void step_done(double seconds);
+  /// `steps`: of the whole run.
+  void step_done(const StepReport& step, index_t steps);
   /// A checkpoint is under way beside the steps: a stop waits for it.
   void save_begun();
   /// `seconds`: what the work took; 0 where there is no checkpoint.

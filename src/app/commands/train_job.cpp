@@ -166,10 +166,17 @@ class TrainJob {
                                          config_.checkpoint.restart));
       config_.checkpoint.restart = "auto";
     }
-    check_shared_folder(world_, nodes, config_.checkpoint.dir,
-                        broadcast_text(world_, lock_ ? lock_->lease().token : ""));
+    check_folders(nodes);
     last_words_.set_folder(config_.run.dir);
     stopping_ = std::make_unique<Stopping>(config_, world_.rank() == 0);
+  }
+
+  // Other ranks than 0 write into the run folder too: last words, choices of engines.
+  void check_folders(const std::vector<int>& nodes) {
+    const std::string token = broadcast_text(world_, lock_ ? lock_->lease().token : "");
+    const std::string &dir = config_.run.dir, &checkpoints = config_.checkpoint.dir;
+    check_shared_folder(world_, nodes, checkpoints, token);
+    if (!checkpoints.starts_with(dir + "/")) check_shared_folder(world_, nodes, dir, token);
   }
 
   void open_texts() {
@@ -209,6 +216,7 @@ class TrainJob {
       if (error) throw_error(ExitCode::io, "cannot create {}: {}", folder, error.message());
     }
     lock_ = lock_folders(folders, config_.run.name);
+    for (const std::string& folder : folders) remove_old_checks(folder);
     life_.begin(config_, *lock_, world_.size(), nodes);
   }
 
@@ -249,8 +257,7 @@ class TrainJob {
     all_or_none(world_, [&] {
       report_ = std::make_unique<JobReport>(*machine_, config_, trainer_->progress().steps, of_log,
                                             command_.verbosity < 0);
-      report_->write_resolved(resolved_text(config_, origins_));
-      keep_plan();
+      keep_records(info.has_value());
     });
     life_.goes_on(info, trainer_->progress().steps, lineage_.number);
     for (const std::string& text : notes) report_->warn(text);
@@ -270,6 +277,18 @@ class TrainJob {
         report_->warn(fmt::format("debug.replan: this run has no steps on both sides of step {}",
                                   replan.step));
     if (const std::string text = placement_warning(world_); !text.empty()) report_->warn(text);
+  }
+
+  // For readers of the folder: the checkpoints hold the same. A new run that cannot write them has
+  // nothing to lose; one that goes on is not to end for them.
+  void keep_records(bool goes_on) {
+    try {
+      report_->write_resolved(resolved_text(config_, origins_));
+      keep_plan();
+    } catch (const Error& error) {
+      if (!goes_on) throw;
+      report_->warn(fmt::format("{}: what this file says is of an earlier life", error.what()));
+    }
   }
 
   /// From what checkpoint.restart asks for.
@@ -484,7 +503,7 @@ class TrainJob {
         saving_->step_done(step.step, step.flags, !step.skipped);
       }
       last_words_.set_progress(step.step, last_saved());
-      stopping_->step_done(step.seconds);
+      stopping_->step_done(step, trainer_->steps());
       for (const std::string& text : stopping_->take_warnings()) report_->warn(text);
       life_.step_done();
       if (++steps_reported_ == 1) {

@@ -17,8 +17,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr const char* kPrefix = ".seen-by-";
+
 std::string file_of(const std::string& dir, const std::string& token, int rank) {
-  return fmt::format("{}/.seen-by-{}-{}", dir, rank, token);
+  return fmt::format("{}/{}{}-{}", dir, kPrefix, rank, token);
 }
 
 /// To list a folder makes a client of NFS ask its server again for what it believes to know.
@@ -74,6 +76,14 @@ void check_shared_folder(Communicator& world, const std::vector<int>& nodes, con
   });
   if (writes) (void)unlink(file_of(dir, token, rank).c_str());
   if (wrong) throw AgreedError(wrong->code(), wrong->what());
+}
+
+void remove_old_checks(const std::string& dir) noexcept {
+  try {
+    for (const std::string& name : list_folder(dir))
+      if (name.starts_with(kPrefix)) (void)unlink((dir + "/" + name).c_str());
+  } catch (const std::exception&) {  // the next start looks again
+  }
 }
 
 }  // namespace t3d

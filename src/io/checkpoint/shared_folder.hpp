@@ -14,4 +14,8 @@ namespace t3d {
 void check_shared_folder(Communicator& world, const std::vector<int>& nodes, const std::string& dir,
                          const std::string& token, double patience_seconds = 10);
 
+/// Removes what a check left that was killed. Under the folder's lock, and before a check of one's
+/// own. What cannot be removed stays.
+void remove_old_checks(const std::string& dir) noexcept;
+
 }  // namespace t3d

@@ -27,7 +27,7 @@ Requeue answer(const std::optional<std::string>& text) {
 TEST_CASE("only a running batch job that may be requeued is") {
   CHECK(answer(job("RUNNING", 1, 1)).possible);
   CHECK(answer(job("RUNNING", 1, 1)).text.empty());
-  CHECK_THAT(answer(job("RUNNING", 1, 0)).text, Catch::Contains("submit the same script again"));
+  CHECK_THAT(answer(job("RUNNING", 1, 0)).text, Catch::Contains("submit it again"));
   CHECK_THAT(answer(job("RUNNING", 0, 1)).text, Catch::Contains("no script"));
   for (const char* state : {"CANCELLED", "COMPLETING", "PREEMPTED", "TIMEOUT"}) {
     const Requeue refused = answer(job(state, 1, 1));
@@ -42,15 +42,67 @@ TEST_CASE("only a running batch job that may be requeued is") {
   CHECK(can_requeue([](const auto&) { return std::optional<std::string>(); }, "").text.empty());
 }
 
-TEST_CASE("requeueing is Slurm's answer") {
-  std::vector<std::string> asked;
-  const auto yes = [&](const std::vector<std::string>& words) {
-    asked = words;
-    return std::optional<std::string>("");
+TEST_CASE("a job whose script was killed is put back, though Slurm takes it for failed") {
+  const auto ended = [](const char* state, const char* reason, const char* code) {
+    return fmt::format("JobId=7 JobState={} Reason={} Requeue=1 BatchFlag=1 ExitCode={}", state,
+                       reason, code);
   };
-  CHECK(requeue(yes, "7"));
+  CHECK(answer(ended("COMPLETING", "JobLaunchFailure", "0:9")).ended);
+  CHECK(answer(ended("FAILED", "JobLaunchFailure", "0:9")).possible);
+  for (const std::string& text :
+       {ended("COMPLETING", "None", "0:9"), ended("CANCELLED", "JobLaunchFailure", "0:9"),
+        ended("FAILED", "NonZeroExitCode", "75:0"), ended("COMPLETING", "None", "0:0")})
+    CHECK(answer(text).over);
+  CHECK_FALSE(answer(job("RUNNING", 1, 1)).ended);
+}
+
+TEST_CASE(
+    "a job that was preempted without a grace is put back, one that was cancelled later is not") {
+  const auto preempted = [](const char* state, const char* when) {
+    return fmt::format(
+        "JobId=7 JobState={} Reason=None Requeue=1 BatchFlag=1 ExitCode=0:0 "
+        "StartTime=2026-11-22T15:07:19 PreemptEligibleTime=2026-11-22T15:07:19 PreemptTime={}",
+        state, when);
+  };
+  CHECK(answer(preempted("COMPLETING", "2026-11-22T15:07:23")).ended);
+  CHECK(answer(preempted("PREEMPTED", "2026-11-22T15:07:23")).ended);
+  CHECK(answer(preempted("COMPLETING", "2026-11-22T14:59:59")).over);  // of an earlier life
+  CHECK(answer(preempted("COMPLETING", "None")).over);
+  CHECK(answer(preempted("CANCELLED", "2026-11-22T15:07:23")).over);
+}
+
+TEST_CASE("Slurm that does not answer is asked again, Slurm that refuses is not for long") {
+  const Patience quick{0.5, 0.001};
+  std::vector<std::string> asked;
+  int silent = 3;
+  const auto away = [&](const std::vector<std::string>& words) -> std::optional<std::string> {
+    if (silent-- > 0) return std::nullopt;
+    asked = words;
+    return job("RUNNING", 1, 1);
+  };
+  CHECK(can_requeue(away, "7").silent);
+  CHECK(requeue(away, "7", quick).empty());
   CHECK(asked == std::vector<std::string>{"requeue", "Incomplete", "7"});
-  CHECK_FALSE(requeue([](const auto&) { return std::optional<std::string>(); }, "7"));
+  // Away for good; the job of a killed script; cancelled while Slurm was away; refused.
+  CHECK_THAT(requeue([](const auto&) { return std::nullopt; }, "7", quick),
+             Catch::Contains("does not confirm"));
+  const auto killed = [&](const std::vector<std::string>& words) {
+    asked = words;
+    return std::optional<std::string>(
+        "JobId=7 JobState=FAILED Reason=JobLaunchFailure Requeue=1 BatchFlag=1 ExitCode=0:9");
+  };
+  CHECK(requeue(killed, "7", quick).empty());
+  CHECK(asked == std::vector<std::string>{"requeue", "7"});
+  CHECK_THAT(requeue([](const auto&) { return std::optional(job("CANCELLED", 1, 1)); }, "7", quick),
+             Catch::Contains("CANCELLED"));
+  int refused = 0;
+  const auto refuses = [&](const std::vector<std::string>& words) -> std::optional<std::string> {
+    if (words.front() != "requeue") return job("RUNNING", 1, 1);
+    ++refused;
+    return std::nullopt;
+  };
+  CHECK_THAT(requeue(refuses, "7", {60, 0.001}), Catch::Contains("does not confirm"));
+  CHECK(refused == 3);
 }
 
 }  // namespace t3d::test

@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <fstream>
+#include <mutex>
+#include <utility>
 
 #include "core/run_event.hpp"
 #include "support/catch.hpp"
@@ -95,6 +98,42 @@ TEST_CASE("the nearer of two time limits counts") {
   options.scontrol = [](const auto&) { return std::optional(job_text("00:10", "UNLIMITED")); };
   CHECK_FALSE(RunWatch(options).left_seconds());
   CHECK(RunWatch(options).job()->id == "7");
+}
+
+TEST_CASE("the job's comment says how far the run is") {
+  const ScratchFolder folder("watch");
+  std::mutex mutex;
+  std::vector<std::string> comments;
+  std::string job = job_text("00:10", "01:00:00");
+  bool allowed = true;
+  const RunWatch::Options options{folder.path(), 0, "7",
+                                  [&](const std::vector<std::string>& words) {
+                                    const std::lock_guard lock(mutex);
+                                    if (words.front() != "update") return std::optional(job);
+                                    comments.push_back(fmt::format("{}", fmt::join(words, "|")));
+                                    return allowed ? std::optional<std::string>("") : std::nullopt;
+                                  }};
+  const auto comments_of = [&](const RunWatch::Progress& progress) {
+    RunWatch watch(options);
+    watch.set_progress({1000, progress.steps, progress.loss});
+    usleep(100'000);
+    watch.set_progress(progress);
+    usleep(2'500'000);
+    const std::lock_guard lock(mutex);
+    return std::exchange(comments, {});
+  };
+  const std::vector<std::string> told = comments_of({1200, 5000, 3.2149});
+  REQUIRE(told.size() == 1);  // once a minute
+  CHECK_THAT(told.front(),
+             Catch::StartsWith("update|JobId=7|Comment=step 1200/5000, loss 3.21, ends in "));
+  CHECK_THAT(comments_of({1000, 5000, NAN}).at(0), Catch::EndsWith("Comment=step 1000/5000"));
+  job += " Comment=step 3/4, loss 1";  // of the life before
+  CHECK(comments_of({1000, 5000, 1}).size() == 1);
+  job = job_text("00:10", "01:00:00") + " AdminComment=x Comment=project 12";
+  CHECK(comments_of({1000, 5000, 1}).empty());
+  job = job_text("00:10", "01:00:00");
+  allowed = false;  // silently
+  CHECK(comments_of({1000, 5000, 1}).size() == 1);
 }
 
 }  // namespace t3d::test
