@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What checkpoints beside the steps cost: wall time with one every 30 s over wall time without any, and the seconds
+# What checkpoints beside the steps cost: wall time with one every 15 s over wall time without any, and the seconds
 # that the steps wait for one beside those of a plain copy of the state. One rank with one thread, so that a second core is free.
 #
-#   bench/checkpoint_overhead.sh PROGRAM [PAIRS]     5 pairs A B A B of about 70 s each run
+#   bench/checkpoint_overhead.sh PROGRAM [PAIRS]     5 pairs A B A B of about 35 s each
 set -euo pipefail
 program=$(realpath "$1")
 pairs=${2:-5}
@@ -14,7 +14,7 @@ cat > input.toml <<'TOML'
 version = 1
 [run]
 name = "t"
-steps = 600
+steps = 330
 [model]
 layers = 2
 hidden = 512
@@ -59,7 +59,7 @@ PY
 }
 for ((pair = 0; pair < pairs; ++pair)); do
   without=$(seconds "a$pair" 0)
-  with=$(seconds "b$pair" 0.5)
+  with=$(seconds "b$pair" 0.25)
   echo "$without $with" | awk '{ printf "without %.1f s, with %.1f s: %.2f %% more\n", $1, $2, 100 * ($2 / $1 - 1) }'
 done
 bytes=$(python3 -c "import json,glob; m=json.load(open(sorted(glob.glob('b0/ckpt/step-*/MANIFEST.json'))[-1]));

@@ -101,8 +101,10 @@ void Saving::end(const SaveOutcome& outcome) {
   failures_ = 0;
   published(outcome.path, outcome.step, outcome.keep == config_.checkpoint.keep);
   hearer_.note(
-      fmt::format("checkpoint {} in {:.2f} s beside the steps, which waited {:.3f} s; digest {}",
-                  outcome.path, outcome.work_seconds, outcome.stall_seconds, outcome.digest));
+      fmt::format("checkpoint {} in {:.2f} s beside the steps, which waited {:.3f} s; {:.2f} s of "
+                  "CPU; digest {}",
+                  outcome.path, outcome.work_seconds, outcome.stall_seconds,
+                  outcome.writer_cpu_seconds, outcome.digest));
 }
 
 void Saving::save_in_foreground(CheckpointState state, const std::vector<TensorPart>& parts,
