@@ -79,7 +79,6 @@ attempt build_cuda
 attempt tests/slurm/cluster.sh can # else the tests of label slurm are skipped
 attempt packages_install clang
 attempt build clang # compiles and links; the numbers of its kernels are not checked
-export T3D_FULL=1 # sweeps that are samples otherwise
 for preset in asan ubsan; do
   attempt build "$preset"
   attempt run_tests "$preset" -L '^(unit|ops)$' "$@"

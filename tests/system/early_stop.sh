@@ -47,26 +47,23 @@ assert "before the first step" in end["reason"], end
 PY
 }
 
-# While the corpus is read: one process, then one rank of two, then all ranks of mpirun.
+# While corpus or input are read: one process, then one rank of two, then all ranks of mpirun.
 slow text.txt "$T3D_BIN" "${long[@]}" -d one
 until_true blocks_term $job
 kill -TERM $job
 ends_early 75 one 0 None
 [[ -z $(ls one/ckpt) && ! -s one/log.jsonl ]] || fail "a step was done"
 
-slow text.txt "${pair[@]}" -d two
 rank_reads() { reads "$(rank_of $job)" "$1"; }
-until_true rank_reads text.txt
+first_rank() { tr -s ' ' '\n' < <(cat /proc/$job/task/*/children 2> /dev/null) | head -n 1; }
+first_reads() { reads "$(first_rank)" "$1"; }
+# The first rank reads the input for all.
+slow input.toml "${pair[@]}" -d two
+until_true first_reads input.toml
 kill -TERM "$(rank_of $job)"
 ends_early 75 two 0 None
-slow text.txt "${pair[@]}" -d two
-both_read() {
-  local rank ranks
-  ranks=$(cat /proc/$job/task/*/children 2> /dev/null)
-  (($(wc -w <<< "$ranks") == 2)) || return 1
-  for rank in $ranks; do reads "$rank" text.txt || return 1; done
-}
-until_true both_read
+slow input.toml "${pair[@]}" -d two
+until_true first_reads input.toml
 kill -USR2 $job
 ends_early 75 two 0 None
 [[ -z $(ls two/ckpt) && ! -s two/log.jsonl ]] || fail "a step was done"
@@ -106,7 +103,6 @@ printf '#!/bin/bash\n((OMPI_COMM_WORLD_RANK == 1)) && exec sleep 1000\nexec "$@"
 chmod +x one_missing
 "${pair[@]:0:4}" ./one_missing "$T3D_BIN" "${long[@]}" -d unmet > out.log 2>&1 &
 job=$!
-first_rank() { tr -s ' ' '\n' < <(cat /proc/$job/task/*/children 2> /dev/null) | head -n 1; }
 first_blocks() { blocks_term "$(first_rank)"; }
 until_true first_blocks
 kill -TERM "$(first_rank)"

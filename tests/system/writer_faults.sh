@@ -1,7 +1,7 @@
 # Every file operation of the processes that write a checkpoint beside the ranks goes wrong once, in six ways: of
 # one that writes a node file, and of the one that publishes. Afterwards the newest checkpoint that loads must be
-# whole, the ranks must have told the truth, and the next save must work. `--full` sweeps all operations; else
-# every third, from a place that changes from day to day and is printed.
+# whole, the ranks must have told the truth, and the next save must work. Every third operation, with two node files,
+# from a place that changes from day to day and is printed; writer_faults_all.sh does all.
 set -u
 tools=$(dirname "$T3D_BIN")/tests
 tool=$tools/t3d_checkpoint_tool
@@ -9,8 +9,7 @@ shim=$tools/libt3d_io_fault.so
 [ -x "$tool" ] && [ -e "$shim" ] || { echo "no $tool"; exit 1; }
 export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
 here=$PWD
-stride=3 first=$((1 + $(date +%j | sed 's/^0*//') % 3))
-[ -n "${T3D_FULL:-}" ] && stride=1 first=1
+: "${stride:=3}" "${first:=$((1 + $(date +%j | sed 's/^0*//') % stride))}" "${files:=2}"
 echo "every ${stride}. operation from number $first on"
 "$tool" background "$here/base" 1 3 2 || exit 1
 
@@ -18,7 +17,7 @@ echo "every ${stride}. operation from number $first on"
 run() {
   rm -rf "$work" && cp -r "$here/base" "$work"
   IO_FAULT_PROCESS=$1 IO_FAULT_PREFIX=$work IO_FAULT_AT=$2 IO_FAULT_MODE=$3 IO_FAULT_COUNT=$here/count.$1.$3 \
-    LD_PRELOAD=$shim "$tool" background "$work" 2 5 2 2> "$error"
+    LD_PRELOAD=$shim "$tool" background "$work" 2 5 "$ranks" 2> "$error"
 }
 
 fail() { echo "FAILED: $process, operation $at, $mode: $*"; cat "$error"; ls -R "$work"; exit 1; }
@@ -46,11 +45,11 @@ sweep() { # PROCESS MODE COUNT
   echo "$process, $mode: $saved saved, $refused refused"
 }
 
-for process in file publish; do
+for ranks in $files; do for process in file publish; do
   at=0 mode=none work=$here/none error=$here/none.error
   run $process 0 none || fail "a save without fault"
   count=$(cat "$here/count.$process.none")
-  echo "$process: $count operations"
+  echo "$ranks files, $process: $count operations"
   [ "$count" -gt 10 ] || fail "only $count operations: is the shim in use?"
   sweeps=()
   for mode in fail full short kill_before kill_half kill_after; do
@@ -58,4 +57,4 @@ for process in file publish; do
     sweeps+=($!)
   done
   for sweep in "${sweeps[@]}"; do wait "$sweep" || exit 1; done
-done
+done; done
