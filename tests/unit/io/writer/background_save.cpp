@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -29,6 +30,16 @@ std::vector<std::string> names_in(const std::string& folder) {
   for (const auto& entry : fs::directory_iterator(folder))
     names.push_back(entry.path().filename().string());
   return names;
+}
+
+/// Processes that this one has started.
+std::vector<pid_t> children() {
+  std::vector<pid_t> all;
+  for (const auto& task : fs::directory_iterator("/proc/self/task")) {
+    std::ifstream list(task.path() / "children");
+    for (pid_t child = 0; list >> child;) all.push_back(child);
+  }
+  return all;
 }
 
 index_t loaded_wrong(const std::string& path, unsigned layout, int ranks, index_t step) {
@@ -154,11 +165,12 @@ TEST_CASE("a process that takes too long is ended", "[background]") {
   const ScratchFolder folder("background");
   Remarks remarks;
   run_local_ranks(1, [&](Communicator& world) {
-    BackgroundSave save(world, {folder.path(), 1, 2, 0, true}, "", 1e-6);
+    BackgroundSave save(world, {folder.path(), 1, 2, 0, true}, "", 0.05);
     RankState state = make_state(tensors, 1, 1, 0);
     fill(tensors, state, 1);
     save.prepare(state.parts);
     save.begin({1, "r", {}}, state.parts);
+    for (const pid_t child : children()) ::kill(child, SIGSTOP);
     const SaveOutcome outcome = save.settle(2);
     remarks.unless(outcome.fault && std::string(outcome.fault->what()).find("debug.io_seconds") !=
                                         std::string::npos,
@@ -199,13 +211,7 @@ TEST_CASE("who ends while it is written leaves no process", "[background]") {
     save.prepare(state.parts);
     save.begin({1, "r", {}}, state.parts);
   });
-  index_t children = 0;
-  const std::string own = std::to_string(getpid());
-  for (const auto& task : fs::directory_iterator("/proc/" + own + "/task")) {
-    std::ifstream list(task.path() / "children");
-    for (std::string child; list >> child;) ++children;
-  }
-  CHECK(children == 0);
+  CHECK(children().empty());
   for (const std::string& name : names_in(folder.path()))
     CHECK(name.find("partial") != std::string::npos);
 }
