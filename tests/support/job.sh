@@ -58,9 +58,9 @@ run() {
   local ranks=$1
   shift
   if ((ranks == 1)); then
-    timeout 120 "$T3D_BIN" "$@" > screen.log 2> error.log
+    timeout -k 5 120 "$T3D_BIN" "$@" > screen.log 2> error.log
   else
-    timeout 120 mpirun -n "$ranks" --oversubscribe "$T3D_BIN" "$@" > screen.log 2> error.log
+    timeout -k 5 120 mpirun -n "$ranks" --oversubscribe "$T3D_BIN" "$@" > screen.log 2> error.log
   fi
   status=$?
   cat screen.log error.log > out.log

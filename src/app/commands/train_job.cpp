@@ -569,7 +569,7 @@ class TrainJob {
     if (!from_->info()) return text;
     const auto& texts = from_->info()->state.texts;
     const auto saved = texts.find(kDigestText);
-    if (saved == texts.end()) return text;
+    if (saved == texts.end() || !is_digest(saved->second)) return text;
     return text + (saved->second == digest ? ", as in the checkpoint"
                                            : "; that in the checkpoint is " + saved->second +
                                                  ": not all of it was taken over");

@@ -402,7 +402,8 @@ void checkpoint_keys(std::vector<Key>& keys) {
            {.range = at_least(0), .unit = "minutes"});
   rows.add("keep", &CheckpointConfig::keep,
            "How many of the newest of this lineage stay. During a run one more, until a step has "
-           "gone on from the newest.",
+           "gone on from the newest. A new one is written before an old one goes: the folder needs "
+           "room for two more.",
            {.range = at_least(1, kMany)});
   rows.add(
       "asynchronous", &CheckpointConfig::asynchronous,

@@ -57,6 +57,10 @@ std::uint64_t digest_of_parts(const std::vector<TensorPart>& parts, const std::s
 
 std::string digest_text(std::uint64_t digest) { return fmt::format("{:016x}", digest); }
 
+bool is_digest(const std::string& text) {
+  return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 std::string whole_digest(Communicator& world, std::uint64_t own) {
   std::uint64_t sum = 0;
   for (const std::string& text : all_gather_texts(world, digest_text(own)))

@@ -22,6 +22,8 @@ namespace t3d {
 /// Collective. The sum over the ranks, as text: 16 hexadecimal digits.
 [[nodiscard]] std::string whole_digest(Communicator& world, std::uint64_t own);
 [[nodiscard]] std::string digest_text(std::uint64_t digest);
+/// Looks like one.
+[[nodiscard]] bool is_digest(const std::string& text);
 
 /// Name of the text in a checkpoint that has it.
 inline constexpr const char* kDigestText = "digest";

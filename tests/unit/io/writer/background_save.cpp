@@ -225,6 +225,9 @@ TEST_CASE("the digest knows every element and its place, not the cuts", "[backgr
   };
   const std::uint64_t whole = digest("a", {{{0, 0, 4, 6}, 0}}, 6);
   CHECK(digest("a", {{{0, 0, 1, 6}, 0}, {{1, 0, 3, 6}, 6}}, 6) == whole);
+  CHECK(is_digest(digest_text(whole)));
+  CHECK(is_digest(digest_text(0)));
+  CHECK_FALSE(is_digest("zz\n"));
   CHECK(digest("b", {{{0, 0, 4, 6}, 0}}, 6) != whole);
   CHECK(digest("a", {{{0, 0, 3, 6}, 0}}, 6) != whole);
   CHECK(digest_of_parts({{"a", DType::f32, 4, 6, false, numbers.data(), {{{0, 0, 4, 6}, 0}}}},
