@@ -41,11 +41,11 @@ assert sum(last["slab_sequences"]) == 32 and max(last["slab_sequences"]) >= 2 * 
 PY
 
 # A chain of jobs where nobody requeues: three time limits, one run.
-job=$(submitted "$scripts/chain.sbatch" shown.toml --set debug.threads=1 --set run.steps=2000 --set run.hours=0.0025 --set log.every_steps=1000 --set checkpoint.every_steps=100)
+job=$(submitted "$scripts/chain.sbatch" shown.toml --set debug.threads=1 --set run.steps=6000 --set run.hours=0.0025 --set log.every_steps=1000 --set checkpoint.every_steps=100)
 chain_ended() { [[ -z "$(squeue -h)" ]] && grep -qs '"code": 0' runs/t/exit.json; }
-in_time 120 "the end of the chain" chain_ended
+in_time 240 "the end of the chain" chain_ended
 jobs=$(ls transformer3d-*.log | wc -l)
-[[ $(wc -l < runs/t/log.jsonl) == 2000 ]] || fail "the chain does not have 2000 steps"
+[[ $(wc -l < runs/t/log.jsonl) == 6000 ]] || fail "the chain does not have 6000 steps"
 python3 - runs/t/lives.jsonl <<'PY' || fail "lives.jsonl of the chain"
 import json, sys
 lives = [json.loads(line) for line in open(sys.argv[1])]
