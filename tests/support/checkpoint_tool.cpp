@@ -24,33 +24,33 @@ using namespace t3d::test;
 
 namespace {
 
-int save(const std::string& dir, index_t step, unsigned layout, int ranks) {
+/// Known contents of `step`, through save(world, options, state, parts).
+template <class Save>
+int save_known(const std::string& dir, index_t step, unsigned layout, int ranks, const Save& save) {
   std::filesystem::create_directories(dir);
   const RunLock lock({dir}, "tool", [](const std::string&) {});
   run_local_ranks(ranks, [&](Communicator& world) {
     const auto tensors = small_tensors();
     RankState state = make_state(tensors, layout, ranks, world.rank());
     fill(tensors, state, step);
-    save_checkpoint(world, {dir, 1, 2, 0, true, &lock.lease()}, {step, "tool", {{"input", "x"}}},
-                    state.parts, true);
+    save(world, CheckpointOptions{dir, 1, 2, 0, true, &lock.lease()},
+         CheckpointState{step, "tool", {{"input", "x"}}}, state.parts);
   });
   return 0;
 }
 
-int save_in_background(const std::string& dir, index_t step, unsigned layout, int ranks) {
-  std::filesystem::create_directories(dir);
-  const RunLock lock({dir}, "tool", [](const std::string&) {});
-  run_local_ranks(ranks, [&](Communicator& world) {
-    const auto tensors = small_tensors();
-    RankState state = make_state(tensors, layout, ranks, world.rank());
-    fill(tensors, state, step);
-    BackgroundSave save(world, {dir, 1, 2, 0, true, &lock.lease()}, "", 0);
-    save.prepare(state.parts);
-    save.begin({step, "tool", {{"input", "x"}}}, state.parts);
-    const SaveOutcome outcome = save.settle(2);
-    if (outcome.fault) throw AgreedError(outcome.fault->code(), outcome.fault->what());
-  });
-  return 0;
+void save_in_foreground(Communicator& world, const CheckpointOptions& options,
+                        const CheckpointState& state, const std::vector<TensorPart>& parts) {
+  save_checkpoint(world, options, state, parts, true);
+}
+
+void save_in_background(Communicator& world, const CheckpointOptions& options,
+                        const CheckpointState& state, const std::vector<TensorPart>& parts) {
+  BackgroundSave save(world, options, "", 0);
+  save.prepare(parts);
+  save.begin(state, parts);
+  const SaveOutcome outcome = save.settle(options.keep);
+  if (outcome.fault) throw AgreedError(outcome.fault->code(), outcome.fault->what());
 }
 
 int load(const std::string& dir, unsigned layout, int ranks) {
@@ -115,9 +115,10 @@ int main(int argc, char** argv) {
   const auto number = [&](std::size_t n) { return std::atoi(words.at(n).c_str()); };
   const auto layout = [&](std::size_t n) { return static_cast<unsigned>(number(n)); };
   try {
-    if (words.at(1) == "save") return save(words.at(2), number(3), layout(4), number(5));
+    if (words.at(1) == "save")
+      return save_known(words.at(2), number(3), layout(4), number(5), save_in_foreground);
     if (words.at(1) == "background")
-      return save_in_background(words.at(2), number(3), layout(4), number(5));
+      return save_known(words.at(2), number(3), layout(4), number(5), save_in_background);
     if (words.at(1) == "load") return load(words.at(2), layout(3), number(4));
     if (words.at(1) == "bench") return bench(words.at(2), number(3), number(4));
     return static_cast<int>(ExitCode::usage);

@@ -1,12 +1,6 @@
 # Every file operation of a save goes wrong once, in six ways. Afterwards the newest checkpoint that
 # loads must be whole, saving must have told the truth, and the next save must work.
-set -u
-tools=$(dirname "$T3D_BIN")/tests
-tool=$tools/t3d_checkpoint_tool
-shim=$tools/libt3d_io_fault.so
-[ -x "$tool" ] && [ -e "$shim" ] || { echo "no $tool"; exit 1; }
-export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
-here=$PWD
+. "$T3D_SOURCE/tests/support/checkpoint_tool.sh"
 "$tool" save "$here/base" 1 3 2 || exit 1
 
 # run AT MODE: a save of step 2 beside step 1, with a fault
@@ -39,9 +33,7 @@ sweep() { # MODE
       137) killed=$((killed + 1)); [ "$step" = 1 ] || [ "$step" = 2 ] || fail "$step is loaded" ;;
       *) fail "status $status" ;;
     esac
-    "$tool" save "$work" 3 4 2 2>> "$error" || fail "the next save"
-    [ "$("$tool" load "$work" 9 3 2>> "$error")" = 3 ] || fail "the next save is not loaded"
-    ! ls "$work" | grep -q 'partial\|lock$' || fail "the next save has not tidied up"
+    next_save_works save
   done
   echo "$mode: $saved saved, $refused refused, $killed killed"
 }

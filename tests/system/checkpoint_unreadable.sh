@@ -1,12 +1,6 @@
 # Reading that fails: what cannot be read is not removed and not passed over, and a folder that cannot be
 # listed is not an empty one.
-set -u
-tools=$(dirname "$T3D_BIN")/tests
-tool=$tools/t3d_checkpoint_tool
-shim=$tools/libt3d_io_fault.so
-[ -x "$tool" ] && [ -e "$shim" ] || { echo "no $tool"; exit 1; }
-export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
-here=$PWD
+. "$T3D_SOURCE/tests/support/checkpoint_tool.sh"
 fail() { echo "FAILED: $*"; cat "$here/error"; ls -R "$here"; exit 1; }
 
 # A manifest that cannot be read when retention looks at it: that checkpoint stays.

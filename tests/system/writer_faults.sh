@@ -2,13 +2,7 @@
 # one that writes a node file, and of the one that publishes. Afterwards the newest checkpoint that loads must be
 # whole, the ranks must have told the truth, and the next save must work. Every third operation, with two node files,
 # from a place that changes from day to day and is printed; writer_faults_all.sh does all.
-set -u
-tools=$(dirname "$T3D_BIN")/tests
-tool=$tools/t3d_checkpoint_tool
-shim=$tools/libt3d_io_fault.so
-[ -x "$tool" ] && [ -e "$shim" ] || { echo "no $tool"; exit 1; }
-export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
-here=$PWD
+. "$T3D_SOURCE/tests/support/checkpoint_tool.sh"
 : "${stride:=3}" "${first:=$((1 + $(date +%j | sed 's/^0*//') % stride))}" "${files:=2}"
 echo "every ${stride}. operation from number $first on"
 "$tool" background "$here/base" 1 3 2 || exit 1
@@ -38,9 +32,7 @@ sweep() { # PROCESS MODE COUNT
         ! ls "$work" | grep -q 'partial\|lock' || fail "left something behind" ;;
       *) fail "status $status" ;;
     esac
-    "$tool" background "$work" 3 4 2 2>> "$error" || fail "the next save"
-    [ "$("$tool" load "$work" 9 3 2>> "$error")" = 3 ] || fail "the next save is not loaded"
-    ! ls "$work" | grep -q 'partial\|lock$' || fail "the next save has not tidied up"
+    next_save_works background
   done
   echo "$process, $mode: $saved saved, $refused refused"
 }
