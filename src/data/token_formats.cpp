@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/error.hpp"
-#include "data/tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
 

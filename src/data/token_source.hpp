@@ -42,8 +42,8 @@ class TokenSource {
   [[nodiscard]] virtual std::string describe() const = 0;
   /// Serialized SentencePiece model, or empty.
   [[nodiscard]] virtual std::string tokenizer_model() const { return {}; }
-  /// Hash of the tokenizer that made the ids (data/tokenizer.hpp); 0 when the format does not say
-  /// (llmc, u16, u32). All files of a source have the same one.
+  /// Hash of the tokenizer that made the ids (data/tokenizer/tokenizer.hpp); 0 when the format does
+  /// not say (llmc, u16, u32). All files of a source have the same one.
   [[nodiscard]] virtual std::uint64_t tokenizer_hash() const { return 0; }
   /// The files behind the source, in order; empty for what is in memory.
   [[nodiscard]] virtual std::vector<CorpusFile> files() const { return {}; }

@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "data/corpus.hpp"
 #include "data/file_list.hpp"
-#include "data/tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
 

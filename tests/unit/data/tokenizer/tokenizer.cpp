@@ -1,4 +1,4 @@
-#include "data/tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 #include <fstream>
 #include <random>

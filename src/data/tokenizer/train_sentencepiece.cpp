@@ -6,7 +6,7 @@
 #include "core/error.hpp"
 #include "data/corpus.hpp"
 #include "data/file_list.hpp"
-#include "data/tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 namespace t3d {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/tokenizer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 #include <sentencepiece_processor.h>
 
@@ -14,6 +14,7 @@ namespace t3d {
 namespace {
 
 constexpr std::string_view kBytes = "bytes";
+constexpr std::string_view kSentencePiece = "sentencepiece";
 
 class ByteTokenizer final : public Tokenizer {
  public:
@@ -71,8 +72,11 @@ class SentencePieceTokenizer final : public Tokenizer {
     return text;
   }
   index_t vocab() const override { return processor_.GetPieceSize(); }
-  std::string kind() const override { return "sentencepiece"; }
+  std::string kind() const override { return std::string(kSentencePiece); }
   std::string model() const override { return model_; }
+  SpecialIds special_ids() const override {
+    return {processor_.bos_id(), processor_.eos_id(), processor_.pad_id(), processor_.unk_id()};
+  }
 
  private:
   static constexpr std::string_view kMark = "\xe2\x96\x81";
@@ -94,23 +98,24 @@ class SentencePieceTokenizer final : public Tokenizer {
 
 std::unique_ptr<Tokenizer> make_byte_tokenizer() { return std::make_unique<ByteTokenizer>(); }
 
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, const std::string& model) {
+  if (kind == kBytes) return make_byte_tokenizer();
+  if (kind == kSentencePiece) return make_sentencepiece_tokenizer(model);
+  throw_error(ExitCode::io, "tokenizers of kind \"{}\" are not known here", kind);
+}
+
 std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const std::string& model) {
   return std::make_unique<SentencePieceTokenizer>(model);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
-  std::string model;
-  if (is_hdf5_file(path)) {
+  try {
+    if (!is_hdf5_file(path)) return make_sentencepiece_tokenizer(read_text_file(path));
     const TokenFileReader reader(path);
     const TokenFileInfo& info = reader.info();
-    if (info.tokenizer == kBytes) return make_byte_tokenizer();
-    if (info.model.empty()) throw_error(ExitCode::io, "{} carries no tokenizer", path);
-    model = info.model;
-  } else {
-    model = read_text_file(path);
-  }
-  try {
-    return make_sentencepiece_tokenizer(model);
+    if (info.tokenizer != kBytes && info.model.empty())
+      throw_error(ExitCode::io, "it carries no tokenizer");
+    return make_tokenizer(info.tokenizer, info.model);
   } catch (const Error& error) {
     throw_error(error.code(), "{}: {}", path, error.what());
   }

@@ -13,17 +13,29 @@
 
 namespace t3d {
 
+/// Ids with a meaning of their own; -1 = the tokenizer has none.
+struct SpecialIds {
+  std::int32_t bos = -1, eos = -1, pad = -1, unknown = -1;
+  friend bool operator==(const SpecialIds&, const SpecialIds&) = default;
+};
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
+  /// Ids of the text alone, without begin or end of a document.
   [[nodiscard]] virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
   /// Error(config) on an id outside the vocabulary.
   [[nodiscard]] virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
   [[nodiscard]] virtual index_t vocab() const = 0;
   [[nodiscard]] virtual std::string kind() const = 0;   // "bytes" | "sentencepiece"
   [[nodiscard]] virtual std::string model() const = 0;  // serialized, or empty
+  [[nodiscard]] virtual SpecialIds special_ids() const { return {}; }
 };
 
+/// By kind() and model(), as token files and checkpoints keep them. Error(io) if the model is none
+/// of that kind, or the kind is unknown.
+[[nodiscard]] std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind,
+                                                        const std::string& model);
 [[nodiscard]] std::unique_ptr<Tokenizer> make_byte_tokenizer();
 /// From the bytes of a SentencePiece model (as embedded in token files). Error(io) if they are not.
 [[nodiscard]] std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const std::string& model);
