@@ -26,6 +26,22 @@ struct Words<Position> {
   static constexpr std::array<std::string_view, 2> all{"learned", "rope"};
 };
 
+/// How the rotation frequencies of a longer context come from those of a shorter one
+/// (core/rope.hpp).
+enum class RopeScaling { none, linear, llama3, yarn };
+template <>
+struct Words<RopeScaling> {
+  static constexpr std::array<std::string_view, 4> all{"none", "linear", "llama3", "yarn"};
+};
+
+/// Biases of the linears of attention: as model.bias says, none, of queries, keys and values, or
+/// of the projection too.
+enum class AttentionBias { as_bias, none, qkv, all };
+template <>
+struct Words<AttentionBias> {
+  static constexpr std::array<std::string_view, 4> all{"auto", "none", "qkv", "all"};
+};
+
 /// Which gathered operands stay until the backward pass.
 enum class KeepRule { automatic, all, none };
 template <>

@@ -9,19 +9,47 @@
 
 namespace t3d {
 
+/// Of model.rope_scaling; the names are those of Hugging Face's config.json behind "rope_".
+struct RopeOptions {
+  double base = 10000;
+  RopeScaling scaling = RopeScaling::none;
+  double factor = 1;                                 // of all but none
+  index_t original_context = 0;                      // of llama3 and yarn; tokens
+  double low_freq_factor = 1, high_freq_factor = 4;  // of llama3
+  double beta_fast = 32, beta_slow = 1;              // of yarn
+  double attention_factor = 0;                       // of yarn; 0 = 0.1 ln(factor) + 1
+  friend bool operator==(const RopeOptions&, const RopeOptions&) = default;
+};
+
 struct ModelConfig {
   std::string preset;
   index_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, context = 0;
+  index_t head_columns = 0;  // model.head_size; 0 = hidden / heads
   NormKind norm = NormKind::layer;
   Activation activation = Activation::gelu_tanh;
   Position position = Position::learned;
-  double rope_base = 10000;
+  RopeOptions rope;
   double norm_eps = 1e-5;
-  bool bias = true;  // biases of linears (and of layernorm)
+  bool qk_norm = false;  // rmsnorm of every head of the queries and keys, before the rotation
+  bool bias = true;      // biases of linears (and of layernorm)
+  AttentionBias attention_bias = AttentionBias::as_bias;
   bool tied_embeddings = true;
   double dropout = 0;
   double init_std = 0.02;
-  [[nodiscard]] index_t head_size() const { return hidden / heads; }
+  [[nodiscard]] index_t head_size() const {
+    return head_columns > 0 ? head_columns : hidden / heads;
+  }
+  /// Columns of the queries of all heads: the input of the projection.
+  [[nodiscard]] index_t query_columns() const { return heads * head_size(); }
+  [[nodiscard]] bool qkv_bias() const {
+    return attention_bias == AttentionBias::as_bias ? bias : attention_bias != AttentionBias::none;
+  }
+  [[nodiscard]] bool proj_bias() const {
+    return attention_bias == AttentionBias::as_bias ? bias : attention_bias == AttentionBias::all;
+  }
+  [[nodiscard]] bool mlp_bias() const { return bias; }
+  /// Vectors of a norm over the hidden dimension: its weight and, where there is one, its bias.
+  [[nodiscard]] index_t norm_vectors() const { return norm == NormKind::layer && bias ? 2 : 1; }
 };
 
 struct PrecisionConfig {

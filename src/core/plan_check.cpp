@@ -28,10 +28,19 @@ void check_model(const ModelConfig& m) {
                                     {"vocab", m.vocab},
                                     {"context", m.context}})
     if (value < 1) refuse("model.{} is {}", name, value);
-  if (m.hidden % m.heads != 0 || m.heads % m.kv_heads != 0)
-    refuse("{} hidden, {} heads, {} key-value heads", m.hidden, m.heads, m.kv_heads);
-  for (const auto& [name, value] :
-       {std::pair{"rope_base", m.rope_base}, {"norm_eps", m.norm_eps}, {"init_std", m.init_std}})
+  if (m.head_columns < 0 || (m.head_columns == 0 && m.hidden % m.heads != 0) ||
+      m.heads % m.kv_heads != 0)
+    refuse("{} hidden, {} heads of {}, {} key-value heads", m.hidden, m.heads, m.head_columns,
+           m.kv_heads);
+  for (const auto& [name, value] : {std::pair{"rope_base", m.rope.base},
+                                    {"rope_factor", m.rope.factor},
+                                    {"rope_low_freq_factor", m.rope.low_freq_factor},
+                                    {"rope_high_freq_factor", m.rope.high_freq_factor},
+                                    {"rope_beta_fast", m.rope.beta_fast},
+                                    {"rope_beta_slow", m.rope.beta_slow},
+                                    {"rope_attention_factor", m.rope.attention_factor},
+                                    {"norm_eps", m.norm_eps},
+                                    {"init_std", m.init_std}})
     if (!std::isfinite(value) || value < 0) refuse("model.{} is {}", name, value);
   if (!(m.dropout >= 0 && m.dropout < 1)) refuse("model.dropout is {}", m.dropout);
 }

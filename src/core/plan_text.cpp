@@ -200,12 +200,23 @@ void visit_plan(P& plan, Visit&& visit) {
   visit("model.norm", m.norm);
   visit("model.activation", m.activation);
   visit("model.position", m.position);
-  visit("model.rope_base", m.rope_base);
+  visit("model.rope_base", m.rope.base);
   visit("model.norm_eps", m.norm_eps);
   visit("model.bias", m.bias);
   visit("model.tied_embeddings", m.tied_embeddings);
   visit("model.dropout", m.dropout);
   visit("model.init_std", m.init_std);
+  visit("model.head_size", m.head_columns);
+  visit("model.qk_norm", m.qk_norm);
+  visit("model.attention_bias", m.attention_bias);
+  visit("model.rope_scaling", m.rope.scaling);
+  visit("model.rope_factor", m.rope.factor);
+  visit("model.rope_original_context", m.rope.original_context);
+  visit("model.rope_low_freq_factor", m.rope.low_freq_factor);
+  visit("model.rope_high_freq_factor", m.rope.high_freq_factor);
+  visit("model.rope_beta_fast", m.rope.beta_fast);
+  visit("model.rope_beta_slow", m.rope.beta_slow);
+  visit("model.rope_attention_factor", m.rope.attention_factor);
   visit("optimizer", plan.optimizer);
   auto& a = plan.aggregate;
   visit("aggregate.method", a.method);
@@ -271,12 +282,19 @@ void take(WrittenTable& table, const char* key, T& target) {
   table.values.erase(found);
 }
 
-/// Fills the fields from the table; every key must be there and no other. Plans of earlier versions
-/// say nothing of whole matrices.
+/// Keys that plans of earlier versions do not have: what they did then is the default.
+bool came_later(std::string_view key) {
+  constexpr std::array<std::string_view, 4> names{kWhole, "model.head_size", "model.qk_norm",
+                                                  "model.attention_bias"};
+  return key.starts_with("model.rope_") ? key != "model.rope_base"
+                                        : std::find(names.begin(), names.end(), key) != names.end();
+}
+
+/// Fills the fields from the table; every key must be there and no other.
 template <class Visitor, class T>
 void fill(Visitor&& visitor, T& target, WrittenTable table) {
   visitor(target, [&](const char* key, auto& field) {
-    if (key != kWhole || table.values.contains(key)) take(table, key, field);
+    if (!came_later(key) || table.values.contains(key)) take(table, key, field);
   });
   if (table.values.empty()) return;
   const auto& [key, value] = *table.values.begin();

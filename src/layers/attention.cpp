@@ -5,11 +5,15 @@
 namespace t3d {
 Attention::Attention(const Context& context, const std::string& name, const ModelShape& shape,
                      ParamBucket& qkv, ParamBucket& proj, ParamBucket* inner_vectors,
-                     ParamBucket* hidden_vectors)
+                     ParamBucket* hidden_vectors, ParamBucket* head_vectors)
     : context_(context),
       shape_(shape),
       qkv_(context, name + ".qkv", shape.qkv(), qkv, inner_vectors),
-      proj_(context, name + ".proj", shape.proj(), proj, hidden_vectors) {}
+      proj_(context, name + ".proj", shape.proj(), proj, hidden_vectors) {
+  if (head_vectors == nullptr) return;
+  q_norm_.emplace(context, name + ".q_norm", shape.model.norm_eps, *head_vectors);
+  k_norm_.emplace(context, name + ".k_norm", shape.model.norm_eps, *head_vectors);
+}
 
 AttentionArgs Attention::arguments(const DistTensor& qkv, const PassInfo& pass) const {
   const ModelConfig& model = shape_.model;
@@ -24,13 +28,23 @@ AttentionArgs Attention::arguments(const DistTensor& qkv, const PassInfo& pass) 
   return args;
 }
 
+TensorView Attention::queries(DistTensor& qkv, const PassInfo& pass) const {
+  const AttentionArgs args = arguments(qkv, pass);
+  return qkv.local.view().col_range(0, args.heads * args.head_size);
+}
+
+TensorView Attention::keys(DistTensor& qkv, const PassInfo& pass) const {
+  const AttentionArgs args = arguments(qkv, pass);
+  return qkv.local.view().col_range(args.heads * args.head_size, args.kv_heads * args.head_size);
+}
+
 void Attention::rotate(DistTensor& qkv, const PassInfo& pass, bool inverse) const {
   if (shape_.model.position != Position::rope) return;
   const AttentionArgs args = arguments(qkv, pass);
   const TensorView q_and_k =
       qkv.local.view().col_range(0, (args.heads + args.kv_heads) * args.head_size);
-  context_.ops.rope(context_.queue,
-                    {q_and_k, pass.length, args.head_size, shape_.model.rope_base, inverse});
+  context_.ops.rope(context_.queue, {q_and_k, pass.length, args.head_size,
+                                     rope_frequencies(shape_.model.rope, args.head_size), inverse});
 }
 
 DistTensor Attention::forward(DistTensor h, const PassInfo& pass, Saved* saved) {
@@ -41,6 +55,10 @@ DistTensor Attention::forward(DistTensor h, const PassInfo& pass, Saved* saved) 
   Tensor lse;
   {
     const PhaseClock::Scope scope(context_.clock, "attention");
+    if (q_norm_) {
+      q_norm_->forward(queries(qkv, pass), saved != nullptr ? &saved->q_norm : nullptr);
+      k_norm_->forward(keys(qkv, pass), saved != nullptr ? &saved->k_norm : nullptr);
+    }
     rotate(qkv, pass, false);
     const AttentionArgs args = arguments(qkv, pass);
     lse = context_.make(context_.accumulator(), qkv.local.rows(), args.heads,
@@ -65,6 +83,10 @@ DistTensor Attention::backward(const DistTensor& dout, const PassInfo& pass, Sav
     context_.ops.attention_backward(context_.queue, arguments(saved.qkv, pass), saved.out.local,
                                     saved.lse, da.local, dqkv.local);
     rotate(dqkv, pass, true);
+    if (q_norm_) {
+      q_norm_->backward(queries(dqkv, pass), saved.q_norm);
+      k_norm_->backward(keys(dqkv, pass), saved.k_norm);
+    }
   }
   saved.qkv.local.reset();
   saved.out.local.reset();

@@ -3,6 +3,13 @@
 #include <fmt/core.h>
 
 namespace t3d {
+namespace {
+
+/// Where a linear finds its bias.
+ParamBucket* where(bool there, ParamBucket& vectors) { return there ? &vectors : nullptr; }
+
+}  // namespace
+
 Block::Block(const Context& context, index_t number, const ModelShape& shape,
              const BlockBuckets& buckets, bool recompute)
     : Block(context, fmt::format("blocks.{}", number), number, shape, buckets, recompute) {}
@@ -18,10 +25,12 @@ Block::Block(const Context& context, const std::string& name, index_t number,
              buckets.hidden_vectors),
       norm2_(context, name + ".norm2", shape.model.norm, shape.model.hidden, shape.model.norm_eps,
              buckets.hidden_vectors),
-      attention_(context, name + ".attn", shape, buckets.qkv, buckets.proj, buckets.inner_biases(),
-                 buckets.hidden_biases()),
-      mlp_(context, name + ".mlp", shape, buckets.up, buckets.down, buckets.inner_biases(),
-           buckets.hidden_biases()) {}
+      attention_(context, name + ".attn", shape, buckets.qkv, buckets.proj,
+                 where(shape.model.qkv_bias(), buckets.inner_vectors),
+                 where(shape.model.proj_bias(), buckets.hidden_vectors), buckets.head_vectors),
+      mlp_(context, name + ".mlp", shape, buckets.up, buckets.down,
+           where(shape.model.mlp_bias(), buckets.inner_vectors),
+           where(shape.model.mlp_bias(), buckets.hidden_vectors)) {}
 
 void residual_dropout(const Context& context, DistTensor& x, const PassInfo& pass, double p,
                       std::uint64_t place) {

@@ -18,9 +18,7 @@ struct BlockBuckets {
   ParamBucket &qkv, &proj, &up, &down;
   ParamBucket& inner_vectors;   // biases cut over j
   ParamBucket& hidden_vectors;  // norms and biases cut over k
-  bool biases = true;           // of the linears
-  [[nodiscard]] ParamBucket* inner_biases() const { return biases ? &inner_vectors : nullptr; }
-  [[nodiscard]] ParamBucket* hidden_biases() const { return biases ? &hidden_vectors : nullptr; }
+  ParamBucket* head_vectors;    // norms of queries and keys; null = none
 };
 
 class Block {

@@ -19,11 +19,13 @@ Transformer::Transformer(const Context& context, const ModelShape& shape, bool r
   table_ = &take();
   hidden_vectors_ = &take();
   inner_vectors_ = &take();
+  if (model.qk_norm) head_vectors_ = &take();
   head_table_ = model.tied_embeddings ? table_ : &take();
   embedding_ = std::make_unique<Embedding>(context, shape_, *table_, *hidden_vectors_);
   for (index_t number = 0; number < model.layers; ++number) {
     ParamBucket &qkv = take(), &proj = take(), &up = take(), &down = take();
-    const BlockBuckets buckets{qkv, proj, up, down, *inner_vectors_, *hidden_vectors_, model.bias};
+    const BlockBuckets buckets{qkv,          proj, up, down, *inner_vectors_, *hidden_vectors_,
+                               head_vectors_};
     blocks_.push_back(std::make_unique<Block>(context, number, shape_, buckets, recompute));
   }
   final_norm_ = std::make_unique<Norm>(context, "final_norm", model.norm, model.hidden,
@@ -63,6 +65,7 @@ DistTensor Transformer::forward(ConstTensorView ids, const Partition& tokens, co
             shape_.model.context);
   hidden_vectors_->acquire();
   inner_vectors_->acquire();
+  if (head_vectors_ != nullptr) head_vectors_->acquire();
   DistTensor x = embedding_->forward(ids, tokens, pass);
   for (std::size_t number = 0; number < blocks_.size(); ++number) {
     if (number + 1 < blocks_.size()) blocks_[number + 1]->buckets().front()->prefetch();
@@ -95,6 +98,13 @@ void Transformer::reduce_shared() {
   table_->start_reduce();
   inner_vectors_->start_reduce();
   hidden_vectors_->start_reduce();
+  if (head_vectors_ != nullptr) head_vectors_->start_reduce();
+}
+
+void Transformer::release_vectors() {
+  inner_vectors_->release();
+  hidden_vectors_->release();
+  if (head_vectors_ != nullptr) head_vectors_->release();
 }
 
 void Transformer::train_recorded(const MicroBatch& batch, PassInfo pass, double scale, bool last,
@@ -132,8 +142,7 @@ void Transformer::run_training(const Uploaded& data, const Partition& tokens, co
   }
   embedding_->backward(std::move(dx), data.ids, pass);
   if (last) reduce_shared();
-  inner_vectors_->release();
-  hidden_vectors_->release();
+  release_vectors();
 }
 
 void Transformer::tell(const GradientSink* sink, const std::vector<ParamBucket*>& complete) {
@@ -153,8 +162,7 @@ void Transformer::evaluate(const MicroBatch& batch, PassInfo pass) {
       forward(data.ids, shape_.tokens(batch.sequences, pass.length), pass, nullptr);
   const DistTensor h = final_norm_->forward(x, nullptr);
   head_->evaluate(h, data.targets, loss_sum_);
-  inner_vectors_->release();
-  hidden_vectors_->release();
+  release_vectors();
 }
 
 std::vector<float> Transformer::next_logits(const MicroBatch& batch, PassInfo pass, index_t row) {
@@ -164,8 +172,7 @@ std::vector<float> Transformer::next_logits(const MicroBatch& batch, PassInfo pa
       forward(data.ids, shape_.tokens(batch.sequences, pass.length), pass, nullptr);
   const DistTensor h = final_norm_->forward(x, nullptr);
   const Tensor logits = head_->logits_of_row(h, row);
-  inner_vectors_->release();
-  hidden_vectors_->release();
+  release_vectors();
   Tensor narrow = context_.make(DType::f32, 1, logits.cols(), MemoryKind::workspace);
   context_.ops.copy(context_.queue, logits, narrow);
   std::vector<float> result(static_cast<std::size_t>(logits.cols()));

@@ -81,6 +81,7 @@ class Transformer {
   /// Starts the sums of a block's gradients, and of what blocks share.
   void reduce_block(std::size_t number, const GradientSink* sink);
   void reduce_shared();
+  void release_vectors();
   void tell(const GradientSink* sink, const std::vector<ParamBucket*>& complete);
   [[nodiscard]] DistTensor forward(ConstTensorView ids, const Partition& tokens,
                                    const PassInfo& pass, std::vector<Block::Saved>* saved);
@@ -91,6 +92,7 @@ class Transformer {
   std::vector<ParamBucket*> buckets_;                     // in the order of parameter_buckets()
   ParamBucket *table_ = nullptr, *head_table_ = nullptr;  // the same where tied
   ParamBucket *inner_vectors_ = nullptr, *hidden_vectors_ = nullptr;
+  ParamBucket* head_vectors_ = nullptr;  // only with qk_norm
   std::unique_ptr<Embedding> embedding_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::unique_ptr<Norm> final_norm_;

@@ -16,6 +16,7 @@
 
 #include "core/choices.hpp"
 #include "core/random.hpp"
+#include "core/rope.hpp"
 #include "device/device.hpp"
 #include "device/tensor_view.hpp"
 #include "ops/aggregate_args.hpp"
@@ -46,7 +47,7 @@ struct AttentionArgs {
 struct RopeArgs {
   TensorView heads;  // [rows, n*D] in place: each head's pairs (d, d + D/2) are rotated
   index_t length = 0, head_size = 0;
-  double base = 10000.0;
+  RopeFrequencies frequencies;
   bool inverse = false;  // rotate back (the backward pass)
 };
 

@@ -44,12 +44,14 @@ Layout ModelShape::residual(const Partition& tokens) const {
 }
 
 index_t parameter_count(const ModelConfig& m) {
-  const index_t size = m.head_size();
-  const index_t qkv = (m.heads + 2 * m.kv_heads) * size;
+  const index_t qkv = m.query_columns() + 2 * m.kv_heads * m.head_size();
   const index_t up = m.activation == Activation::swiglu ? 2 * m.ffn : m.ffn;
-  const index_t norm = m.norm == NormKind::layer && m.bias ? 2 * m.hidden : m.hidden;
-  index_t block = m.hidden * (qkv + m.heads * size + up + m.ffn) + 2 * norm;
-  if (m.bias) block += qkv + up + 2 * m.hidden;
+  const index_t norm = m.norm_vectors() * m.hidden;
+  index_t block = m.hidden * (qkv + m.query_columns() + up + m.ffn) + 2 * norm;
+  if (m.qkv_bias()) block += qkv;
+  if (m.proj_bias()) block += m.hidden;
+  if (m.mlp_bias()) block += up + m.hidden;
+  if (m.qk_norm) block += 2 * m.head_size();
   index_t total = m.layers * block + norm + m.vocab * m.hidden;
   if (m.position == Position::learned) total += m.context * m.hidden;
   if (!m.tied_embeddings) total += m.vocab * m.hidden;

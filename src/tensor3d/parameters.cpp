@@ -54,16 +54,18 @@ class Builder {
     BucketTable table("wte", Group::i, true);
     BucketTable over_k("vectors over k", Group::ij, false);
     BucketTable over_j("vectors over j", Group::ik, false);
+    BucketTable heads("vectors of heads", Group::cuboid, false);
     table.add(vocabulary("wte.weight"));
     if (model_.position == Position::learned) over_k.add(positions());
     std::vector<BucketTable> blocks;
     for (index_t number = 0; number < model_.layers; ++number)
-      add_block(fmt::format("blocks.{}", number), over_k, over_j, blocks);
+      add_block(fmt::format("blocks.{}", number), over_k, over_j, heads, blocks);
     add_norm("final_norm", over_k);
     std::vector<BucketTable> all;
     all.push_back(std::move(table));
     all.push_back(std::move(over_k));
     all.push_back(std::move(over_j));
+    if (model_.qk_norm) all.push_back(std::move(heads));
     if (!model_.tied_embeddings) {
       all.emplace_back("head", Group::i, true);
       all.back().add(vocabulary("head.weight"));
@@ -94,18 +96,26 @@ class Builder {
       over_k.add({name + suffix, model_.hidden, 1, true, false, {init, 0}, {own}, 0});
     };
     add(".weight", ParamInit::Kind::ones);
-    if (model_.norm == NormKind::layer && model_.bias) add(".bias", ParamInit::Kind::zeros);
+    if (model_.norm_vectors() > 1) add(".bias", ParamInit::Kind::zeros);
+  }
+
+  /// Of queries or keys: the same for every head, so every rank needs all of it.
+  void add_head_norm(const std::string& name, BucketTable& heads) const {
+    const index_t size = model_.head_size();
+    heads.add(
+        {name + ".weight", size, 1, true, false, {ParamInit::Kind::ones, 0}, {{0, 0, size, 1}}, 0});
   }
 
   void add_linear(const std::string& bucket, const std::string& name, const LinearShape& linear,
-                  double init_std, BucketTable& vectors, std::vector<BucketTable>& blocks) const {
+                  double init_std, bool bias, BucketTable& vectors,
+                  std::vector<BucketTable>& blocks) const {
     blocks.emplace_back(bucket, Group::i, true);
     blocks.back().add(linear_weight(name, linear, mesh_, coord_, init_std));
-    if (model_.bias) vectors.add(linear_bias(name, linear, mesh_, coord_));
+    if (bias) vectors.add(linear_bias(name, linear, mesh_, coord_));
   }
 
   void add_block(const std::string& name, BucketTable& over_k, BucketTable& over_j,
-                 std::vector<BucketTable>& blocks) const {
+                 BucketTable& heads, std::vector<BucketTable>& blocks) const {
     // Residual projections start smaller, by the number of additions to the stream (GPT-2,
     // section 2.3).
     const double residual_std =
@@ -113,12 +123,18 @@ class Builder {
     const char* up = model_.activation == Activation::swiglu ? ".mlp.gate_up" : ".mlp.up";
     add_norm(name + ".norm1", over_k);
     add_norm(name + ".norm2", over_k);
-    add_linear(name + ".attn.qkv", name + ".attn.qkv", shape_.qkv(), model_.init_std, over_j,
+    if (model_.qk_norm) {
+      add_head_norm(name + ".attn.q_norm", heads);
+      add_head_norm(name + ".attn.k_norm", heads);
+    }
+    add_linear(name + ".attn.qkv", name + ".attn.qkv", shape_.qkv(), model_.init_std,
+               model_.qkv_bias(), over_j, blocks);
+    add_linear(name + ".attn.proj", name + ".attn.proj", shape_.proj(), residual_std,
+               model_.proj_bias(), over_k, blocks);
+    add_linear(name + ".mlp.up", name + up, shape_.up(), model_.init_std, model_.mlp_bias(), over_j,
                blocks);
-    add_linear(name + ".attn.proj", name + ".attn.proj", shape_.proj(), residual_std, over_k,
-               blocks);
-    add_linear(name + ".mlp.up", name + up, shape_.up(), model_.init_std, over_j, blocks);
-    add_linear(name + ".mlp.down", name + ".mlp.down", shape_.down(), residual_std, over_k, blocks);
+    add_linear(name + ".mlp.down", name + ".mlp.down", shape_.down(), residual_std,
+               model_.mlp_bias(), over_k, blocks);
   }
 
   const ModelShape& shape_;
@@ -129,12 +145,16 @@ class Builder {
 
 /// Members of the bucket's group, axis i slowest.
 struct Membership {
-  index_t slabs = 1, beside = 1;  // extents of axis i and of the group's other axis
+  index_t slabs = 1, beside = 1;  // extents of axis i and of the group's other axes
   index_t member = 0;
 };
 Membership membership(Group group, const MeshShape& mesh, const Coord& coord) {
   const index_t p = mesh.extent(Axis::i);
   if (group == Group::i) return {p, 1, coord.i};
+  if (group == Group::cuboid) {
+    const index_t q = mesh.extent(Axis::j), r = mesh.extent(Axis::k);
+    return {p, q * r, (coord.i * q + coord.j) * r + coord.k};
+  }
   const Axis other = group == Group::ij ? Axis::j : Axis::k;
   return {p, mesh.extent(other), coord.i * mesh.extent(other) + coord.at(other)};
 }

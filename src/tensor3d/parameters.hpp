@@ -5,6 +5,7 @@
 //   linear weight of rank (i,j,k): rows of W[N_j x K_k], shared flat and evenly over axis i
 //   vectors over the hidden slice k (norms, positions, biases): shared over plane (i,j)
 //   vectors over the slice j (biases of qkv and up): shared over plane (i,k)
+//   vectors of every head (its norms of queries and keys): shared over the cuboid
 #pragma once
 #include <string>
 #include <string_view>
@@ -41,7 +42,7 @@ struct ParamEntry {
 /// gather the same elements, and each keeps a flat part of them, its shard.
 struct BucketTable {
   std::string name;
-  Group group = Group::i;  // i, ij or ik
+  Group group = Group::i;  // i, ij, ik or cuboid
   bool matrices = true;    // gathered in the activations' type; vectors in the accumulator's
   std::vector<ParamEntry> entries;
   index_t count = 0;   // elements of the gathered bucket
@@ -72,7 +73,7 @@ void cut_shards(BucketTable& bucket, const MeshShape& mesh, const Coord& coord,
                                       const Partition& storage, index_t beside);
 
 /// All buckets of the rank at `coord` (mesh seen from its replica): wte, vectors over k, vectors
-/// over j, an untied head, then four per block.
+/// over j, with qk_norm those of heads, an untied head, then four per block.
 [[nodiscard]] std::vector<BucketTable> parameter_buckets(const ModelShape& shape,
                                                          const MeshShape& mesh, const Coord& coord);
 

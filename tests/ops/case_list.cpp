@@ -64,6 +64,9 @@ void each_rope_case(DTypes dtypes, const CaseFn& fn) {
       fn(rope_case(30, 10, 3, 8, inverse, dtype));
       fn(rope_case(65, 64, 2, 80, inverse, dtype));
       fn(rope_case(5, 9, 1, 2, inverse, dtype));
+      for (const RopeScaling scaling :
+           {RopeScaling::linear, RopeScaling::llama3, RopeScaling::yarn})
+        fn(rope_case(40, 20, 3, 64, inverse, dtype, scaling));
       fn(rope_case(0, 4, 2, 8, inverse, dtype));
       fn(rope_case(4, 4, 0, 8, inverse, dtype));
     }

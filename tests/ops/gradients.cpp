@@ -146,17 +146,17 @@ TEST_CASE("rope turns back, keeps lengths and depends on distance only") {
   Queue queue;
   Buffer x = normal(12, 16, 1);
   const Buffer origin = x;
-  ops->rope(queue, {x.view(), 6, 8, 10000.0, false});
+  ops->rope(queue, {x.view(), 6, 8, rope_frequencies({}, 8), false});
   for (index_t c = 0; c < 16; ++c) CHECK(x.at(6, c) == origin.at(6, c));  // position 0
   CHECK(dot(x, x) == Approx(dot(origin, origin)).epsilon(1e-12));
-  ops->rope(queue, {x.view(), 6, 8, 10000.0, true});
+  ops->rope(queue, {x.view(), 6, 8, rope_frequencies({}, 8), true});
   for (index_t r = 0; r < 12; ++r)
     for (index_t c = 0; c < 16; ++c) CHECK(x.at(r, c) == Approx(origin.at(r, c)).margin(1e-13));
 
   Buffer same = zeros(6, 8);  // one vector at every position
   for (index_t r = 0; r < 6; ++r)
     for (index_t c = 0; c < 8; ++c) same.set(r, c, origin.at(0, c));
-  ops->rope(queue, {same.view(), 6, 8, 10000.0, false});
+  ops->rope(queue, {same.view(), 6, 8, rope_frequencies({}, 8), false});
   const auto product = [&](index_t a, index_t b) {
     double sum = 0;
     for (index_t c = 0; c < 8; ++c) sum += same.at(a, c) * same.at(b, c);

@@ -75,7 +75,8 @@ struct AttentionShape {
 OpCase gemm_case(const GemmShape& shape, DType in, DType out);
 OpCase attention_forward_case(const AttentionShape& shape, DType dtype);
 OpCase attention_backward_case(const AttentionShape& shape, DType dtype);
-OpCase rope_case(index_t rows, index_t length, index_t heads, index_t size, bool inverse, DType);
+OpCase rope_case(index_t rows, index_t length, index_t heads, index_t size, bool inverse, DType,
+                 RopeScaling scaling = RopeScaling::none);
 OpCase norm_forward_case(NormKind kind, index_t rows, index_t cols, DType dtype);
 OpCase norm_backward_case(NormKind kind, index_t rows, index_t cols, bool accumulate, DType dtype);
 OpCase norm_whole_case(NormKind kind, index_t rows, index_t cols, bool branch, DType dtype);

@@ -86,13 +86,15 @@ OpCase attention_backward_case(const AttentionShape& s, DType dtype) {
   return op;
 }
 
-OpCase rope_case(index_t rows, index_t length, index_t heads, index_t size, bool inverse, DType d) {
+OpCase rope_case(index_t rows, index_t length, index_t heads, index_t size, bool inverse, DType d,
+                 RopeScaling scaling) {
   OpCase op;
-  op.name = fmt::format("rope {}x{}x{} length {}{} {}", rows, heads, size, length,
-                        inverse ? " inverse" : "", name_of(d));
+  op.name = fmt::format("rope {}x{}x{} length {}{} {} {}", rows, heads, size, length,
+                        inverse ? " inverse" : "", scaling, name_of(d));
+  const RopeOptions options{.scaling = scaling, .factor = 4, .original_context = 64};
   op.buffers = {{d, rows, heads * size, Role::inout, Content::normal, 1, 8 * kEps32}};
   op.call = [=](Ops& ops, Queue& queue, std::vector<Buffer>& b) {
-    ops.rope(queue, {b[0].view(), length, size, 10000.0, inverse});
+    ops.rope(queue, {b[0].view(), length, size, rope_frequencies(options, size), inverse});
   };
   op.bytes = as_double(2 * rows * heads * size * size_of(d));
   return op;

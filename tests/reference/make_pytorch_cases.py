@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes gpt2.h5 and llama.h5: logits, loss, gradients and ten AdamW steps by PyTorch.
+"""Writes NAME.h5 of the cases below: logits, loss, gradients and ten AdamW steps by PyTorch.
 
 Needs torch, numpy and h5py (pip install torch numpy h5py); the files are checked in, so that the
 tests need none of them. Run it again only when a case changes: it takes seconds.
@@ -43,7 +43,17 @@ CASES = {
     "llama": Shape(layers=2, hidden=48, heads=6, kv_heads=2, ffn=80, vocab=61, context=16,
                    norm="rmsnorm", activation="swiglu", position="rope", bias=False,
                    tied_embeddings=False),
+    "qwen2": Shape(layers=2, hidden=48, heads=6, kv_heads=3, ffn=80, vocab=61, context=16,
+                   norm="rmsnorm", activation="swiglu", position="rope", bias=False,
+                   attention_bias="qkv", rope_scaling="yarn", rope_factor=4.0,
+                   rope_original_context=256, rope_base=100.0, tied_embeddings=False),
+    "qwen3": Shape(layers=2, hidden=48, heads=6, kv_heads=3, ffn=80, vocab=61, context=16,
+                   norm="rmsnorm", activation="swiglu", position="rope", bias=False,
+                   head_size=12, qk_norm=True, rope_scaling="llama3", rope_factor=8.0,
+                   rope_original_context=8, rope_base=100.0),
 }
+
+
 SEQUENCES, STEPS = 3, 10
 OPTIMIZER = dict(lr=1e-2, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
 CLIP_NORM = 1.0
@@ -115,7 +125,8 @@ def worst_difference(single, double):
 def main():
     torch.set_num_threads(1)
     folder = pathlib.Path(__file__).parent
-    for case, shape in CASES.items():
+    for case in sys.argv[1:] or CASES:
+        shape = CASES[case]
         single, double = compute(shape, torch.float32), compute(shape, torch.float64)
         error, path = worst_difference(single, double)
         print(f"{case}: loss {single['loss']:.7f}, after ten steps {single['adamw/losses'][-1]:.7f}; "

@@ -1,9 +1,10 @@
-"""GPT-2 and Llama decoders in plain PyTorch: what our numbers are compared with.
+"""GPT-2, Llama and Qwen decoders in plain PyTorch: what our numbers are compared with.
 
 Parameter names and shapes are those of transformer3d ("blocks.0.attn.qkv.weight" is
 [(heads + 2 kv_heads) D, H], rows q, then k, then v; "blocks.0.mlp.gate_up.weight" has the gate's
 rows first), so that a test or a benchmark can go through both sides by name.
 """
+import math
 from dataclasses import dataclass
 
 import torch
@@ -28,11 +29,27 @@ class Shape:
     norm_eps: float = 1e-5
     bias: bool = True
     tied_embeddings: bool = True
+    head_size: int = 0
+    qk_norm: bool = False
+    attention_bias: str = "auto"  # auto | none | qkv | all
+    rope_scaling: str = "none"    # none | linear | llama3 | yarn
+    rope_factor: float = 1.0
+    rope_original_context: int = 0
+    rope_low_freq_factor: float = 1.0
+    rope_high_freq_factor: float = 4.0
+    rope_beta_fast: float = 32.0
+    rope_beta_slow: float = 1.0
 
     def __post_init__(self):
         self.kv_heads = self.kv_heads or self.heads
         self.ffn = self.ffn or 4 * self.hidden
-        self.head_size = self.hidden // self.heads
+        self.head_size = self.head_size or self.hidden // self.heads
+
+    def qkv_bias(self):
+        return self.bias if self.attention_bias == "auto" else self.attention_bias != "none"
+
+    def proj_bias(self):
+        return self.bias if self.attention_bias == "auto" else self.attention_bias == "all"
 
 
 class RmsNorm(nn.Module):
@@ -51,13 +68,38 @@ def make_norm(shape):
     return nn.LayerNorm(shape.hidden, eps=shape.norm_eps, bias=shape.bias)
 
 
-def rotate(x, base):
-    """RoPE on [.., T, D]: pairs are (d, d + D/2), angle = position * base^(-2 d / D)."""
+def frequencies(shape):
+    """Radians per token of each pair, and the factor of sine and cosine (Hugging Face's formulas)."""
+    size, factor, base = shape.head_size, shape.rope_factor, shape.rope_base
+    pair = torch.arange(size // 2, dtype=torch.float64)
+    plain = base ** (-2.0 * pair / size)
+    if shape.rope_scaling == "linear":
+        return plain / factor, 1.0
+    if shape.rope_scaling == "llama3":
+        low, high = shape.rope_low_freq_factor, shape.rope_high_freq_factor
+        wave = 2 * math.pi / plain
+        smooth = (shape.rope_original_context / wave - low) / (high - low)
+        mixed = (1 - smooth) * plain / factor + smooth * plain
+        slow = torch.where(wave > shape.rope_original_context / low, plain / factor, plain)
+        medium = (wave <= shape.rope_original_context / low) & (wave >= shape.rope_original_context / high)
+        return torch.where(medium, mixed, slow), 1.0
+    if shape.rope_scaling == "yarn":
+        def pair_of(turns):
+            return size * math.log(shape.rope_original_context / (turns * 2 * math.pi)) / (2 * math.log(base))
+        low = max(math.floor(pair_of(shape.rope_beta_fast)), 0)
+        high = min(math.ceil(pair_of(shape.rope_beta_slow)), size - 1)
+        ramp = ((pair - low) / (high - low)).clamp(0, 1)
+        return plain / factor * ramp + plain * (1 - ramp), 0.1 * math.log(factor) + 1
+    return plain, 1.0
+
+
+def rotate(x, shape):
+    """RoPE on [.., T, D]: pairs are (d, d + D/2), angle = position * frequency of the pair."""
     length, size = x.shape[-2], x.shape[-1]
-    pair = torch.arange(size // 2, dtype=torch.float64, device=x.device)
+    radians, amplitude = frequencies(shape)
     position = torch.arange(length, dtype=torch.float64, device=x.device)
-    angle = position[:, None] * base ** (-2.0 * pair / size)
-    cosine, sine = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    angle = position[:, None] * radians.to(x.device)
+    cosine, sine = (amplitude * angle.cos()).to(x.dtype), (amplitude * angle.sin()).to(x.dtype)
     low, high = x[..., :size // 2], x[..., size // 2:]
     return torch.cat([low * cosine - high * sine, high * cosine + low * sine], -1)
 
@@ -67,16 +109,21 @@ class Attention(nn.Module):
         super().__init__()
         self.shape = shape
         rows = (shape.heads + 2 * shape.kv_heads) * shape.head_size
-        self.qkv = nn.Linear(shape.hidden, rows, bias=shape.bias)
-        self.proj = nn.Linear(shape.heads * shape.head_size, shape.hidden, bias=shape.bias)
+        self.qkv = nn.Linear(shape.hidden, rows, bias=shape.qkv_bias())
+        self.proj = nn.Linear(shape.heads * shape.head_size, shape.hidden, bias=shape.proj_bias())
+        if shape.qk_norm:
+            self.q_norm = RmsNorm(shape.head_size, shape.norm_eps)
+            self.k_norm = RmsNorm(shape.head_size, shape.norm_eps)
 
     def forward(self, x):
         batch, length, _ = x.shape
         shape, size = self.shape, self.shape.head_size
         parts = self.qkv(x).split([n * size for n in (shape.heads, shape.kv_heads, shape.kv_heads)], -1)
         q, k, v = (p.view(batch, length, -1, size).transpose(1, 2) for p in parts)
+        if shape.qk_norm:
+            q, k = self.q_norm(q), self.k_norm(k)
         if shape.position == "rope":
-            q, k = rotate(q, shape.rope_base), rotate(k, shape.rope_base)
+            q, k = rotate(q, shape), rotate(k, shape)
         if shape.kv_heads != shape.heads:  # query head h reads key head h // (heads / kv_heads)
             k = k.repeat_interleave(shape.heads // shape.kv_heads, 1)
             v = v.repeat_interleave(shape.heads // shape.kv_heads, 1)

@@ -101,6 +101,28 @@ inline Config tiny_llama() {
   return config;
 }
 
+/// Biases of queries, keys and values alone; rotations stretched as in YaRN.
+inline Config tiny_qwen2() {
+  Config config = tiny_llama();
+  config.model.kv_heads = 3;
+  config.model.attention_bias = AttentionBias::qkv;
+  config.model.rope = {
+      .base = 100, .scaling = RopeScaling::yarn, .factor = 4, .original_context = 256};
+  return config;
+}
+
+/// Heads that are not hidden / heads wide, and normed; rotations stretched as in Llama 3.
+inline Config tiny_qwen3() {
+  Config config = tiny_llama();
+  config.model.kv_heads = 3;
+  config.model.head_columns = 12;
+  config.model.qk_norm = true;
+  config.model.tied_embeddings = true;
+  config.model.rope = {
+      .base = 100, .scaling = RopeScaling::llama3, .factor = 8, .original_context = 8};
+  return config;
+}
+
 inline void set_grid(Config& config, const Grid& grid, index_t replicas = 1) {
   config.mesh.replicas = replicas;
   config.mesh.cuboid_auto = false;

@@ -3,7 +3,7 @@ mean is right if the loss of a text is the program's.
 
     numpy_model.py CHECKPOINT TEXT [FAULT]     prints the loss over all whole sequences of the bytes
 
-FAULT breaks one statement of the document on purpose: qkv, gate, rope, heads, head.
+FAULT breaks one statement of the document on purpose: qkv, gate, rope, heads, head, norm, stretch.
 """
 import sys
 
@@ -20,7 +20,9 @@ fault = sys.argv[3] if len(sys.argv) > 3 else ""
 master = h5py.File(folder + "/master.h5", "r")
 shape = tomllib.loads(master["run/input"][()].decode())["model"]
 heads, kv_heads, hidden = shape["heads"], shape["kv_heads"], shape["hidden"]
-size = hidden // heads
+size = shape["head_size"] or hidden // heads
+attention_bias = {"auto": shape["bias"], "none": False, "qkv": "qkv", "all": True}[shape["attention_bias"]]
+has_bias = {"qkv": bool(attention_bias), "proj": attention_bias is True}
 
 
 def tensor(name):
@@ -29,7 +31,7 @@ def tensor(name):
 
 def linear(x, name):
     y = x @ tensor(name + ".weight").T
-    return y + tensor(name + ".bias") if shape["bias"] else y
+    return y + tensor(name + ".bias") if has_bias.get(name.split(".")[-1], shape["bias"]) else y
 
 
 def norm(x, name):
@@ -43,7 +45,13 @@ def norm(x, name):
 def rotate(x):
     """[sequences, heads, T, size]: numbers d and d + size/2 turn by position * base^(-2 d / size)."""
     half = size // 2
-    angle = numpy.arange(x.shape[-2])[:, None] * shape["rope_base"] ** (-2 * numpy.arange(half) / size)
+    radians = shape["rope_base"] ** (-2 * numpy.arange(half) / size)
+    if shape["rope_scaling"] == "llama3" and fault != "stretch":
+        low, high = shape["rope_low_freq_factor"], shape["rope_high_freq_factor"]
+        kept = (shape["rope_original_context"] * radians / (2 * numpy.pi) - low) / (high - low)
+        kept = numpy.clip(kept, 0, 1)
+        radians = radians * (kept + (1 - kept) / shape["rope_factor"])
+    angle = numpy.arange(x.shape[-2])[:, None] * radians
     low, high = (x[..., ::2], x[..., 1::2]) if fault == "rope" else (x[..., :half], x[..., half:])
     return numpy.concatenate([low * numpy.cos(angle) - high * numpy.sin(angle),
                               high * numpy.cos(angle) + low * numpy.sin(angle)], -1)
@@ -56,6 +64,8 @@ def attention(x, name):
     if fault == "qkv":
         k, v = v, k
     q, k, v = (part.reshape(count, length, -1, size).swapaxes(1, 2) for part in (q, k, v))
+    if shape["qk_norm"] and fault != "norm":
+        q, k = norm(q, name + ".q_norm"), norm(k, name + ".k_norm")
     if shape["position"] == "rope":
         q, k = rotate(q), rotate(k)
     group = heads // kv_heads  # query head h reads key head h // group

@@ -29,6 +29,14 @@ inline Config llama_input() {
   return config;
 }
 
+inline Config qwen_input() {
+  Config config = llama_input();
+  config.model.head_columns = 12;
+  config.model.qk_norm = true;
+  config.model.attention_bias = AttentionBias::qkv;
+  return config;
+}
+
 /// `ranks` = 0: as many as the mesh needs; of more, some are idle.
 inline Plan plan_of(Config config, const Grid& grid, index_t replicas = 1, int ranks = 0) {
   set_grid(config, grid, replicas);

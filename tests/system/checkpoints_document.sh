@@ -20,19 +20,30 @@ run 2 input.toml -d llama --set "mesh.cuboid=[1,2,1]" --set 'model.norm="rmsnorm
   --set 'optimizer.kind="muon"' --set run.steps=40 --set model.init_std=0.1 --set optimizer.lr=1e-2
 expect_status 0
 
-for name in gpt llama; do
+run 2 input.toml -d qwen --set "mesh.cuboid=[1,1,2]" --set 'model.norm="rmsnorm"' --set 'model.activation="swiglu"' \
+  --set 'model.position="rope"' --set model.bias=false --set model.kv_heads=2 --set model.head_size=12 \
+  --set model.qk_norm=true --set 'model.attention_bias="qkv"' --set 'model.rope_scaling="llama3"' \
+  --set model.rope_factor=8 --set model.rope_original_context=8 --set model.rope_base=100 \
+  --set run.steps=40 --set model.init_std=0.1 --set optimizer.lr=1e-2
+expect_status 0
+
+declare -A loss_of
+for name in gpt qwen llama; do
   checkpoint=$(ls -d $name/ckpt/step-*)
   run 1 eval "$checkpoint" held_out.txt --set 'data.format="bytes"'
   expect_status 0
   loss=$(sed -n 's/^loss \([0-9.]*\).*/\1/p' screen.log)
+  loss_of[$name]=$loss
   ours=$(model "$checkpoint" held_out.txt)
   awk -v a="$loss" -v b="$ours" 'BEGIN { d = a - b; exit !(d < 2e-5 && d > -2e-5) }' ||
     fail "$name: the program's loss is $loss, by the document it is $ours"
 done
 # Each statement matters: without it the loss is another.
-for fault in qkv gate rope heads head; do
-  wrong=$(model "$checkpoint" held_out.txt $fault)
-  awk -v a="$loss" -v b="$wrong" 'BEGIN { d = a - b; exit d < 1e-3 && d > -1e-3 }' ||
+for fault in norm stretch qkv gate rope heads head; do
+  name=llama
+  if [[ $fault == norm || $fault == stretch ]]; then name=qwen; fi
+  wrong=$(model $name/ckpt/step-* held_out.txt $fault)
+  awk -v a="${loss_of[$name]}" -v b="$wrong" 'BEGIN { d = a - b; exit d < 1e-3 && d > -1e-3 }' ||
     fail "the loss does not depend on $fault"
 done
 
@@ -43,7 +54,7 @@ grep -q "blocks.1.mlp.gate_up.weight .*(256, 32) float32" example.log || { cat e
 grep -q "q (4, 4, 8) k (4, 2, 8) v (4, 2, 8)" example.log || { cat example.log; fail "the example's q, k and v"; }
 
 # Every name of both checkpoints is one of the document's, with its numbers replaced.
-for name in gpt llama; do
+for name in gpt llama qwen; do
   run 1 inspect $name/ckpt/step-*
   grep -oE '^ +[a-z0-9_./-]+\.(weight|bias)' screen.log | tr -d ' '
 done | sed -E 's/blocks\.[0-9]+/blocks.N/; s/leaf-[0-9]+/leaf-N/; s|^optimizer/[a-z]+/||' | sort -u > names.txt

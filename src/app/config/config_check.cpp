@@ -61,25 +61,52 @@ class CrossCheck {
   void model() {
     const ModelConfig& m = config_.model;
     const bool widths = usable({"model.hidden", "model.heads"});
-    if (widths && m.hidden % m.heads != 0) {
+    if (widths && usable({"model.head_size"}) && m.head_columns == 0 && m.hidden % m.heads != 0) {
       fault(
           "model.hidden",
           fmt::format("model.hidden = {} is not a multiple of model.heads = {}", m.hidden, m.heads),
-          fmt::format("the nearest are {} and {}",
+          fmt::format("the nearest are {} and {}; or write model.head_size",
                       std::max(m.hidden / m.heads, index_t{1}) * m.heads,
                       (m.hidden / m.heads + 1) * m.heads));
     } else if (widths && usable({"model.position"}) && m.position == Position::rope &&
                m.head_size() % 2 != 0) {
       fault("model.position",
-            fmt::format("rope needs an even head size, and hidden / heads = {}", m.head_size()),
-            "change model.hidden or model.heads");
+            fmt::format("rope needs an even head size, and it is {}", m.head_size()),
+            "change model.head_size, or model.hidden or model.heads");
     }
+    rope();
     if (usable({"model.heads", "model.kv_heads"}) && m.heads % m.kv_heads != 0) {
       fault("model.kv_heads",
             fmt::format("model.heads = {} is not a multiple of model.kv_heads = {}", m.heads,
                         m.kv_heads),
             "each head of keys and values serves the same number of query heads");
     }
+  }
+
+  void rope() {
+    const RopeOptions& rope = config_.model.rope;
+    if (!usable({"model.rope_scaling", "model.position"}) || rope.scaling == RopeScaling::none)
+      return;
+    if (config_.model.position != Position::rope)
+      fault("model.rope_scaling", "model.rope_scaling needs model.position = \"rope\"",
+            "leave model.rope_scaling out");
+    const bool by_context = rope.scaling != RopeScaling::linear;
+    if (by_context && usable({"model.rope_original_context"}) && rope.original_context < 1)
+      fault("model.rope_original_context",
+            fmt::format("model.rope_scaling = \"{}\" needs model.rope_original_context",
+                        rope.scaling),
+            "the context for which the model was trained first");
+    const auto ordered = [&](const char* low, double low_value, const char* high,
+                             double high_value) {
+      if (usable({low, high}) && low_value >= high_value)
+        fault(high, fmt::format("{} = {} is not above {} = {}", high, high_value, low, low_value),
+              "the defaults are right for published models");
+    };
+    if (rope.scaling == RopeScaling::llama3)
+      ordered("model.rope_low_freq_factor", rope.low_freq_factor, "model.rope_high_freq_factor",
+              rope.high_freq_factor);
+    if (rope.scaling == RopeScaling::yarn)
+      ordered("model.rope_beta_slow", rope.beta_slow, "model.rope_beta_fast", rope.beta_fast);
   }
 
   void batch_and_length() {
@@ -282,6 +309,8 @@ class CrossCheck {
 void fill_computed_defaults(Config& config, const std::string& file_name) {
   ModelConfig& model = config.model;
   if (model.kv_heads == 0) model.kv_heads = model.heads;
+  // One way to say it, so that runs that mean the same compare as equal.
+  if (model.head_columns * model.heads == model.hidden) model.head_columns = 0;
   if (model.ffn == 0) {
     model.ffn = model.activation == Activation::swiglu ? round_up((8 * model.hidden + 2) / 3, 64)
                                                        : 4 * model.hidden;

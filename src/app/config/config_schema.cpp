@@ -33,33 +33,36 @@ template <class Table>
 class TableRows {
  public:
   TableRows(std::vector<Key>& keys, std::string table, Table Config::*member)
-      : keys_(keys), table_(std::move(table)), member_(member) {}
+      : TableRows(keys, std::move(table), [=](Config& c) -> Table& { return c.*member; }) {}
+  /// Some keys of a table lie in a struct of their own.
+  TableRows(std::vector<Key>& keys, std::string table, std::function<Table&(Config&)> fields)
+      : keys_(keys), table_(std::move(table)), fields_(std::move(fields)) {}
 
   template <class Field>
   void add(const char* name, Field Table::*field, const char* help, Extra extra = {}) {
-    const auto member = member_;
+    const auto fields = fields_;
     if constexpr (Worded<Field>) {
       extra.words.assign(Words<Field>::all.begin(), Words<Field>::all.end());
       put(name, help, std::move(extra), [=](Config& c) -> Slot {
-        Field& value = c.*member.*field;
+        Field& value = fields(c).*field;
         return WordSlot{[&value](std::string_view word) { value = *choice_of<Field>(word); },
                         [&value] { return word_of(value); }};
       });
     } else {
-      put(name, help, std::move(extra), [=](Config& c) -> Slot { return &(c.*member.*field); });
+      put(name, help, std::move(extra), [=](Config& c) -> Slot { return &(fields(c).*field); });
     }
   }
   /// "auto" or an integer.
   void add_count(const char* name, index_t Table::*count, bool Table::*automatic, const char* help,
                  Extra extra) {
-    const auto member = member_;
+    const auto fields = fields_;
     put(name, help, std::move(extra), [=](Config& c) -> Slot {
-      return CountSlot{&(c.*member.*count), &(c.*member.*automatic)};
+      return CountSlot{&(fields(c).*count), &(fields(c).*automatic)};
     });
   }
   void add_whole_table(const char* name, const char* help, Extra extra) {
-    const auto member = member_;
-    put(name, help, std::move(extra), [=](Config& c) -> Slot { return &(c.*member); });
+    const auto fields = fields_;
+    put(name, help, std::move(extra), [=](Config& c) -> Slot { return &fields(c); });
   }
 
  private:
@@ -70,7 +73,7 @@ class TableRows {
   }
   std::vector<Key>& keys_;
   std::string table_;
-  Table Config::*member_;
+  std::function<Table&(Config&)> fields_;
 };
 
 void run_keys(std::vector<Key>& keys) {
@@ -107,10 +110,13 @@ void model_shape_keys(TableRows<ModelConfig>& rows) {
            {.words = std::move(known)});
   rows.add("layers", &ModelConfig::layers, "Transformer blocks.",
            {.range = count, .required = true});
-  rows.add("hidden", &ModelConfig::hidden, "Width of the residual stream; a multiple of heads.",
+  rows.add("hidden", &ModelConfig::hidden,
+           "Width of the residual stream; without head_size a multiple of heads.",
            {.range = count, .required = true});
   rows.add("heads", &ModelConfig::heads, "Attention heads (of the queries).",
            {.range = count, .required = true});
+  rows.add("head_size", &ModelConfig::head_columns, "Numbers of a head. 0 = the default.",
+           {.range = at_least(0, kMany), .fallback = "hidden / heads"});
   rows.add("kv_heads", &ModelConfig::kv_heads,
            "Heads of keys and values (grouped queries); divides heads. 0 = heads.",
            {.range = at_least(0, kMany), .fallback = "model.heads"});
@@ -124,6 +130,34 @@ void model_shape_keys(TableRows<ModelConfig>& rows) {
            {.range = count, .unit = "tokens", .required = true});
 }
 
+void rope_keys(std::vector<Key>& keys) {
+  TableRows<RopeOptions> rows(keys, "model",
+                              [](Config& c) -> RopeOptions& { return c.model.rope; });
+  rows.add("rope_base", &RopeOptions::base, "Base of the rotation frequencies (rope).",
+           {.range = above(0)});
+  rows.add("rope_scaling", &RopeOptions::scaling,
+           "How the frequencies of a longer context come from those of a shorter one. The keys "
+           "behind it mean what they do in rope_scaling of Hugging Face's config.json.");
+  rows.add("rope_factor", &RopeOptions::factor, "How much longer (linear, llama3, yarn).",
+           {.range = at_least(1)});
+  rows.add("rope_original_context", &RopeOptions::original_context,
+           "The shorter context (llama3, yarn).", {.range = at_least(0, kMany), .unit = "tokens"});
+  rows.add("rope_low_freq_factor", &RopeOptions::low_freq_factor,
+           "Waves longer than the shorter context by this are slowed down whole (llama3).",
+           {.range = above(0)});
+  rows.add("rope_high_freq_factor", &RopeOptions::high_freq_factor,
+           "Waves shorter than 1/this of the shorter context stay (llama3).", {.range = above(0)});
+  rows.add("rope_beta_fast", &RopeOptions::beta_fast,
+           "Pairs that turn more often than this within the shorter context stay (yarn).",
+           {.range = above(0)});
+  rows.add("rope_beta_slow", &RopeOptions::beta_slow,
+           "Pairs that turn less often than this are slowed down whole (yarn).",
+           {.range = above(0)});
+  rows.add("rope_attention_factor", &RopeOptions::attention_factor,
+           "Multiplies queries and keys (yarn). 0 = 0.1 ln(rope_factor) + 1.",
+           {.range = at_least(0)});
+}
+
 void model_keys(std::vector<Key>& keys) {
   TableRows rows(keys, "model", &Config::model);
   model_shape_keys(rows);
@@ -131,11 +165,15 @@ void model_keys(std::vector<Key>& keys) {
   rows.add("activation", &ModelConfig::activation, "Non-linearity of the feed-forward part.");
   rows.add("position", &ModelConfig::position,
            "How positions enter: a learned table, or rotation of queries and keys.");
-  rows.add("rope_base", &ModelConfig::rope_base, "Base of the rotation frequencies (rope).",
-           {.range = above(0)});
+  rope_keys(keys);
   rows.add("norm_eps", &ModelConfig::norm_eps, "Added to the variance before its root.",
            {.range = above(0)});
+  rows.add("qk_norm", &ModelConfig::qk_norm,
+           "Every head of the queries and keys goes through an rmsnorm of its own.");
   rows.add("bias", &ModelConfig::bias, "Biases in the linear layers and in layernorm.");
+  rows.add("attention_bias", &ModelConfig::attention_bias,
+           "Biases in the linear layers of attention: of queries, keys and values, or of the "
+           "projection too. auto = as model.bias.");
   rows.add("tied_embeddings", &ModelConfig::tied_embeddings,
            "The head uses the token embedding's weights.");
   rows.add("dropout", &ModelConfig::dropout, "Share of activations dropped in training.",

@@ -153,9 +153,11 @@ std::string input_reference() {
                        m.heads, m.kv_heads > 0 ? m.kv_heads : m.heads, m.context, m.vocab);
   }
   out +=
-      "\nThe llama presets have rmsnorm, swiglu, rope, no biases and untied embeddings; the "
-      "others\n"
-      "layernorm, gelu, learned positions, biases and tied embeddings.\n";
+      "\nThe gpt presets have layernorm, gelu, learned positions, biases and tied embeddings; the\n"
+      "others rmsnorm, swiglu, rope and no biases. Those up to 1.5 B parameters that came after\n"
+      "llama3-8b tie their embeddings; qwen3-0.6b has heads of 128 numbers, which are normed.\n"
+      "`context` is what the preset trains with: checkpoints of llama3.2-1b and qwen3-0.6b allow\n"
+      "more (`model.context`).\n";
   return out;
 }
 

@@ -32,7 +32,40 @@ Preset llama(const char* name, index_t layers, index_t hidden, index_t heads, in
 Preset llama3_8b() {
   Preset preset = llama("llama3-8b", 32, 4096, 32, 14336, 8192, 128256);
   preset.model.kv_heads = 8;
-  preset.model.rope_base = 500000;
+  preset.model.rope.base = 500000;
+  return preset;
+}
+
+/// Llama 3.2: its context of 131,072 tokens comes from one of 8,192.
+Preset llama32_1b() {
+  Preset preset = llama("llama3.2-1b", 16, 2048, 32, 8192, 8192, 128256);
+  ModelConfig& model = preset.model;
+  model.kv_heads = 8;
+  model.tied_embeddings = true;
+  model.rope = {
+      .base = 500000, .scaling = RopeScaling::llama3, .factor = 32, .original_context = 8192};
+  return preset;
+}
+
+/// Qwen 3: heads wider than hidden / heads, and normed.
+Preset qwen3_600m() {
+  Preset preset = llama("qwen3-0.6b", 28, 1024, 16, 3072, 8192, 151936);
+  ModelConfig& model = preset.model;
+  model.kv_heads = 8;
+  model.head_columns = 128;
+  model.qk_norm = true;
+  model.tied_embeddings = true;
+  model.rope.base = 1000000;
+  model.norm_eps = 1e-6;
+  return preset;
+}
+
+Preset smollm2_135m() {
+  Preset preset = llama("smollm2-135m", 30, 576, 9, 1536, 2048, 49152);
+  ModelConfig& model = preset.model;
+  model.kv_heads = 3;
+  model.tied_embeddings = true;
+  model.rope.base = 100000;
   return preset;
 }
 
@@ -47,7 +80,10 @@ const std::vector<Preset>& presets() {
                                        gpt("gpt2-1558m", 48, 1600, 25),
                                        llama("llama-160m", 12, 768, 12, 3072, 2048, 32000),
                                        llama("llama2-7b", 32, 4096, 32, 11008, 4096, 32000),
-                                       llama3_8b()};
+                                       llama3_8b(),
+                                       llama32_1b(),
+                                       qwen3_600m(),
+                                       smollm2_135m()};
   return all;
 }
 

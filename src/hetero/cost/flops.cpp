@@ -45,14 +45,22 @@ class MicroWork {
   [[nodiscard]] index_t inner(index_t columns) const {
     return inner_side(rank_, rows_, columns).own() * act_;
   }
+  /// Queries and keys that are normed: copied out, normed and copied back.
+  [[nodiscard]] index_t normed_heads() const {
+    if (!rank_.model.qk_norm) return 0;
+    const index_t columns = (rank_.group_heads + 1) * rank_.model.head_size();
+    return head_side(rank_, rows_, columns).own() * act_;
+  }
   // Each norm reads and writes the stream; the first residual is added in a norm, the second alone.
   [[nodiscard]] index_t forward_bytes() const {
     const index_t dropout = rank_.model.dropout > 0 ? 4 * residual() : 0;
-    return (2 + 4 + 3) * residual() + inner(rank_.up) + inner(rank_.ffn) + dropout;
+    return (2 + 4 + 3) * residual() + inner(rank_.up) + inner(rank_.ffn) + dropout +
+           6 * normed_heads();
   }
   [[nodiscard]] index_t backward_bytes() const {
     const index_t dropout = rank_.model.dropout > 0 ? 8 * residual() : 0;
-    return 2 * 6 * residual() + 2 * inner(rank_.up) + inner(rank_.ffn) + dropout;
+    return 2 * 6 * residual() + 2 * inner(rank_.up) + inner(rank_.ffn) + dropout +
+           9 * normed_heads();
   }
   /// Of one pass over the logits.
   [[nodiscard]] index_t head_bytes(index_t slice) const { return rows_.slab * slice * act_; }

@@ -5,16 +5,22 @@
 namespace t3d {
 namespace {
 
+/// What the norm of the queries' or the keys' heads keeps.
+struct SavedHeads {
+  Held input, moments;
+};
+
 /// What a block keeps for its backward pass.
 struct SavedBlock {
   Held x, x1, moments1, moments2;
+  SavedHeads q_norm, k_norm;
   Held attention_gathered, attention_input, qkv, out, lse, proj_gathered;
   Held up_gathered, mlp_input, up, active, down_gathered;
 
   void set_times(index_t times) {
-    for (Held* held :
-         {&x, &x1, &moments1, &moments2, &attention_gathered, &attention_input, &qkv, &out, &lse,
-          &proj_gathered, &up_gathered, &mlp_input, &up, &active, &down_gathered})
+    for (Held* held : {&x, &x1, &moments1, &moments2, &q_norm.input, &q_norm.moments, &k_norm.input,
+                       &k_norm.moments, &attention_gathered, &attention_input, &qkv, &out, &lse,
+                       &proj_gathered, &up_gathered, &mlp_input, &up, &active, &down_gathered})
       held->set_times(times);
   }
 };
@@ -23,6 +29,7 @@ struct SavedBlock {
 struct LinearMemory {
   Side in, out;
   BucketMemory &weights, &vectors;
+  bool bias = false;
 };
 
 /// One micro-batch.
@@ -55,6 +62,8 @@ class Pass {
   [[nodiscard]] Held backward(const LinearMemory& linear, Held& saved);
   [[nodiscard]] Held norm(Held* moments);
   void norm_backward(Held& moments);
+  void head_norm(index_t heads_per_group, SavedHeads* saved);
+  void head_norm_backward(index_t heads_per_group, SavedHeads& saved);
   [[nodiscard]] Held attention(std::size_t block, Held h, SavedBlock* saved);
   [[nodiscard]] Held mlp(std::size_t block, Held h, SavedBlock* saved);
   [[nodiscard]] Held mlp_backward(std::size_t block, SavedBlock& saved);
@@ -84,14 +93,18 @@ LinearMemory Pass::linear(std::size_t block, Kind kind) {
   auto& buckets = model_.block(block);
   BucketMemory &over_j = model_.inner_vectors(), &over_k = model_.hidden_vectors();
   switch (kind) {
-    case kQkv: return {hidden_, head_side(rank_, rows_, rank_.group_columns), buckets[0], over_j};
+    case kQkv:
+      return {hidden_, head_side(rank_, rows_, rank_.group_columns), buckets[0], over_j,
+              rank_.model.qkv_bias()};
     case kProj:
       return {head_side(rank_, rows_, rank_.group_heads * rank_.model.head_size()), hidden_,
-              buckets[1], over_k};
-    case kUp: return {hidden_, inner_side(rank_, rows_, rank_.up), buckets[2], over_j};
+              buckets[1], over_k, rank_.model.proj_bias()};
+    case kUp:
+      return {hidden_, inner_side(rank_, rows_, rank_.up), buckets[2], over_j,
+              rank_.model.mlp_bias()};
     case kDown: break;
   }
-  return {inner_side(rank_, rows_, rank_.ffn), hidden_, buckets[3], over_k};
+  return {inner_side(rank_, rows_, rank_.ffn), hidden_, buckets[3], over_k, rank_.model.mlp_bias()};
 }
 
 Held Pass::forward(const LinearMemory& linear, Held* saved) {
@@ -109,7 +122,7 @@ Held Pass::forward(const LinearMemory& linear, Held* saved) {
 
 Held Pass::backward(const LinearMemory& linear, Held& saved) {
   model_.prefetch(linear.weights);
-  if (rank_.model.bias) model_.ensure_gradient(linear.vectors);
+  if (linear.bias) model_.ensure_gradient(linear.vectors);
   Held dy, sum;
   if (linear.out.members > 1) dy = gathered(linear.out.all());
   Held dx = activations(linear.in.own());
@@ -137,10 +150,38 @@ void Pass::norm_backward(Held& moments) {
   moments.reset();
 }
 
+void Pass::head_norm(index_t heads_per_group, SavedHeads* saved) {
+  const index_t rows = head_side(rank_, rows_, heads_per_group).own();
+  const index_t elements = rows * rank_.model.head_size();
+  Held input = activations(elements);
+  Held moments = take(MemoryKind::activations, rows * 2 * acc_);
+  {
+    const Held stats = take(MemoryKind::workspace, rows * 3 * acc_);
+    const Held y = take(MemoryKind::workspace, elements * act_);
+  }
+  if (saved == nullptr) return;
+  saved->input = std::move(input);
+  saved->moments = std::move(moments);
+}
+
+void Pass::head_norm_backward(index_t heads_per_group, SavedHeads& saved) {
+  const index_t rows = head_side(rank_, rows_, heads_per_group).own();
+  const index_t elements = rows * rank_.model.head_size();
+  const Held dy = take(MemoryKind::workspace, elements * act_);
+  const Held dx = take(MemoryKind::workspace, elements * act_);
+  const Held sums = take(MemoryKind::workspace, rows * 2 * acc_);
+  model_.ensure_gradient(model_.head_vectors());
+  saved = {};
+}
+
 Held Pass::attention(std::size_t block, Held h, SavedBlock* saved) {
   Held qkv = forward(linear(block, kQkv), saved != nullptr ? &saved->attention_gathered : nullptr);
   const LinearMemory proj = linear(block, kProj);
   Held out = activations(proj.in.own());
+  if (model_.normed_heads()) {
+    head_norm(rank_.group_heads, saved != nullptr ? &saved->q_norm : nullptr);
+    head_norm(1, saved != nullptr ? &saved->k_norm : nullptr);
+  }
   Held lse = take(MemoryKind::activations, head_side(rank_, rows_, rank_.group_heads).own() * acc_);
   Held y = forward(proj, saved != nullptr ? &saved->proj_gathered : nullptr);
   if (saved == nullptr) return y;
@@ -181,6 +222,10 @@ Held Pass::attention_backward(std::size_t block, SavedBlock& saved) {
   Held dout = backward(linear(block, kProj), saved.proj_gathered);
   const LinearMemory qkv = linear(block, kQkv);
   const Held dqkv = activations(qkv.out.own());
+  if (model_.normed_heads()) {
+    head_norm_backward(rank_.group_heads, saved.q_norm);
+    head_norm_backward(1, saved.k_norm);
+  }
   saved.qkv.reset();
   saved.out.reset();
   dout.reset();
@@ -308,6 +353,7 @@ void Pass::run(bool last, const BucketDone& done) {
   const Held targets = take(MemoryKind::workspace, rows_.slab * size_of(DType::i32));
   model_.prefetch(model_.hidden_vectors());
   model_.prefetch(model_.inner_vectors());
+  if (model_.normed_heads()) model_.prefetch(model_.head_vectors());
   Held x = embedding();
   for (std::size_t block = 0; block < saved_.size(); ++block) {
     if (block + 1 < saved_.size()) model_.prefetch(model_.block(block + 1).front());
@@ -333,6 +379,7 @@ void Pass::run(bool last, const BucketDone& done) {
   if (last) model_.reduce_shared();
   model_.release(model_.inner_vectors());
   model_.release(model_.hidden_vectors());
+  if (model_.normed_heads()) model_.release(model_.head_vectors());
 }
 
 }  // namespace

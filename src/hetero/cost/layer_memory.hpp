@@ -39,9 +39,14 @@ class ModelMemory {
   [[nodiscard]] BucketMemory& head_table() { return tied_ ? table_ : head_; }
   [[nodiscard]] BucketMemory& hidden_vectors() { return hidden_vectors_; }
   [[nodiscard]] BucketMemory& inner_vectors() { return inner_vectors_; }
+  /// Only with qk_norm.
+  [[nodiscard]] BucketMemory& head_vectors() { return head_vectors_; }
+  [[nodiscard]] bool normed_heads() const { return normed_heads_; }
   [[nodiscard]] bool tied() const { return tied_; }
   /// Buckets before those of the blocks.
-  [[nodiscard]] std::size_t shared() const { return tied_ ? 3 : 4; }
+  [[nodiscard]] std::size_t shared() const {
+    return 3 + (normed_heads_ ? 1U : 0U) + (tied_ ? 0U : 1U);
+  }
   /// In the model's order.
   [[nodiscard]] const std::vector<BucketMemory*>& all() const { return all_; }
 
@@ -65,8 +70,8 @@ class ModelMemory {
 
   MemoryWalk& walk_;
   const RankView& rank_;
-  bool tied_;
-  BucketMemory table_, hidden_vectors_, inner_vectors_, head_;
+  bool tied_, normed_heads_;
+  BucketMemory table_, hidden_vectors_, inner_vectors_, head_vectors_, head_;
   std::vector<std::array<BucketMemory, 4>> blocks_;
   std::vector<BucketMemory*> all_;
 };

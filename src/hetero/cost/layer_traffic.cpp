@@ -47,8 +47,12 @@ index_t norm_backward_bytes(const RankView& rank, const Rows& rows) {
 BucketSize bucket(const RankView& rank, index_t copies, Group group, bool matrices, index_t count,
                   index_t entries, index_t uses, index_t evaluation_uses) {
   BucketSize size{copies, group, matrices, count, 0, 0, 1, entries, uses, evaluation_uses};
-  const index_t beside = group == Group::i ? 1 : group == Group::ij ? rank.q : rank.r;
-  const index_t at = group == Group::i ? 0 : group == Group::ij ? rank.coord.j : rank.coord.k;
+  index_t beside = 1, at = 0;  // of the group's axes other than i
+  if (group == Group::ij || group == Group::cuboid) beside = rank.q, at = rank.coord.j;
+  if (group == Group::ik || group == Group::cuboid) {
+    beside *= rank.r;
+    at = at * rank.r + rank.coord.k;
+  }
   size.members = rank.p * beside;
   const auto member = static_cast<int>(rank.coord.i * beside + at);
   const DType type = matrices ? rank.activation : rank.accumulator;
@@ -212,13 +216,15 @@ void add_head(const RankView& rank, const Rows& rows, bool training, TrafficTabl
 
 // Vectors stay through a micro-batch; the token table serves the embedding and a tied head; a
 // block's weights serve forward, backward and, recomputed, forward again.
-std::array<BucketSize, 8> bucket_sizes(const RankView& rank) {
+std::array<BucketSize, kBucketKinds> bucket_sizes(const RankView& rank) {
   const ModelConfig& m = rank.model;
-  const index_t norm = m.norm == NormKind::layer && m.bias ? 2 : 1, bias = m.bias ? 1 : 0;
+  const index_t norm = m.norm_vectors(), qkv_bias = m.qkv_bias() ? 1 : 0,
+                mlp_bias = m.mlp_bias() ? 1 : 0;
+  const index_t hidden_bias = (m.proj_bias() ? 1 : 0) + mlp_bias;
   const bool learned = m.position == Position::learned;
   const index_t over_k =
-      rank.hidden * ((learned ? m.context : 0) + norm + m.layers * (2 * norm + 2 * bias));
-  const index_t over_j = m.layers * bias * (rank.heads + rank.kv + rank.up);
+      rank.hidden * ((learned ? m.context : 0) + norm + m.layers * (2 * norm + hidden_bias));
+  const index_t over_j = m.layers * (qkv_bias * (rank.heads + rank.kv) + mlp_bias * rank.up);
   const index_t uses = rank.plan.recompute == Recompute::block ? 3 : 2;
   const index_t shared = m.tied_embeddings ? 2 : 1;
   const auto matrix = [&](index_t count) {
@@ -227,8 +233,10 @@ std::array<BucketSize, 8> bucket_sizes(const RankView& rank) {
   return {
       bucket(rank, 1, Group::i, true, rank.vocab * rank.hidden, 1, shared, shared),
       bucket(rank, 1, Group::ij, false, over_k,
-             (learned ? 1 : 0) + norm + m.layers * (2 * norm + 2 * bias), 1, 1),
-      bucket(rank, 1, Group::ik, false, over_j, m.layers * 2 * bias, 1, 1),
+             (learned ? 1 : 0) + norm + m.layers * (2 * norm + hidden_bias), 1, 1),
+      bucket(rank, 1, Group::ik, false, over_j, m.layers * (qkv_bias + mlp_bias), 1, 1),
+      bucket(rank, m.qk_norm ? 1 : 0, Group::cuboid, false, m.layers * 2 * m.head_size(),
+             m.layers * 2, 1, 1),
       bucket(rank, m.tied_embeddings ? 0 : 1, Group::i, true, rank.vocab * rank.hidden, 1, 1, 1),
       matrix((rank.heads + rank.kv) * rank.hidden),
       matrix(rank.heads * rank.hidden),

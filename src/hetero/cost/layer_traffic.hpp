@@ -91,6 +91,9 @@ struct BucketSize {
   index_t uses = 1;  // gathers per micro-batch of training where weights are not kept
   index_t evaluation_uses = 1;
 };
-[[nodiscard]] std::array<BucketSize, 8> bucket_sizes(const RankView& rank);
+/// The last four are the matrices of a block.
+inline constexpr std::size_t kFirstMatrix = 5, kBlockMatrices = 4;
+inline constexpr std::size_t kBucketKinds = kFirstMatrix + kBlockMatrices;
+[[nodiscard]] std::array<BucketSize, kBucketKinds> bucket_sizes(const RankView& rank);
 
 }  // namespace t3d

@@ -59,7 +59,8 @@ class MatricesMemory {
       if (ranks <= kRanksOneByOne) other.emplace(rank_.plan, coord, rank_.memo);
       const auto sizes = bucket_sizes(other ? *other : rank_);
       std::array<index_t, kKinds>& shards = shards_.emplace_back();
-      for (std::size_t kind = 0; kind < kKinds; ++kind) shards[kind] = sizes[4 + kind].shard;
+      for (std::size_t kind = 0; kind < kKinds; ++kind)
+        shards[kind] = sizes[kFirstMatrix + kind].shard;
       if (!other) {
         shards_.resize(static_cast<std::size_t>(ranks), shards);
         return;

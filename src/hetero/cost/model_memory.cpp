@@ -11,13 +11,17 @@ constexpr index_t kEnds = 2;
 }  // namespace
 
 ModelMemory::ModelMemory(MemoryWalk& walk, const RankView& rank)
-    : walk_(walk), rank_(rank), tied_(rank.model.tied_embeddings) {
-  const std::array<BucketSize, 8> sizes = bucket_sizes(rank);
+    : walk_(walk),
+      rank_(rank),
+      tied_(rank.model.tied_embeddings),
+      normed_heads_(rank.model.qk_norm) {
+  const std::array<BucketSize, kBucketKinds> sizes = bucket_sizes(rank);
   const index_t layers = rank.model.layers;
   table_.size = sizes[0];
   hidden_vectors_.size = sizes[1];
   inner_vectors_.size = sizes[2];
-  head_.size = sizes[3];
+  head_vectors_.size = sizes[3];
+  head_.size = sizes[4];
   const index_t walked = std::min(layers, 2 * kEnds + 1);
   blocks_.resize(static_cast<std::size_t>(walked));
   for (index_t at = 0; at < walked; ++at) {
@@ -25,12 +29,13 @@ ModelMemory::ModelMemory(MemoryWalk& walk, const RankView& rank)
     const index_t number = at <= kEnds ? at : at + layers - walked;
     for (std::size_t kind = 0; kind < 4; ++kind) {
       BucketMemory& bucket = blocks_[static_cast<std::size_t>(at)][kind];
-      bucket.size = sizes[4 + kind];
+      bucket.size = sizes[kFirstMatrix + kind];
       bucket.times = middle ? layers - 2 * kEnds : 1;
       bucket.number = shared() + 4 * static_cast<std::size_t>(number) + kind;
     }
   }
   for (BucketMemory* bucket : {&table_, &hidden_vectors_, &inner_vectors_}) add(*bucket);
+  if (normed_heads_) add(head_vectors_);
   if (!tied_) add(head_);
   for (auto& block : blocks_)
     for (BucketMemory& bucket : block) add(bucket);
@@ -101,6 +106,7 @@ void ModelMemory::block_done(std::size_t block, bool last, const BucketDone& don
 
 void ModelMemory::reduce_shared() {
   for (BucketMemory* bucket : {&table_, &inner_vectors_, &hidden_vectors_}) start_reduce(*bucket);
+  if (normed_heads_) start_reduce(head_vectors_);
 }
 
 void ModelMemory::drop_gradients() {

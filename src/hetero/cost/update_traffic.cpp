@@ -87,10 +87,9 @@ void add_muon(const RankView& rank, index_t times, TrafficTable& traffic) {
   const MatrixOwners& owners = rank.memo->owners(rank.model, rank.cut);
   const int here = rank.number_in_cuboid();
   const auto sizes = bucket_sizes(rank);
-  constexpr std::size_t kFirstMatrix = 4, kMatrices = 4;
   index_t elements = 0;
   for (std::size_t at = 0; at < matrices.size(); ++at) {
-    const index_t own = sizes[kFirstMatrix + at % kMatrices].shard;
+    const index_t own = sizes[kFirstMatrix + at % kBlockMatrices].shard;
     const index_t all = matrices[at].rows * matrices[at].cols;
     elements += owners.owner[at] == here ? all - own : own;
   }
@@ -117,7 +116,7 @@ DType leaf_wire(const RankView& rank) {
 
 index_t group_count(const Plan& plan) {
   const ModelConfig& m = plan.model;
-  const index_t norm = m.norm == NormKind::layer && m.bias ? 2 : 1;
+  const index_t norm = m.norm_vectors();
   const index_t outside =
       1 + (m.position == Position::learned ? 1 : 0) + norm + (m.tied_embeddings ? 0 : 1);
   switch (plan.aggregate.per) {
@@ -125,11 +124,12 @@ index_t group_count(const Plan& plan) {
     case GroupBy::block: return outside + m.layers;
     case GroupBy::tensor: break;
   }
-  return outside + m.layers * (4 + 2 * norm + (m.bias ? 4 : 0));
+  const index_t biases = (m.qkv_bias() ? 1 : 0) + (m.proj_bias() ? 1 : 0) + (m.mlp_bias() ? 2 : 0);
+  return outside + m.layers * (4 + 2 * norm + biases + (m.qk_norm ? 2 : 0));
 }
 
 std::vector<HiddenMatrix> hidden_matrices(const ModelConfig& m) {
-  const index_t heads = m.heads * m.head_size(), kv = 2 * m.kv_heads * m.head_size();
+  const index_t heads = m.query_columns(), kv = 2 * m.kv_heads * m.head_size();
   const index_t up = m.activation == Activation::swiglu ? 2 * m.ffn : m.ffn;
   std::vector<HiddenMatrix> all;
   for (index_t layer = 0; layer < m.layers; ++layer)

@@ -28,7 +28,11 @@ PieceSet ProbeShape::matmul(double scale) const {
 
 Piece ProbeShape::block_products(const Rows& rows) const {
   auto linears = std::make_shared<std::vector<LinearBuffers>>();
-  for (const LinearShape& linear : {shape_.qkv(), shape_.proj(), shape_.up(), shape_.down()}) {
+  const ModelConfig& model = rank_.model;
+  for (const auto& [linear, bias] : {std::pair{shape_.qkv(), model.qkv_bias()},
+                                     {shape_.proj(), model.proj_bias()},
+                                     {shape_.up(), model.mlp_bias()},
+                                     {shape_.down(), model.mlp_bias()}}) {
     const index_t out = linear.out.columns_partition().size(rank_.coord.at(linear.out_axis));
     const index_t in = linear.in.columns_partition().size(rank_.coord.at(linear.in_axis));
     LinearBuffers made{LinearProducts(linear, mesh_, rank_.coord), {}, {}, {}, {}, {}, {}, {}};
@@ -41,12 +45,11 @@ Piece ProbeShape::block_products(const Rows& rows) const {
     made.y = numbers(partial(made.products.in), 1, rows.slab * out);
     made.dx = numbers(partial(made.products.out), 1, rows.slab * in);
     made.dweight = numbers(rank_.accumulator, out, in);
-    if (rank_.model.bias && rank_.coord.at(linear.in_axis) == 0)
-      made.bias = numbers(rank_.accumulator, 1, out);
+    if (bias && rank_.coord.at(linear.in_axis) == 0) made.bias = numbers(rank_.accumulator, 1, out);
     linears->push_back(std::move(made));
   }
   const bool accumulate = slab_.micros > 1;
-  return {static_cast<double>(rank_.model.layers) * slab_.micros,
+  return {static_cast<double>(model.layers) * slab_.micros,
           [=, this, slab = rows.slab, &ops = machine_.ops, &queue = machine_.queue] {
             for (const LinearBuffers& own : *linears) {
               for (int pass = 0; pass < forwards_; ++pass)
@@ -141,7 +144,7 @@ PieceSet ProbeShape::attention(double scale) const {
   const auto rotate = [=, this](const Tensor& x, bool inverse) {
     if (rotated)
       machine_.ops.rope(machine_.queue, {x.view().col_range(0, (heads + groups) * size), length,
-                                         size, rank_.model.rope_base, inverse});
+                                         size, rope_frequencies(rank_.model.rope, size), inverse});
   };
   const auto run = [=, this] {
     for (int pass = 0; pass < forwards_; ++pass) {

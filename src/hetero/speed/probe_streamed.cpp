@@ -29,7 +29,7 @@ Piece ProbeShape::block_streams(const Rows& rows) const {
   const DType act = rank_.activation, acc = rank_.accumulator;
   const index_t hidden = rank_.hidden, over_j = rows_of(hidden_side(rank_, rows)),
                 over_k = rows_of(inner_side(rank_, rows, 1)), r = rank_.r;
-  const bool beta = model.norm == NormKind::layer && model.bias;
+  const bool beta = model.norm_vectors() > 1;
   const auto norm_buffers = [&] {
     return NormBuffers{numbers(act, over_j, hidden), numbers(act, over_j, hidden),
                        numbers(act, over_j, hidden), numbers(act, over_j, hidden),
@@ -46,7 +46,7 @@ Piece ProbeShape::block_streams(const Rows& rows) const {
   const auto own = std::make_shared<Buffers>(
       Buffers{norm_buffers(), norm_buffers(), numbers(act, over_k, rank_.up),
               numbers(act, over_k, rank_.ffn), numbers(act, over_k, rank_.ffn),
-              numbers(act, over_k, rank_.up), numbers(act, model.bias ? over_k : 0, columns),
+              numbers(act, over_k, rank_.up), numbers(act, model.qkv_bias() ? over_k : 0, columns),
               numbers(acc, 1, columns), numbers(acc, 1, hidden), numbers(acc, 1, rank_.up)});
   Ops& ops = machine_.ops;
   Queue& queue = machine_.queue;
@@ -90,11 +90,10 @@ Piece ProbeShape::block_streams(const Rows& rows) const {
             norm_backward(own->norm2);
             drop(own->norm1.sum, true);
             norm_backward(own->norm1);
-            if (!model.bias) return;
-            ops.column_sums(queue, own->qkv, own->qkv_bias);
-            ops.column_sums(queue, own->dup, own->up_bias);
-            for (int linear = 0; linear < 2; ++linear)
-              ops.column_sums(queue, own->norm1.dx, own->hidden_bias);
+            if (model.qkv_bias()) ops.column_sums(queue, own->qkv, own->qkv_bias);
+            if (model.mlp_bias()) ops.column_sums(queue, own->dup, own->up_bias);
+            for (const bool bias : {model.proj_bias(), model.mlp_bias()})
+              if (bias) ops.column_sums(queue, own->norm1.dx, own->hidden_bias);
           }};
 }
 

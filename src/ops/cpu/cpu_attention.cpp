@@ -72,15 +72,19 @@ void CpuOps::attention_backward(Queue& queue, const AttentionArgs& args, ConstTe
 void CpuOps::rope(Queue& queue, const RopeArgs& args) {
   const index_t half = args.head_size / 2, rows = std::min(args.length, args.heads.rows);
   if (args.heads.empty() || half == 0) return;
+  const double amplitude = args.frequencies.amplitude;
   std::vector<float> cosine(static_cast<std::size_t>(rows * half)), sine(cosine.size());
   cpu::parallel_rows(threads_, rows, 16, [&](index_t first, index_t last) {
     for (index_t d = 0; d < half; ++d) {
-      const double exponent = -static_cast<double>(2 * d) / static_cast<double>(args.head_size);
-      const double frequency = std::pow(args.base, exponent);
+      const auto pair = static_cast<double>(d);
+      const double plain = std::exp2(pair * args.frequencies.log2_step);
+      const double frequency = args.frequencies.scaled(plain, pair);
       for (index_t r = first; r < last; ++r) {
         const double turn = static_cast<double>(r) * frequency;
-        cosine[static_cast<std::size_t>(r * half + d)] = static_cast<float>(std::cos(turn));
-        sine[static_cast<std::size_t>(r * half + d)] = static_cast<float>(std::sin(turn));
+        cosine[static_cast<std::size_t>(r * half + d)] =
+            static_cast<float>(amplitude * std::cos(turn));
+        sine[static_cast<std::size_t>(r * half + d)] =
+            static_cast<float>(amplitude * std::sin(turn));
       }
     }
   });

@@ -1,9 +1,9 @@
 // Rotary position embedding in place: each head's pairs (d, d + D/2) turn by position *
-// base^(-2d/D). A thread owns a pack of neighbouring pairs of one row and rotates it in up to eight
-// heads, so that the angles are made once for all of them; the heads' packs are loaded four at a
-// time. The angle in turns is made and reduced in fp64 (positions may be large), its sine and
-// cosine in fp32 by short series: library functions carry a slow path for large arguments that
-// needs local memory. Bytes per element 2s, s the size of T. Speed not measured.
+// frequency(d) (core/rope.hpp). A thread owns a pack of neighbouring pairs of one row and rotates
+// it in up to eight heads, so that the angles are made once for all of them; the heads' packs are
+// loaded four at a time. The angle in turns is made and reduced in fp64 (positions may be large),
+// its sine and cosine in fp32 by short series: library functions carry a slow path for large
+// arguments that needs local memory. Bytes per element 2s, s the size of T. Speed not measured.
 #include <cmath>
 #include <numbers>
 
@@ -37,19 +37,25 @@ template <class T>
 struct RopeShape {
   Matrix<T> x;
   index_t rows, length;
-  int heads, half;         // half the size of a head
-  double log2_step, sign;  // turn of pair d at position p: sign p 2^(d log2_step)
+  int heads, half;  // half the size of a head
+  RopeFrequencies frequencies;
+  double sign;  // turn of pair d at position p: sign p frequency(d)
 };
 
 template <int N, class T>
 __device__ __forceinline__ void rotate_heads(const RopeShape<T>& a, index_t row, int d, int first,
                                              int last) {
   const auto position = static_cast<double>(row % a.length) * a.sign;
+  const auto amplitude = static_cast<float>(a.frequencies.amplitude);
   Rotation turn[N];
 #pragma unroll
-  for (int i = 0; i < N; ++i)
-    turn[i] = rotation_of(position * exp2(static_cast<double>(d + i) * a.log2_step) *
-                          (0.5 * std::numbers::inv_pi));
+  for (int i = 0; i < N; ++i) {
+    const auto pair = static_cast<double>(d + i);
+    const double frequency = a.frequencies.scaled(exp2(pair * a.frequencies.log2_step), pair);
+    turn[i] = rotation_of(position * frequency * (0.5 * std::numbers::inv_pi));
+    turn[i].cosine *= amplitude;
+    turn[i].sine *= amplitude;
+  }
   T* low = a.x.at(row, 0) + d;
   for (int head = first; head < last; head += kHeadsInFlight) {
     Elements<T, N> p[kHeadsInFlight], q[kHeadsInFlight];
@@ -101,7 +107,7 @@ void CudaOps::rope(Queue& queue, const RopeArgs& args) {
                              args.length,
                              static_cast<int>(x.cols / args.head_size),
                              static_cast<int>(half),
-                             -2.0 / static_cast<double>(args.head_size) * std::log2(args.base),
+                             args.frequencies,
                              args.inverse ? -1.0 : 1.0};
     constexpr int N = kPack<T>;
     const bool packs = half % N == 0 && fits_packs(x, N);

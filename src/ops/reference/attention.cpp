@@ -97,9 +97,13 @@ void ReferenceOps::rope(Queue&, const RopeArgs& args) {
   const index_t half = args.head_size / 2;
   for (index_t r = 0; r < x.rows(); ++r)
     for (index_t d = 0; d < half; ++d) {
-      const double exponent = -static_cast<double>(2 * d) / static_cast<double>(args.head_size);
-      const double turn = static_cast<double>(r % args.length) * std::pow(args.base, exponent);
-      const double c = std::cos(turn), s = args.inverse ? -std::sin(turn) : std::sin(turn);
+      const auto pair = static_cast<double>(d);
+      const double plain = std::exp2(pair * args.frequencies.log2_step);
+      const double turn =
+          static_cast<double>(r % args.length) * args.frequencies.scaled(plain, pair);
+      const double amplitude = args.frequencies.amplitude;
+      const double c = amplitude * std::cos(turn);
+      const double s = amplitude * (args.inverse ? -std::sin(turn) : std::sin(turn));
       for (index_t first = 0; first < x.cols(); first += args.head_size) {
         const double a = x(r, first + d), b = x(r, first + d + half);
         x(r, first + d) = a * c - b * s;

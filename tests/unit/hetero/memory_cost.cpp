@@ -39,6 +39,15 @@ Config llama() {
   return config;
 }
 
+Config qwen() {
+  Config config = llama();
+  ModelConfig& m = config.model;
+  m.head_columns = 48;
+  m.qk_norm = true;
+  m.attention_bias = AttentionBias::qkv;
+  return config;
+}
+
 struct Shape {
   std::string name;
   Config config;
@@ -67,7 +76,15 @@ std::vector<Shape> shapes() {
   };
   add("one rank", gpt(), {1, 1, 1});
   add("one rank, llama", llama(), {1, 1, 1});
-  Config c = gpt();
+  add("one rank, normed heads", qwen(), {1, 1, 1});
+  add("normed heads 2x3x2", qwen(), {2, 3, 2});
+  Config c = qwen();
+  c.batch.recompute = Recompute::block;
+  c.precision.compute = ComputeType::bf16;
+  c.mesh.attention = AttentionRule::heads;
+  c.mesh.keep = KeepRule::none;
+  add("normed heads, bf16 2x1x2, heads, recompute, keep none", c, {2, 1, 2});
+  c = gpt();
   c.batch.micro = 3;
   add("one rank, micro-batches 3 3 2", c, {1, 1, 1});
   c = llama();

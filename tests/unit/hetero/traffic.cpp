@@ -53,7 +53,7 @@ const Grid kUneven{2, 3, 2, {1, 4}, {3, 0, 1}, {2, 1}};
 
 void check_changes(const std::vector<Change>& changes, const Grid& grid, index_t replicas) {
   for (const Change& change : changes)
-    for (Config config : {gpt_input(), llama_input()}) {
+    for (Config config : {gpt_input(), llama_input(), qwen_input()}) {
       change(config);
       check_bytes(plan_of(config, grid, replicas), config);
     }
@@ -142,7 +142,7 @@ TEST_CASE("and with every optimizer and every way to aggregate") {
         c.batch.shares = {1, 2, 0};
       });
   for (const Change& change : changes)
-    for (Config config : {gpt_input(), llama_input()}) {
+    for (Config config : {gpt_input(), llama_input(), qwen_input()}) {
       change(config);
       config.model.layers = 1;
       check_bytes(plan_of(config, Grid{2, 1, 2, {1, 2}, {}, {3, 1}}, 3), config);
@@ -150,7 +150,7 @@ TEST_CASE("and with every optimizer and every way to aggregate") {
 }
 
 TEST_CASE("and where whole matrices are dealt to unequal ranks") {
-  for (Config config : {gpt_input(), llama_input()}) {
+  for (Config config : {gpt_input(), llama_input(), qwen_input()}) {
     config.optimizer.kind = OptimizerKind::muon;
     Plan plan = plan_of(config, Grid{2, 1, 2, {1, 2}, {}, {3, 1}}, 2);
     plan.replicas[0].whole = {100, 20, 0, 45};
@@ -162,7 +162,7 @@ TEST_CASE("and where whole matrices are dealt to unequal ranks") {
 TEST_CASE("and where replicas are cut differently, or ranks are idle") {
   for (const AggregateMethod method : {AggregateMethod::mean, AggregateMethod::adasum})
     for (const index_t leaves : {1, 2})
-      for (Config config : {gpt_input(), llama_input()}) {
+      for (Config config : {gpt_input(), llama_input(), qwen_input()}) {
         config.aggregate.method = method;
         config.aggregate.leaves = leaves;
         const Plan cuboids = plan_of_cuboids(config, {{2, 1, 1}, {1, 2, 2}, {1, 1, 1}});

@@ -1,6 +1,6 @@
-// The same small GPT-2 and Llama in PyTorch (tests/reference/make_pytorch_cases.py): loss, logits,
-// every parameter's gradient, ten AdamW losses; on one rank and on uneven cuboids, on both back
-// ends.
+// The same small GPT-2, Llama and Qwen in PyTorch (tests/reference/make_pytorch_cases.py): loss,
+// logits, every parameter's gradient, ten AdamW losses; on one rank and on uneven cuboids, on both
+// back ends.
 #include <hdf5.h>
 
 #include <cmath>
@@ -170,5 +170,20 @@ TEST_CASE("Llama equals PyTorch", "[pytorch]") {
     compare("llama", tiny_llama(), {}, backend);
     compare("llama", tiny_llama(), {2, 2, 2, {}, {}, {}}, backend);
     compare("llama", tiny_llama(), {3, 2, 2, {1, 0, 2}, {1, 3}, {3, 1}}, backend);
+  }
+}
+
+TEST_CASE("Qwen 2 equals PyTorch: biases of attention alone, YaRN", "[pytorch]") {
+  for (const BackendRule backend : {BackendRule::reference, BackendRule::cpu}) {
+    compare("qwen2", tiny_qwen2(), {}, backend);
+    compare("qwen2", tiny_qwen2(), {2, 3, 2, {1, 2}, {1, 2, 1}, {3, 1}}, backend);
+  }
+}
+
+TEST_CASE("Qwen 3 equals PyTorch: head size, norms of heads, Llama 3's rotations", "[pytorch]") {
+  for (const BackendRule backend : {BackendRule::reference, BackendRule::cpu}) {
+    compare("qwen3", tiny_qwen3(), {}, backend);
+    compare("qwen3", tiny_qwen3(), {2, 2, 2, {}, {}, {}}, backend);
+    compare("qwen3", tiny_qwen3(), {3, 2, 2, {1, 0, 2}, {1, 3}, {3, 1}}, backend);
   }
 }

@@ -136,7 +136,7 @@ TEST_CASE("all faults are listed at once, in the order of the file") {
       "in.toml:1:1: version cannot be the integer 2; this program reads inputs of version = 1\n"
       "in.toml:3:1: run.steps cannot be -1; allowed: 0 <= x <= 1e12\n"
       "in.toml:6:1: model.hidden = 130 is not a multiple of model.heads = 4; the nearest are 128 "
-      "and 132\n"
+      "and 132; or write model.head_size\n"
       "in.toml:9:3: model.dropout cannot be 1; allowed: 0 <= x < 1\n"
       "in.toml:10:1: model.norm cannot be \"rmsnrm\"; allowed: layernorm, rmsnorm; did you mean "
       "\"rmsnorm\"?\n"

@@ -39,6 +39,8 @@ void check_all_meshes(Config config) {
 
 TEST_CASE("GPT trains the same on every mesh", "[mesh]") { check_all_meshes(tiny_gpt()); }
 
+TEST_CASE("Qwen 3 trains the same on every mesh", "[mesh]") { check_all_meshes(tiny_qwen3()); }
+
 TEST_CASE("Llama trains the same on every mesh", "[mesh]") { check_all_meshes(tiny_llama()); }
 
 TEST_CASE("memory policies do not change the training", "[mesh]") {

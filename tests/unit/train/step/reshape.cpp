@@ -47,7 +47,7 @@ struct Shapes {
 }  // namespace
 
 TEST_CASE("the same plan built anew in the middle of a run changes no bit") {
-  for (Config config : {gpt_input(), llama_input()})
+  for (Config config : {gpt_input(), llama_input(), qwen_input()})
     for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::muon}) {
       config.optimizer.kind = kind;
       config.batch.micro = 2;
