@@ -23,8 +23,8 @@ constexpr const char* kHere = "here";  // no number of ranks is said
 constexpr const char* kTryHelp = "transformer3d --help shows how to call it";
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names{"tokenize", "eval",   "generate",
-                                              "inspect",  "status", "probe"};
+  static const std::vector<std::string> names{"tokenize", "eval",   "generate", "inspect",
+                                              "export",   "import", "status",   "probe"};
   return names;
 }
 
@@ -157,6 +157,30 @@ void add_inspect(CLI::App& app, InspectCommand& command) {
   sub->add_flag("--verify", command.verify, "read everything and compare checksums");
 }
 
+void add_export(CLI::App& app, ExportCommand& command) {
+  CLI::App* sub = app.add_subcommand("export", "write a checkpoint as a Hugging Face model");
+  sub->add_option("checkpoint", command.checkpoint, "checkpoint, or run folder")->required();
+  sub->add_option("-o,--output", command.folder, "new folder for the model")
+      ->required()
+      ->type_name("DIR");
+  sub->add_option("--format", "hf: config.json and safetensors; there is no other")
+      ->check(CLI::IsMember({"hf"}));
+  sub->add_option("--dtype", command.dtype, "of the weights")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16", "fp64"}));
+}
+
+void add_import(CLI::App& app, ImportCommand& command) {
+  CLI::App* sub = app.add_subcommand("import", "make a checkpoint of a Hugging Face model");
+  sub->add_option("folder", command.folder, "folder with config.json and safetensors")->required();
+  sub->add_option("-o,--output", command.dir, "folder for the checkpoint")
+      ->required()
+      ->type_name("DIR");
+  sub->add_option("--context", command.context, "model.context of the checkpoint")
+      ->check(CLI::Range(index_t{1}, index_t{100'000'000}));
+  sub->add_option("--vocab", command.vocab, "more tokens than the model has: their rows are fresh")
+      ->check(CLI::Range(index_t{1}, index_t{100'000'000}));
+}
+
 void add_status(CLI::App& app, StatusCommand& command) {
   CLI::App* sub = app.add_subcommand("status", "how a run is doing, by what is in its folder");
   sub->add_option("dir", command.dirs, "run folders")->required()->type_name("DIR...");
@@ -190,6 +214,8 @@ Action chosen_action(const CLI::App& app, const Parsed& parsed) {
   if (app.got_subcommand("eval")) return Action::eval;
   if (app.got_subcommand("generate")) return Action::generate;
   if (app.got_subcommand("inspect")) return Action::inspect;
+  if (app.got_subcommand("export")) return Action::exports;
+  if (app.got_subcommand("import")) return Action::imports;
   if (app.got_subcommand("status")) return Action::status;
   if (app.got_subcommand("probe")) return Action::probe;
   if (!parsed.sbatch.empty()) return Action::sbatch;
@@ -250,6 +276,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_eval(app, parsed.line);
   add_generate(app, parsed.line);
   add_inspect(app, parsed.line.inspect);
+  add_export(app, parsed.line.exports);
+  add_import(app, parsed.line.imports);
   add_status(app, parsed.line.status);
   add_probe(app, parsed.line);
   app.footer(exit_text());

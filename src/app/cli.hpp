@@ -30,6 +30,16 @@ struct InspectCommand {
   bool verify = false;
 };
 
+struct ExportCommand {
+  std::string checkpoint, folder;
+  std::string dtype = "fp32";
+};
+
+struct ImportCommand {
+  std::string folder, dir;
+  index_t context = 0, vocab = 0;  // 0 = the model's
+};
+
 struct StatusCommand {
   std::vector<std::string> dirs;
   bool json = false;
@@ -51,6 +61,8 @@ struct CommandLine {
     eval,      // eval, overrides
     generate,  // generate, overrides
     inspect,   // inspect
+    exports,   // exports
+    imports,   // imports
     status,    // status
     probe      // input, overrides, probe_output
   };
@@ -65,6 +77,8 @@ struct CommandLine {
   EvalCommand eval;
   GenerateCommand generate;
   InspectCommand inspect;
+  ExportCommand exports;
+  ImportCommand imports;
   StatusCommand status;
   std::string probe_output;  // file for the speeds; empty = none
 };

@@ -24,6 +24,7 @@ struct RopeOptions {
 struct ModelConfig {
   std::string preset;
   index_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, context = 0;
+  index_t max_context = 0;   // that the model allows, for whoever gets it; 0 = context
   index_t head_columns = 0;  // model.head_size; 0 = hidden / heads
   NormKind norm = NormKind::layer;
   Activation activation = Activation::gelu_tanh;

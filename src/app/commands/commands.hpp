@@ -17,6 +17,8 @@ int run_generation(Communicator& world, const CommandLine& command);
 int run_tokenize(Communicator& world, const CommandLine& command);
 int run_probe(Communicator& world, const CommandLine& command);
 int run_inspect(Communicator& world, const CommandLine& command);
+int run_export(Communicator& world, const CommandLine& command);
+int run_import(Communicator& world, const CommandLine& command);
 int run_status(Communicator& world, const CommandLine& command);
 
 }  // namespace t3d

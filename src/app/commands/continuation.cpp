@@ -16,6 +16,11 @@ Continuation::Continuation(Communicator& world, const Config& config, const Orig
 
 // Of a checkpoint's input, the model and the seed must stay; the rest may change and is said.
 void Continuation::check_same_model() const {
+  if (info_->state.texts.contains(kWeightsOnlyText))
+    throw_error(ExitCode::config,
+                "{} holds weights alone, no run that could be continued; begin one from it with "
+                "init.from = \"{}\"",
+                info_->path, info_->path);
   const auto input = info_->state.texts.find("input");
   if (input == info_->state.texts.end()) return;
   const Config before = parse_config(input->second, info_->path + " (input)");

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "app/commands/init_weights.hpp"
 #include "app/config/defaults.hpp"
+#include "app/config/model_text.hpp"
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
 #include "device/host_limits.hpp"
@@ -22,19 +24,54 @@ void all_or_none(Communicator& world, const std::function<void()>& work) {
   agree(world, fault);
 }
 
+namespace {
+
+/// The model of what an input's init.from names, as every rank gets it. A source that is gone is no
+/// fault where the input says the model itself and a checkpoint goes on.
+struct BaseModel {
+  std::string text, fault;  // either may be empty
+};
+BaseModel find_base(const std::string& text, const std::vector<std::string>& overrides) {
+  const std::string from = init_from_of(text, overrides);
+  if (from.empty()) return {};
+  try {
+    return {model_text(model_of(find_init_source(from))), ""};
+  } catch (const Error& error) {
+    return {"", fmt::format("init.from: {}", error.what())};
+  }
+}
+
+Config parse_with(const BaseModel& base, const std::string& text, const std::string& path,
+                  const std::vector<std::string>& overrides, Origins& origins) {
+  try {
+    if (base.text.empty()) return parse_config(text, path, overrides, &origins);
+    const ModelConfig model = read_model_text(base.text);
+    return parse_config(text, path, overrides, &origins, &model);
+  } catch (const ConfigErrors& errors) {
+    if (base.fault.empty()) throw;
+    throw_error(ExitCode::config, "{}\n{}", base.fault, errors.what());
+  }
+}
+
+}  // namespace
+
 Config load_input(Communicator& world, const std::string& path,
                   const std::vector<std::string>& overrides, int ranks, Origins& origins) {
   std::string command = path;
   for (const std::string& word : overrides) command += '\n' + word;
   std::string text;
+  BaseModel base;
   all_or_none(world, [&] {
     try {
-      if (world.rank() == 0) text = read_input(path);
+      if (world.rank() != 0) return;
+      text = read_input(path);
+      base = find_base(text, overrides);
     } catch (const std::exception& error) {
       throw on_this_rank(world, as_error(error));
     }
   });
   text = broadcast_text(world, text);
+  base = {broadcast_text(world, base.text), broadcast_text(world, base.fault)};
   const std::string first = broadcast_text(world, command);
   Config config;
   all_or_none(world, [&] {
@@ -43,7 +80,7 @@ Config load_input(Communicator& world, const std::string& path,
                   "the command line of rank {} (node {}) names another input or other options and "
                   "is not that of rank 0",
                   world.rank(), host_name());
-    config = parse_config(text, path, overrides, &origins);
+    config = parse_with(base, text, path, overrides, origins);
     check_against_ranks(config, ranks, origins);
   });
   return config;
@@ -107,6 +144,9 @@ std::string placement_warning(Communicator& world) {
 
 namespace {
 
+/// Sequences at once where nobody says how many.
+constexpr int kEvaluated = 8;
+
 // A run folder holds ckpt/, which holds step-*/.
 std::string checkpoint_folder(const std::string& path) {
   const std::filesystem::path given(path);
@@ -114,25 +154,34 @@ std::string checkpoint_folder(const std::string& path) {
   return std::filesystem::is_directory(given / "ckpt") ? (given / "ckpt").string() : path;
 }
 
-std::optional<CheckpointInfo> find(Communicator& world, const std::string& path) {
+}  // namespace
+
+CheckpointInfo find_any_checkpoint(Communicator& world, const std::string& path) {
   std::string folder;
   all_or_none(world, [&] { folder = checkpoint_folder(path); });
   if (std::filesystem::exists(std::filesystem::path(folder) / "MANIFEST.json"))
     return open_checkpoint(world, folder);
-  return find_checkpoint(world, folder, [](const std::string& text) {
+  const auto found = find_checkpoint(world, folder, [](const std::string& text) {
     fmt::print(stderr, "transformer3d: {}\n", text);
   });
+  if (!found)
+    throw AgreedError(ExitCode::no_input, fmt::format("there is no checkpoint in {}", path));
+  return *found;
 }
 
-}  // namespace
+const std::string& input_of(const CheckpointInfo& checkpoint) {
+  const auto input = checkpoint.state.texts.find("input");
+  if (input == checkpoint.state.texts.end())
+    throw_error(ExitCode::io, "{} holds no input", checkpoint.path);
+  return input->second;
+}
 
 LoadedModel load_model(Communicator& world, const std::string& path,
                        const std::vector<std::string>& overrides, index_t sequences) {
   LoadedModel loaded;
-  const std::optional<CheckpointInfo> found = find(world, path);
+  loaded.checkpoint = find_any_checkpoint(world, path);
+  const CheckpointInfo& found = loaded.checkpoint;
   all_or_none(world, [&] {
-    if (!found) throw_error(ExitCode::no_input, "there is no checkpoint in {}", path);
-    loaded.checkpoint = *found;
     // Any mesh can read: the run's own shape, and what is said rank by rank, give way to what this
     // job has, unless asked for.
     std::vector<std::string> all{
@@ -141,15 +190,17 @@ LoadedModel load_model(Communicator& world, const std::string& path,
         "mesh.place=[]",       "mesh.device=auto",      "mesh.transport=auto",
         "batch.shares=[]",     "aggregate.method=mean", "emulate.slowdown=[]",
         "emulate.schedule=[]", "emulate.memory_mib=[]"};
+    // An imported model has no run, whose input would say these.
+    if (found.state.texts.contains(kWeightsOnlyText))
+      all.insert(all.end(),
+                 {"run.steps=1", "data.train=['-']",
+                  fmt::format("batch.sequences={}", std::max(kEvaluated, world.size()))});
     if (sequences > 0) {
       all.push_back(fmt::format("batch.sequences={}", sequences));
       all.emplace_back("batch.micro=0");
     }
     all.insert(all.end(), overrides.begin(), overrides.end());
-    const auto input = found->state.texts.find("input");
-    if (input == found->state.texts.end())
-      throw_error(ExitCode::io, "{} holds no input", found->path);
-    loaded.config = parse_config(input->second, found->path + " (input)", all);
+    loaded.config = parse_config(input_of(found), found.path + " (input)", all);
     check_against_ranks(loaded.config, world.size());
   });
   loaded.machine = std::make_unique<Machine>(world, machine_options(loaded.config));
@@ -167,7 +218,7 @@ LoadedModel load_model(Communicator& world, const std::string& path,
   model.allocate();
   HostImage image(loaded.formation->context());
   std::vector<TensorPart> parts = weight_parts(model, image);
-  load_checkpoint(world, found->path, parts);
+  load_checkpoint(world, found.path, parts);
   image.upload();
   model.weights_changed();
   return loaded;

@@ -35,6 +35,15 @@ void all_or_none(Communicator& world, const std::function<void()>& work);
 /// Says what slows a job down needlessly (ranks that share cores without yielding).
 [[nodiscard]] std::string placement_warning(Communicator& world);
 
+/// Name of the text of checkpoints that hold weights and nothing else of a run: imported ones.
+inline constexpr const char* kWeightsOnlyText = "weights_only";
+
+/// Collective. `path`: a checkpoint, a folder of checkpoints, or a run folder.
+/// AgreedError(no_input) where there is none.
+[[nodiscard]] CheckpointInfo find_any_checkpoint(Communicator& world, const std::string& path);
+/// Error(io) where it has none.
+[[nodiscard]] const std::string& input_of(const CheckpointInfo& checkpoint);
+
 /// A model for reading only (evaluation, generation): the input that a checkpoint carries, on any
 /// mesh, with its weights loaded.
 struct LoadedModel {

@@ -11,6 +11,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/continuation.hpp"
 #include "app/commands/first_plan.hpp"
+#include "app/commands/init_weights.hpp"
 #include "app/commands/job_report.hpp"
 #include "app/commands/last_words.hpp"
 #include "app/commands/life.hpp"
@@ -308,7 +309,19 @@ class TrainJob {
       load_checkpoint(world_, wish, parts, Trainer::kPrivateState);
     }
     if (!found) form(asked, {});
+    if (!found && !config_.init.from.empty()) take_weights();
     from_->restore(*trainer_, warn);
+  }
+
+  /// The first weights, each rank its own boxes.
+  void take_weights() {
+    std::vector<TensorPart> parts = trainer_->parts();
+    all_or_none(world_, [&] {
+      const InitSource source = find_init_source(config_.init.from);
+      fill_weights(source, {config_.model, config_.init.grow_vocab}, parts);
+      plan_notes_.push_back(fmt::format("weights from {}", source.path));
+    });
+    trainer_->restore(0, {}, config_.batch.sequences);
   }
 
   /// Machine, plan and trainer as `info`, or nothing, and the input ask for; in place of those made

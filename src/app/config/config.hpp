@@ -20,6 +20,11 @@ struct RunOptions {
   bool requeue = true;
 };
 
+struct InitConfig {
+  std::string from;         // "hf:DIR", or a checkpoint; empty = fresh weights
+  bool grow_vocab = false;  // it may have fewer tokens than model.vocab
+};
+
 struct MeshConfig {
   index_t replicas = 1;
   bool replicas_auto = false;
@@ -131,6 +136,7 @@ struct DebugConfig {
 struct Config {
   RunOptions run;
   ModelConfig model;
+  InitConfig init;
   MeshConfig mesh;
   DataConfig data;
   BatchConfig batch;

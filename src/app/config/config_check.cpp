@@ -309,6 +309,7 @@ class CrossCheck {
 void fill_computed_defaults(Config& config, const std::string& file_name) {
   ModelConfig& model = config.model;
   if (model.kv_heads == 0) model.kv_heads = model.heads;
+  if (model.max_context <= model.context) model.max_context = 0;
   // One way to say it, so that runs that mean the same compare as equal.
   if (model.head_columns * model.heads == model.hidden) model.head_columns = 0;
   if (model.ffn == 0) {

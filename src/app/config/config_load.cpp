@@ -49,8 +49,10 @@ std::string hint_for_key(const InputEntry& entry) {
 
 class Loader {
  public:
-  Loader(std::string file_name, const std::vector<std::string>& overrides)
-      : file_name_(std::move(file_name)), overrides_(overrides) {}
+  Loader(std::string file_name, const std::vector<std::string>& overrides, const ModelConfig* base)
+      : file_name_(std::move(file_name)), overrides_(overrides) {
+    if (base != nullptr) config_.model = *base;
+  }
 
   Config load(const std::string& text) {
     read(text);
@@ -180,9 +182,10 @@ class Loader {
       faulty_.insert(key.full_name());
       if (excused) continue;
       const auto table = tables_.find(key.table);
-      faults_.push_back({table == tables_.end() ? Where{file_name_, 0, 0} : table->second,
-                         fmt::format("{} is missing", key.full_name()),
-                         key.table == "model" ? "write it, or name a model.preset" : "write it"});
+      faults_.push_back(
+          {table == tables_.end() ? Where{file_name_, 0, 0} : table->second,
+           fmt::format("{} is missing", key.full_name()),
+           key.table == "model" ? "write it, or name a model.preset or init.from" : "write it"});
     }
   }
 
@@ -215,8 +218,9 @@ std::string read_input(const std::string& path) {
 }
 
 Config parse_config(const std::string& text, const std::string& file_name,
-                    const std::vector<std::string>& overrides, Origins* origins) {
-  Loader loader(file_name, overrides);
+                    const std::vector<std::string>& overrides, Origins* origins,
+                    const ModelConfig* base) {
+  Loader loader(file_name, overrides, base);
   Config config = loader.load(text);
   if (origins) *origins = loader.origins();
   return config;

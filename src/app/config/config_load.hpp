@@ -19,9 +19,10 @@ namespace t3d {
                                  Origins* origins = nullptr);
 
 /// The same from a text, e.g. the input kept in a checkpoint; `file_name` is for messages and for
-/// the default of run.name.
+/// the default of run.name. `base`: the model of what init.from names, for keys that are not
+/// written.
 [[nodiscard]] Config parse_config(const std::string& text, const std::string& file_name,
                                   const std::vector<std::string>& overrides = {},
-                                  Origins* origins = nullptr);
+                                  Origins* origins = nullptr, const ModelConfig* base = nullptr);
 
 }  // namespace t3d

@@ -128,6 +128,10 @@ void model_shape_keys(TableRows<ModelConfig>& rows) {
            {.range = at_least(0, kMany)});
   rows.add("context", &ModelConfig::context, "Tokens of a sequence.",
            {.range = count, .unit = "tokens", .required = true});
+  rows.add("max_context", &ModelConfig::max_context,
+           "Longest context that an exported model states (max_position_embeddings); nothing is "
+           "computed by it. 0 = model.context.",
+           {.range = at_least(0, kMany), .unit = "tokens"});
 }
 
 void rope_keys(std::vector<Key>& keys) {
@@ -180,6 +184,19 @@ void model_keys(std::vector<Key>& keys) {
            {.range = share(false, true)});
   rows.add("init_std", &ModelConfig::init_std, "Standard deviation of the initial weights.",
            {.range = above(0)});
+}
+
+void init_keys(std::vector<Key>& keys) {
+  TableRows rows(keys, "init", &Config::init);
+  rows.add(
+      "from", &InitConfig::from,
+      "Weights that a new run begins from: \"hf:DIR\" is a folder of Hugging Face's "
+      "(config.json, *.safetensors), anything else a checkpoint, a folder of checkpoints or a "
+      "run folder. Keys of [model] that are not written are taken from there. Steps, schedule, "
+      "optimizer and data begin anew. A run that is continued does not read it again. Empty = "
+      "fresh weights.");
+  rows.add("grow_vocab", &InitConfig::grow_vocab,
+           "The weights may have fewer tokens than model.vocab: the rows of the others are fresh.");
 }
 
 void mesh_keys(std::vector<Key>& keys) {
@@ -503,7 +520,10 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
 const std::vector<TableHelp>& config_tables() {
   static const std::vector<TableHelp> tables{
       {"run", "What this run is called, where it writes and when it ends."},
-      {"model", "The transformer. A preset, or layers, hidden, heads and context, are required."},
+      {"model",
+       "The transformer. A preset, init.from, or layers, hidden, heads and context, are "
+       "required."},
+      {"init", "Weights to begin from."},
       {"mesh", "How ranks form replicas of a p x q x r cuboid."},
       {"data", "What is read."},
       {"batch", "How much of it per step."},
@@ -526,6 +546,7 @@ const std::vector<Key>& config_keys() {
     std::vector<Key> keys;
     run_keys(keys);
     model_keys(keys);
+    init_keys(keys);
     mesh_keys(keys);
     data_keys(keys);
     batch_and_precision_keys(keys);

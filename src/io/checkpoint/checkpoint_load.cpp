@@ -165,6 +165,8 @@ class PieceReader {
   std::vector<std::byte> buffer_;
 };
 
+}  // namespace
+
 void load_parts(const Manifest& manifest, const std::string& path,
                 const std::vector<TensorPart>& parts, const std::string& optional_prefix) {
   std::optional<PieceReader> reader;
@@ -174,8 +176,6 @@ void load_parts(const Manifest& manifest, const std::string& path,
     reader->read(read);
   }
 }
-
-}  // namespace
 
 Manifest read_manifest(Communicator& all, const std::string& path) {
   std::string text;

@@ -1,4 +1,4 @@
-// Collective reading, shared by loading and finding. Internal to `io`.
+// Reading, shared by loading, finding and export. Internal to `io`.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,6 +10,10 @@ namespace t3d {
 
 /// Rank 0 reads, all get it. Error(io) on every rank when it or a file's size is wrong.
 [[nodiscard]] Manifest read_manifest(Communicator& all, const std::string& path);
+
+/// By one process, as load_checkpoint. The manifest is that of `path`.
+void load_parts(const Manifest& manifest, const std::string& path,
+                const std::vector<TensorPart>& parts, const std::string& optional_prefix = {});
 
 /// load_checkpoint over a group that exists already, by a manifest that was read.
 void load_from(Communicator& all, const Manifest& manifest, const std::string& path,

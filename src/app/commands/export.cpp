@@ -1,0 +1,107 @@
+// export: a checkpoint becomes a folder that Hugging Face's tools load.
+#include "app/commands/commands.hpp"
+#include "app/commands/init_weights.hpp"
+#include "app/commands/model_card.hpp"
+#include "app/commands/setup.hpp"
+#include "app/commands/tokenizer_check.hpp"
+#include "app/config/config_load.hpp"
+#include "app/config/model_text.hpp"
+#include "app/stop_signal.hpp"
+#include "io/output.hpp"
+#include "io/partial_file.hpp"
+#include "io/posix_file.hpp"
+#include "io/weights/hf_config.hpp"
+#include "io/weights/hf_export.hpp"
+#include "io/weights/hf_layout.hpp"
+
+namespace t3d {
+namespace {
+
+struct Number {
+  std::string_view word, hf;
+  DType dtype;
+};
+
+Number number_of(const std::string& word) {
+  for (const Number& known : {Number{"fp32", "float32", DType::f32},
+                              {"bf16", "bfloat16", DType::bf16},
+                              {"fp16", "float16", DType::f16},
+                              {"fp64", "float64", DType::f64}})
+    if (known.word == word) return known;
+  throw_error(ExitCode::usage, "--dtype {} is not known", word);
+}
+
+/// Files of another model beside ours would be taken for parts of it.
+void check_folder(const std::string& folder) {
+  if (!path_exists(folder)) return;
+  if (!is_folder(folder)) throw_error(ExitCode::usage, "{} is no folder", folder);
+  if (!list_folder(folder).empty())
+    throw_error(ExitCode::usage, "{} is not empty; name a new folder", folder);
+}
+
+std::string generation_text(const HfTokens& tokens) {
+  std::string lines;
+  const auto add = [&](const char* key, std::int64_t id) {
+    if (id >= 0) lines += fmt::format("{}\n  \"{}\": {}", lines.empty() ? "" : ",", key, id);
+  };
+  add("bos_token_id", tokens.bos);
+  add("eos_token_id", tokens.eos);
+  add("pad_token_id", tokens.pad);
+  return "{" + lines + "\n}\n";
+}
+
+/// What stands in the export of the tokenizer, and the ids that it gives a meaning.
+HfTokens write_tokenizer(const CheckpointInfo& checkpoint, const std::string& folder,
+                         std::vector<std::string>& notes) {
+  std::unique_ptr<Tokenizer> tokenizer;
+  try {
+    const Config config = parse_config(input_of(checkpoint), checkpoint.path,
+                                       {"run.steps=1", "batch.sequences=1", "data.train=['-']"});
+    tokenizer = load_tokenizer_of(checkpoint, config, notes);
+  } catch (const Error& error) {
+    notes.push_back(fmt::format("no tokenizer is exported: {}", error.what()));
+    return {};
+  }
+  if (tokenizer->kind() == "sentencepiece")
+    write_text_durably(folder + "/tokenizer.model", tokenizer->model());
+  else
+    notes.push_back(
+        fmt::format("the tokenizer \"{}\" has no form of Hugging Face's", tokenizer->kind()));
+  const SpecialIds ids = tokenizer->special_ids();
+  return {ids.bos, ids.eos, ids.pad};
+}
+
+std::string export_model(const CheckpointInfo& checkpoint, const ExportCommand& wish,
+                         std::vector<std::string>& notes) {
+  const Number number = number_of(wish.dtype);
+  const ModelConfig model = parse_model_text(input_of(checkpoint), checkpoint.path + " (input)");
+  (void)hf_family(model);  // before anything is written
+  check_folder(wish.folder);
+  const auto source = open_checkpoint_weights(checkpoint.path, {model, false});
+  make_folder(wish.folder);
+  const HfTokens tokens = write_tokenizer(checkpoint, wish.folder, notes);
+  const HfFiles files = write_hf_weights(*source, model, number.dtype, wish.folder);
+  write_text_durably(wish.folder + "/generation_config.json", generation_text(tokens));
+  write_text_durably(wish.folder + "/README.md", model_card(checkpoint, model));
+  // The last: a folder without it is no model.
+  write_text_durably(wish.folder + "/config.json", hf_config_text(model, number.hf, tokens));
+  return fmt::format("{}: {} of weights as {} in {} file(s)\n", wish.folder,
+                     format_bytes(static_cast<double>(files.bytes)), number.hf, files.names.size());
+}
+
+}  // namespace
+
+int run_export(Communicator& world, const CommandLine& command) {
+  const CheckpointInfo checkpoint = find_any_checkpoint(world, command.exports.checkpoint);
+  std::vector<std::string> notes;
+  all_or_none(world, [&] {
+    if (world.rank() != 0) return;
+    die_of_stop_signals(remove_partial_files);
+    write_output(export_model(checkpoint, command.exports, notes));
+    flush_output();
+  });
+  print_notes(world, notes);
+  return 0;
+}
+
+}  // namespace t3d

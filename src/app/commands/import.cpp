@@ -1,0 +1,93 @@
+// import: a Hugging Face model becomes a checkpoint that has weights only.
+#include <algorithm>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/init_weights.hpp"
+#include "app/commands/setup.hpp"
+#include "app/commands/tokenizer_check.hpp"
+#include "app/config/model_text.hpp"
+#include "app/stop_signal.hpp"
+#include "io/checkpoint/checkpoint_glance.hpp"
+#include "io/checkpoint/checkpoint_write.hpp"
+#include "io/output.hpp"
+#include "io/partial_file.hpp"
+#include "io/posix_file.hpp"
+#include "io/weights/own_tensors.hpp"
+#include "tensor3d/model_shape.hpp"
+#include "tensor3d/parameters.hpp"
+
+namespace t3d {
+namespace {
+
+ModelConfig wanted_model(const ImportCommand& wish) {
+  ModelConfig model = read_hf_model(wish.folder);
+  model.max_context = model.context;
+  if (wish.context > 0)
+    model.context = wish.context;
+  else if (model.position == Position::rope)
+    model.context = std::min(model.context, kLongContext);
+  if (wish.vocab > 0) {
+    if (wish.vocab < model.vocab)
+      throw_error(ExitCode::usage, "--vocab {}: the model has {} tokens", wish.vocab, model.vocab);
+    model.vocab = wish.vocab;
+  }
+  return parse_model_text(model_text(model), wish.folder + "/config.json");
+}
+
+std::vector<TensorPart> parts_of(const ModelConfig& model) {
+  std::vector<TensorPart> parts;
+  for (const OwnTensor& tensor : own_tensors(model))
+    parts.push_back({tensor.name,
+                     DType::f32,
+                     tensor.rows,
+                     tensor.cols,
+                     tensor.vector,
+                     nullptr,
+                     {{{0, 0, tensor.rows, tensor.cols}, 0}}});
+  return parts;
+}
+
+/// Rows of tokens that the model does not have, as a fresh model has them.
+void fill_fresh(const ModelConfig& model, const TensorPart& tensor, const Box& box, float* out) {
+  const RandomKey key{1, stream_of(tensor.name)};
+  for (index_t at = 0; at < box.count(); ++at)
+    out[at] = static_cast<float>(model.init_std * random_normal(key, box.row0 * tensor.cols + at));
+}
+
+std::string import_model(const ImportCommand& wish) {
+  if (const auto there = newest_published(wish.dir))
+    throw_error(ExitCode::usage, "{} holds {} already; name another folder", wish.dir, there->path);
+  const ModelConfig model = wanted_model(wish);
+  const auto source = open_hf_weights(wish.folder, {model, wish.vocab > 0});
+  CheckpointState state;
+  state.run_id = "import";
+  state.texts = {{"input", "# Imported from " + wish.folder + "\n" + model_text(model)},
+                 {kWeightsOnlyText, wish.folder}};
+  CheckpointOptions options;
+  options.dir = wish.dir;
+  const std::string path = write_checkpoint(
+      options, state, parts_of(model), [&](const TensorPart& tensor, const Box& box, void* out) {
+        if (is_vocabulary(tensor.name) && box.row1() > source->vocabulary())
+          fill_fresh(model, tensor, box, static_cast<float*>(out));
+        source->read(tensor.name, box, DType::f32, out, box.cols);
+      });
+  std::string text =
+      fmt::format("{}: {} parameters, context {}", path, parameter_count(model), model.context);
+  if (model.max_context > model.context)
+    text += fmt::format(" of {} (--context takes another)", model.max_context);
+  return text + "\n";
+}
+
+}  // namespace
+
+int run_import(Communicator& world, const CommandLine& command) {
+  all_or_none(world, [&] {
+    if (world.rank() != 0) return;
+    die_of_stop_signals(remove_partial_files);
+    write_output(import_model(command.imports));
+    flush_output();
+  });
+  return 0;
+}
+
+}  // namespace t3d

@@ -1,0 +1,37 @@
+// Weights that somebody else trained, as a run's first ones: what init.from names.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/config/config.hpp"
+#include "comm/communicator.hpp"
+#include "io/checkpoint/checkpoint.hpp"
+#include "io/weights/weight_source.hpp"
+
+namespace t3d {
+
+/// "hf:DIR", or a checkpoint, a folder of checkpoints, or a run folder.
+struct InitSource {
+  bool hf = false;
+  std::string path;  // DIR, or the checkpoint itself
+};
+/// Error(no_input) where there is no checkpoint.
+[[nodiscard]] InitSource find_init_source(const std::string& from);
+
+/// Longer contexts than this are a choice that the user has to make.
+inline constexpr index_t kLongContext = 8192;
+
+/// The source's model. model.context is 0 where the source allows more than kLongContext.
+[[nodiscard]] ModelConfig model_of(const InitSource& source);
+
+[[nodiscard]] std::unique_ptr<WeightSource> open_weights(const InitSource& source,
+                                                         const WeightNeeds& needs);
+
+/// Reads, on this rank, its boxes of the weights among `parts`; other parts stay. Errors: those of
+/// weight_source.hpp.
+void fill_weights(const InitSource& source, const WeightNeeds& needs,
+                  std::vector<TensorPart>& parts);
+
+}  // namespace t3d
