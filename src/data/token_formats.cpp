@@ -22,12 +22,17 @@ class TokenFileSource final : public TokenSource {
     return size() == 0 ? 0.0 : static_cast<double>(info().text_bytes) / static_cast<double>(size());
   }
   void read(index_t first, index_t count, std::int32_t* out) override {
-    if (!reader_) reader_.emplace(card_.path, card_.header);
-    reader_->read(first, count, out);
+    reader().read(first, count, out);
+  }
+  bool partial_loss() const override { return info().partial_loss; }
+  void read_counts(index_t first, index_t count, std::uint8_t* out) override {
+    reader().read_counts(first, count, out);
   }
   std::string describe() const override {
-    return fmt::format("{}: {} tokens, vocabulary {}, {}", card_.path, size(), vocab(),
-                       info().tokenizer);
+    std::string text = fmt::format("{}: {} tokens, vocabulary {}, {}", card_.path, size(), vocab(),
+                                   info().tokenizer);
+    if (info().documents > 0) text += fmt::format(", {} documents", info().documents);
+    return text;
   }
   std::string tokenizer_model() const override { return info().model; }
   std::uint64_t tokenizer_hash() const override {
@@ -39,6 +44,10 @@ class TokenFileSource final : public TokenSource {
 
  private:
   [[nodiscard]] const TokenFileInfo& info() const { return card_.header.info; }
+  TokenFileReader& reader() {
+    if (!reader_) reader_.emplace(card_.path, card_.header);
+    return *reader_;
+  }
 
   TokenCard card_;
   std::optional<TokenFileReader> reader_;

@@ -8,6 +8,7 @@
 //
 // A file whose signature says another format than the one asked for is refused.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -38,6 +39,13 @@ class TokenSource {
   [[nodiscard]] virtual double bytes_per_token() const = 0;
   /// Throws Error(io) on damage, Error(config) on an id outside the vocabulary.
   virtual void read(index_t first, index_t count, std::int32_t* out) = 0;
+  /// Some tokens do not count as targets (prompts).
+  [[nodiscard]] virtual bool partial_loss() const { return false; }
+  /// 1 where a token counts as a target, else 0.
+  virtual void read_counts(index_t first, index_t count, std::uint8_t* out) {
+    (void)first;
+    std::fill_n(out, count, std::uint8_t{1});
+  }
   /// "train.h5: 1234567 tokens, vocabulary 32000, sentencepiece"
   [[nodiscard]] virtual std::string describe() const = 0;
   /// Serialized SentencePiece model, or empty.
