@@ -32,6 +32,7 @@ fmt              | build | libfmt-dev                          | fmt
 nlohmann json    | build | nlohmann-json3-dev                  | nlohmann-json
 sentencepiece    | build | libsentencepiece-dev                | sentencepiece
 isa-l            | build | libisal-dev                         | isa-l
+zstd             | build | libzstd-dev                         | zstd
 catch2           | test  | catch2                              | catch2
 python           | test  | python3                             | python
 h5py             | test  | python3-h5py                        | py-h5py

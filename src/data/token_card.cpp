@@ -15,8 +15,12 @@ namespace t3d {
 std::vector<TokenCard> read_token_cards(const std::vector<std::string>& patterns,
                                         TokenFormat format) {
   std::vector<TokenCard> cards;
-  for (const std::string& path : list_files(patterns))
-    cards.push_back(read_token_card(path, format));
+  for (const std::string& path : list_files(patterns)) {
+    TokenCard card = read_token_card(path, format);
+    // A pattern may find both files of a pair.
+    const bool again = !cards.empty() && cards.back().path == card.path && card.path != path;
+    if (!again) cards.push_back(std::move(card));
+  }
   return cards;
 }
 

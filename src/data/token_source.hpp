@@ -2,9 +2,11 @@
 //
 //   hdf5   token files of ours (io/hdf5/token_file.hpp)
 //   llmc   llm.c shards: 256 int32 header (magic 20240520 v1 uint16, 20240801 v7 uint32)
+//   megatron   NAME.bin with NAME.idx (data/megatron_index.hpp); either may be named
 //   u16, u32   headerless little-endian ids (nanoGPT)
 //   bytes  any file: one token per byte, vocabulary 256
-//   auto   by signature and ending: HDF5 signature, llm.c magic, else *.txt as bytes
+//   auto   by signature and ending: HDF5 signature, llm.c magic, Megatron's index, else *.txt as
+//   bytes
 //
 // A file whose signature says another format than the one asked for is refused.
 #pragma once
@@ -25,7 +27,7 @@ struct TokenCard;
 struct CorpusFile {
   std::string path;
   index_t bytes = 0, tokens = 0;
-  std::uint32_t checksum = 0;  // of token files; 0 in formats that carry none
+  std::uint32_t checksum = 0;  // of token files and Megatron's indices; 0 in other formats
   friend bool operator==(const CorpusFile&, const CorpusFile&) = default;
 };
 

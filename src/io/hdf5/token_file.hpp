@@ -2,7 +2,8 @@
 //
 //   tokens            1-D, uint16 (vocabulary <= 65536) or uint32, in chunks of 1 MiB
 //   document_ends     1-D, uint64: the number of tokens up to the end of each document (absent
-//                     where documents are not known)
+//                     where documents are not known); behind the last one there may be tokens of
+//                     a document that goes on in another file
 //   loss_bits         1-D, uint8: bit n % 8 of byte n / 8 is 1 where token n counts as a target
 //                     (absent where all count)
 //   *_crc32c          of each of these, CRC32C of every such MiB, started from its number; that of
@@ -50,8 +51,9 @@ class TokenFileWriter {
   void end_document();
   /// text_bytes counts up with the text.
   void add_text_bytes(index_t bytes);
+  /// Other than what the constructor was given.
+  void set_source(std::string source);
   [[nodiscard]] index_t tokens() const;
-  /// Where documents were ended, what is behind the last end is one more.
   void finish();
 
  private:

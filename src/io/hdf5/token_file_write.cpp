@@ -153,10 +153,13 @@ void TokenFileWriter::end_document() {
 
 void TokenFileWriter::add_text_bytes(index_t bytes) { impl_->header.info.text_bytes += bytes; }
 
+void TokenFileWriter::set_source(std::string source) {
+  impl_->header.info.source = std::move(source);
+}
+
 index_t TokenFileWriter::tokens() const { return impl_->header.info.tokens; }
 
 void TokenFileWriter::finish() {
-  if (impl_->header.info.documents > 0) end_document();
   TokenFileHeader& header = impl_->header;
   header.block_crcs = impl_->tokens.finish();
   if (impl_->ends) header.document_crcs = impl_->ends->finish();
