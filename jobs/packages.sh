@@ -8,7 +8,8 @@
 #
 # SET: build (default) = what the binary needs; test = and the tests; demo = and jobs/quickstart.sh;
 # corpus = and the text that it takes where it is; slurm = and the Slurm of tests/slurm; clang = and the
-# second compiler of tests/run.sh --full; all. Other scripts source this file and call packages_install SET.
+# second compiler of tests/run.sh, with libFuzzer; all. Other scripts source this file and call
+# packages_install SET.
 # Tried on Debian 12 and Debian 13 (tests/portability.sh). Elsewhere use the Spack column.
 
 # logical name   | set   | Debian, Ubuntu                      | Spack
@@ -31,6 +32,7 @@ fmt              | build | libfmt-dev                          | fmt
 nlohmann json    | build | nlohmann-json3-dev                  | nlohmann-json
 sentencepiece    | build | libsentencepiece-dev                | sentencepiece
 isa-l            | build | libisal-dev                         | isa-l
+zstd             | build | libzstd-dev                         | zstd
 catch2           | test  | catch2                              | catch2
 python           | test  | python3                             | python
 h5py             | test  | python3-h5py                        | py-h5py
@@ -38,7 +40,7 @@ boost.context    | test  | libboost-context-dev                | boost+context
 slurm            | slurm | slurm-wlm                           | slurm+pmix
 munge            | slurm | munge                               | munge
 ip               | slurm | iproute2                            | iproute2
-clang            | clang | clang libomp-dev                    | llvm+clang+lld llvm-openmp
+clang            | clang | clang libomp-dev libclang-rt-dev    | llvm+clang+lld llvm-openmp
 python           | demo  | python3                             | python
 english text     | corpus| bible-kjv                           | -
 TABLE
@@ -122,7 +124,7 @@ if [[ "${BASH_SOURCE[0]}" == "$0" ]]; then
     missing) packages_missing "${2:-build}" ;;
     install) packages_install "${2:-build}" ;;
     *)
-      sed -n '2,12s/^# \{0,1\}//p' "$0"
+      sed -n '2,13s/^# \{0,1\}//p' "$0"
       [[ "${1:-}" == -h || "${1:-}" == --help ]] || exit 64
       ;;
   esac

@@ -3,6 +3,7 @@
 #
 #   tests/run.sh                 everything but the tests of label "slow"
 #   tests/run.sh --label mpi     only tests of this label (unit, ops, mpi, system, slurm, lint, ...)
+#   tests/run.sh --label fuzz    only the parsers under libFuzzer, a minute each
 #   tests/run.sh --full          also label "slow", the quick tests under the address and the
 #                                undefined-behaviour sanitizer, the build by clang, and the build on
 #                                Debian 13; here no test may be skipped for want of a Slurm cluster
@@ -19,7 +20,7 @@ while (($#)); do
     --full) full=1; shift ;;
     --label) label=${2:?--label needs a name}; shift 2 ;;
     --) shift; break ;;
-    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "tests/run.sh: unknown argument '$1' (see --help)" >&2; exit 64 ;;
   esac
 done
@@ -62,13 +63,30 @@ build_cuda() {
   cmake --build --preset cuda -j "$jobs" --target transformer3d t3d_gpu_tests
 }
 
+# Every parser of files from elsewhere under libFuzzer (tests/fuzz), a minute each; two at a time, as
+# each is one process that does nothing but compute.
+fuzz() {
+  [[ -n "${T3D_IN_CHROOT:-}" ]] || packages_install clang || true
+  if ! echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
+    clang++ -x c++ - -fsanitize=fuzzer,address,undefined -o /dev/null 2> /dev/null; then
+    echo "--- no clang with libFuzzer here: the parsers are not fuzzed (jobs/packages.sh install clang)"
+    return 0
+  fi
+  build fuzz && ctest --preset fuzz -j 2 --no-tests=error "$@"
+}
+
 select=()
 [[ -n "$label" ]] && select+=(-L "^$label\$")
+if [[ "$label" == fuzz ]]; then
+  fuzz "$@"
+  exit 0
+fi
 if ((!full)); then
   build cpu
   [[ -n "$label" ]] || build_cuda
   [[ "$label" == slow ]] || select+=(-LE '^slow$')
   run_tests cpu "${select[@]}" "$@"
+  [[ -n "$label" ]] || fuzz
   exit 0
 fi
 
@@ -79,6 +97,7 @@ attempt build_cuda
 attempt tests/slurm/cluster.sh can # else the tests of label slurm are skipped
 attempt packages_install clang
 attempt build clang # compiles and links; the numbers of its kernels are not checked
+attempt fuzz
 for preset in asan ubsan; do
   attempt build "$preset"
   attempt run_tests "$preset" -L '^(unit|ops)$' "$@"

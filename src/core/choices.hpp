@@ -199,10 +199,10 @@ struct Words<WireType> {
 };
 
 /// Format of the files of a corpus (data/token_source.hpp).
-enum class TokenFormat { automatic, hdf5, llmc, u16, u32, bytes };
+enum class TokenFormat { automatic, hdf5, llmc, megatron, u16, u32, bytes };
 template <>
 struct Words<TokenFormat> {
-  static constexpr std::array<std::string_view, 6> all{"auto", "hdf5", "llmc",
+  static constexpr std::array<std::string_view, 7> all{"auto", "hdf5", "llmc", "megatron",
                                                        "u16",  "u32",  "bytes"};
 };
 

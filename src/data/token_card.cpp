@@ -1,5 +1,6 @@
 #include "data/token_card.hpp"
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -14,10 +15,41 @@ namespace t3d {
 std::vector<TokenCard> read_token_cards(const std::vector<std::string>& patterns,
                                         TokenFormat format) {
   std::vector<TokenCard> cards;
-  for (const std::string& path : list_files(patterns))
-    cards.push_back(read_token_card(path, format));
+  for (const std::string& path : list_files(patterns)) {
+    TokenCard card = read_token_card(path, format);
+    // A pattern may find both files of a pair.
+    const bool again = !cards.empty() && cards.back().path == card.path && card.path != path;
+    if (!again) cards.push_back(std::move(card));
+  }
   return cards;
 }
+
+namespace {
+
+/// Every number of a card, in the order of the message.
+template <class Card, class Visit>
+void visit_numbers(Card& card, const Visit& visit) {
+  auto& info = card.header.info;
+  visit(card.bytes);
+  visit(card.header_bytes);
+  visit(card.id_bytes);
+  visit(info.vocab);
+  visit(info.text_bytes);
+  visit(info.tokens);
+  visit(info.documents);
+  visit(info.partial_loss);
+  visit(info.special.bos);
+  visit(info.special.eos);
+  visit(info.special.pad);
+  visit(info.special.unknown);
+  visit(card.header.checksum);
+}
+
+using CrcTable = std::vector<std::uint32_t>;
+constexpr std::array kTables{&TokenFileHeader::block_crcs, &TokenFileHeader::document_crcs,
+                             &TokenFileHeader::loss_crcs};
+
+}  // namespace
 
 std::string text_of_cards(const std::vector<TokenCard>& cards) {
   Packer out;
@@ -25,17 +57,17 @@ std::string text_of_cards(const std::vector<TokenCard>& cards) {
   for (const TokenCard& card : cards) {
     const TokenFileInfo& info = card.header.info;
     out.add(card.path);
-    for (const index_t value : {card.bytes, card.header_bytes, card.id_bytes, info.vocab,
-                                info.text_bytes, info.tokens, index_t{card.header.checksum}})
-      out.add(value);
+    visit_numbers(card, [&](auto value) { out.add(index_t{value}); });
     out.add(info.tokenizer);
     out.add(info.source);
     const bool same = model != nullptr && *model == info.model;
     out.add(index_t{same});
     if (!same) out.add(info.model);
     model = &info.model;
-    const std::vector<std::uint32_t>& table = card.header.block_crcs;
-    out.add({reinterpret_cast<const char*>(table.data()), table.size() * sizeof table[0]});
+    for (const auto member : kTables) {
+      const CrcTable& table = card.header.*member;
+      out.add({reinterpret_cast<const char*>(table.data()), table.size() * sizeof table[0]});
+    }
   }
   return out.take();
 }
@@ -47,16 +79,18 @@ std::vector<TokenCard> cards_of_text(const std::string& text) {
     TokenCard card;
     TokenFileInfo& info = card.header.info;
     card.path = in.text();
-    for (index_t* value : {&card.bytes, &card.header_bytes, &card.id_bytes, &info.vocab,
-                           &info.text_bytes, &info.tokens})
-      *value = in.number();
-    card.header.checksum = static_cast<std::uint32_t>(in.number());
+    visit_numbers(card, [&](auto& value) {
+      value = static_cast<std::remove_reference_t<decltype(value)>>(in.number());
+    });
     info.tokenizer = in.text();
     info.source = in.text();
     info.model = in.number() != 0 ? cards.back().header.info.model : in.text();
-    const std::string table = in.text();
-    card.header.block_crcs.resize(table.size() / sizeof(std::uint32_t));
-    if (!table.empty()) std::memcpy(card.header.block_crcs.data(), table.data(), table.size());
+    for (const auto member : kTables) {
+      CrcTable& table = card.header.*member;
+      const std::string packed = in.text();
+      table.resize(packed.size() / sizeof table[0]);
+      if (!packed.empty()) std::memcpy(table.data(), packed.data(), packed.size());
+    }
     cards.push_back(std::move(card));
   }
   return cards;

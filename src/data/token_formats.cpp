@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "data/megatron_index.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
@@ -19,15 +20,21 @@ class TokenFileSource final : public TokenSource {
   index_t size() const override { return info().tokens; }
   index_t vocab() const override { return info().vocab; }
   double bytes_per_token() const override {
+    if (partial_loss()) return 0.0;  // the loss is of a part of the text
     return size() == 0 ? 0.0 : static_cast<double>(info().text_bytes) / static_cast<double>(size());
   }
   void read(index_t first, index_t count, std::int32_t* out) override {
-    if (!reader_) reader_.emplace(card_.path, card_.header);
-    reader_->read(first, count, out);
+    reader().read(first, count, out);
+  }
+  bool partial_loss() const override { return info().partial_loss; }
+  void read_counts(index_t first, index_t count, std::uint8_t* out) override {
+    reader().read_counts(first, count, out);
   }
   std::string describe() const override {
-    return fmt::format("{}: {} tokens, vocabulary {}, {}", card_.path, size(), vocab(),
-                       info().tokenizer);
+    std::string text = fmt::format("{}: {} tokens, vocabulary {}, {}", card_.path, size(), vocab(),
+                                   info().tokenizer);
+    if (info().documents > 0) text += fmt::format(", {} documents", info().documents);
+    return text;
   }
   std::string tokenizer_model() const override { return info().model; }
   std::uint64_t tokenizer_hash() const override {
@@ -39,6 +46,10 @@ class TokenFileSource final : public TokenSource {
 
  private:
   [[nodiscard]] const TokenFileInfo& info() const { return card_.header.info; }
+  TokenFileReader& reader() {
+    if (!reader_) reader_.emplace(card_.path, card_.header);
+    return *reader_;
+  }
 
   TokenCard card_;
   std::optional<TokenFileReader> reader_;
@@ -64,13 +75,18 @@ class FlatSource final : public TokenSource {
     }
   }
   std::string describe() const override {
-    return fmt::format("{}: {} tokens of {} byte{}", card_.path, size(), card_.id_bytes,
-                       card_.id_bytes == 1 ? "" : "s");
+    std::string text = fmt::format("{}: {} tokens of {} byte{}", card_.path, size(), card_.id_bytes,
+                                   card_.id_bytes == 1 ? "" : "s");
+    if (const index_t documents = card_.header.info.documents; documents > 0)
+      text += fmt::format(", {} documents", documents);
+    return text;
   }
   std::uint64_t tokenizer_hash() const override {
     return card_.id_bytes == 1 ? t3d::tokenizer_hash("bytes", {}) : 0;
   }
-  std::vector<CorpusFile> files() const override { return {{card_.path, card_.bytes, size(), 0}}; }
+  std::vector<CorpusFile> files() const override {
+    return {{card_.path, card_.bytes, size(), card_.header.checksum}};
+  }
 
  private:
   const FileReader& file() {
@@ -138,8 +154,34 @@ TokenCard llmc_card(const std::string& path) {
   throw_error(ExitCode::io, "{} is not a token shard of llm.c (it starts with {})", path, magic);
 }
 
+/// NAME.idx and NAME.bin, whichever of them is named; empty for other names.
+std::string megatron_sibling(const std::string& path, const std::string& ending) {
+  if (!path.ends_with(".bin") && !path.ends_with(".idx")) return {};
+  return path.substr(0, path.size() - 4) + ending;
+}
+
+bool is_megatron(const std::string& path) {
+  const std::string index = megatron_sibling(path, ".idx");
+  return !index.empty() && path_exists(index) && is_megatron_index(index);
+}
+
+TokenCard megatron_card(const std::string& path) {
+  const std::string index_path = megatron_sibling(path, ".idx");
+  if (index_path.empty())
+    throw_error(ExitCode::config, "{} is neither .bin nor .idx, as Megatron's files are", path);
+  const MegatronIndex index = read_megatron_index(index_path);
+  TokenCard card = flat_card(megatron_sibling(path, ".bin"), 0, index.id_bytes);
+  if (const index_t held = card.bytes / index.id_bytes; held != index.tokens)
+    throw_error(ExitCode::io, "{} holds {} tokens, its index says {}", card.path, held,
+                index.tokens);
+  card.header.info.documents = index.documents;
+  card.header.checksum = index.checksum;
+  return card;
+}
+
 /// What a file's first bytes say; nothing where the format has no signature.
 std::optional<TokenFormat> signature_of(const std::string& path) {
+  if (is_megatron(path)) return TokenFormat::megatron;
   if (is_hdf5_file(path)) return TokenFormat::hdf5;
   if (is_llmc(path)) return TokenFormat::llmc;
   return std::nullopt;
@@ -159,7 +201,8 @@ TokenFormat format_of(const std::string& path, TokenFormat wanted) {
   if (signature) return *signature;
   if (path.ends_with(".txt")) return TokenFormat::bytes;
   throw_error(ExitCode::config,
-              "cannot tell what {} is; say the format: hdf5, llmc, u16, u32 or bytes", path);
+              "cannot tell what {} is; say the format: hdf5, llmc, megatron, u16, u32 or bytes",
+              path);
 }
 
 }  // namespace
@@ -168,6 +211,7 @@ TokenCard read_token_card(const std::string& path, TokenFormat format) {
   switch (format_of(path, format)) {
     case TokenFormat::hdf5: return hdf5_card(path);
     case TokenFormat::llmc: return llmc_card(path);
+    case TokenFormat::megatron: return megatron_card(path);
     case TokenFormat::u16: return flat_card(path, 0, 2);
     case TokenFormat::u32: return flat_card(path, 0, 4);
     case TokenFormat::bytes: return flat_card(path, 0, 1);

@@ -58,19 +58,21 @@ class JoinedSource final : public TokenSource {
     return size() == 0 ? 0 : bytes / static_cast<double>(size());
   }
   void read(index_t first, index_t count, std::int32_t* out) override {
-    T3D_CHECK(first >= 0 && count >= 0 && first + count <= size(), "tokens {}+{} of {}", first,
-              count, size());
-    auto at = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), first) -
-                                       ends_.begin());
-    for (; count > 0; ++at) {
-      const index_t begin = ends_[at] - sources_[at]->size();
-      const index_t now = std::min(count, ends_[at] - first);
-      sources_[at]->read(first - begin, now, out);
-      check_ids(out, now, first - begin, *sources_[at]);
-      first += now;
+    visit(first, count, [&](TokenSource& source, index_t from, index_t now) {
+      source.read(from, now, out);
+      check_ids(out, now, from, source);
       out += now;
-      count -= now;
-    }
+    });
+  }
+  bool partial_loss() const override {
+    return std::any_of(sources_.begin(), sources_.end(),
+                       [](const auto& source) { return source->partial_loss(); });
+  }
+  void read_counts(index_t first, index_t count, std::uint8_t* out) override {
+    visit(first, count, [&](TokenSource& source, index_t from, index_t now) {
+      source.read_counts(from, now, out);
+      out += now;
+    });
   }
   std::string describe() const override {
     std::string text = sources_.front()->describe();
@@ -88,6 +90,21 @@ class JoinedSource final : public TokenSource {
   }
 
  private:
+  /// Calls read(source, first of it, count) for the parts of a range.
+  template <class Read>
+  void visit(index_t first, index_t count, const Read& read) {
+    T3D_CHECK(first >= 0 && count >= 0 && first + count <= size(), "tokens {}+{} of {}", first,
+              count, size());
+    auto at = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), first) -
+                                       ends_.begin());
+    for (; count > 0; ++at) {
+      const index_t begin = ends_[at] - sources_[at]->size();
+      const index_t now = std::min(count, ends_[at] - first);
+      read(*sources_[at], first - begin, now);
+      first += now;
+      count -= now;
+    }
+  }
   void check_ids(const std::int32_t* ids, index_t count, index_t first,
                  const TokenSource& source) const {
     for (index_t n = 0; n < count; ++n)

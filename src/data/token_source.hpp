@@ -2,12 +2,15 @@
 //
 //   hdf5   token files of ours (io/hdf5/token_file.hpp)
 //   llmc   llm.c shards: 256 int32 header (magic 20240520 v1 uint16, 20240801 v7 uint32)
+//   megatron   NAME.bin with NAME.idx (data/megatron_index.hpp); either may be named
 //   u16, u32   headerless little-endian ids (nanoGPT)
 //   bytes  any file: one token per byte, vocabulary 256
-//   auto   by signature and ending: HDF5 signature, llm.c magic, else *.txt as bytes
+//   auto   by signature and ending: HDF5 signature, llm.c magic, Megatron's index, else *.txt as
+//   bytes
 //
 // A file whose signature says another format than the one asked for is refused.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,7 +27,7 @@ struct TokenCard;
 struct CorpusFile {
   std::string path;
   index_t bytes = 0, tokens = 0;
-  std::uint32_t checksum = 0;  // of token files; 0 in formats that carry none
+  std::uint32_t checksum = 0;  // of token files and Megatron's indices; 0 in other formats
   friend bool operator==(const CorpusFile&, const CorpusFile&) = default;
 };
 
@@ -38,6 +41,13 @@ class TokenSource {
   [[nodiscard]] virtual double bytes_per_token() const = 0;
   /// Throws Error(io) on damage, Error(config) on an id outside the vocabulary.
   virtual void read(index_t first, index_t count, std::int32_t* out) = 0;
+  /// Some tokens do not count as targets (prompts).
+  [[nodiscard]] virtual bool partial_loss() const { return false; }
+  /// 1 where a token counts as a target, else 0.
+  virtual void read_counts(index_t first, index_t count, std::uint8_t* out) {
+    (void)first;
+    std::fill_n(out, count, std::uint8_t{1});
+  }
   /// "train.h5: 1234567 tokens, vocabulary 32000, sentencepiece"
   [[nodiscard]] virtual std::string describe() const = 0;
   /// Serialized SentencePiece model, or empty.

@@ -1,72 +1,275 @@
 #include "data/tokenize.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <memory>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <thread>
 
+#include "comm/agree.hpp"
 #include "core/error.hpp"
-#include "data/corpus.hpp"
-#include "data/file_list.hpp"
-#include "data/tokenizer/tokenizer.hpp"
-#include "io/hdf5/token_file.hpp"
+#include "core/random.hpp"
+#include "data/tokenize/merge_parts.hpp"
+#include "data/tokenize/part_worker.hpp"
+#include "data/tokenize/training_texts.hpp"
+#include "device/host_limits.hpp"
+#include "io/partial_file.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
 namespace {
 
-constexpr index_t kPieceBytes = 1 << 20;
+using Clock = std::chrono::steady_clock;
 
-std::unique_ptr<Tokenizer> choose_tokenizer(const std::vector<std::string>& inputs,
-                                            const TokenizeOptions& options) {
-  if (!options.model_file.empty()) return load_tokenizer(options.model_file);
-  if (options.kind == "bytes") return make_byte_tokenizer();
-  return make_sentencepiece_tokenizer(train_sentencepiece(inputs, options.kind, options.vocab));
+/// Of the command that runs, for the thread that ends the process; never destroyed.
+std::string& parts_folder() {
+  static auto& folder = *new std::string;
+  return folder;
 }
 
-/// Returns the number of tokens.
-index_t write_range(const Corpus& corpus, index_t begin, index_t end, const Tokenizer& tokenizer,
-                    const std::string& path, const std::string& source) {
-  TokenFileWriter writer(path,
-                         {tokenizer.vocab(), tokenizer.kind(), tokenizer.model(), source, 0, 0});
-  index_t tokens = 0;
-  while (begin < end) {
-    const std::string text = corpus.piece(begin, end, kPieceBytes);
-    const auto ids = tokenizer.encode(text);
-    writer.append(ids.data(), std::ssize(ids));
-    writer.add_text_bytes(std::ssize(text));
-    tokens += std::ssize(ids);
-    begin += std::ssize(text);
+/// Kind and model: what the other ranks need.
+struct ChosenTokenizer {
+  std::string kind, model;
+  [[nodiscard]] std::unique_ptr<Tokenizer> make() const { return make_tokenizer(kind, model); }
+};
+
+ChosenTokenizer choose_tokenizer(const std::vector<TextInput>& inputs, const std::string& folder,
+                                 const TokenizeOptions& options) {
+  if (options.model_file.empty() && options.kind == "bytes") return {options.kind, {}};
+  if (options.model_file.empty()) {
+    const TrainingTexts texts(inputs, folder, options);
+    const std::string model = train_sentencepiece(texts.files(), options.kind, options.vocab);
+    return {make_sentencepiece_tokenizer(model)->kind(), model};
   }
-  writer.finish();
-  return tokens;
+  const auto tokenizer = load_tokenizer(options.model_file);
+  return {tokenizer->kind(), tokenizer->model()};
 }
+
+/// Does the parts of one rank in several threads; the calling one says how far it is.
+class Workers {
+ public:
+  Workers(const TokenizePlan& plan, std::vector<std::size_t> parts, const TokenizeOptions& options,
+          const ChosenTokenizer& tokenizer, const std::string& folder)
+      : plan_(plan),
+        parts_(std::move(parts)),
+        options_(options),
+        tokenizer_(tokenizer),
+        folder_(folder) {}
+
+  void run(index_t threads, const std::function<void()>& still_working) {
+    std::vector<std::thread> all;
+    working_ = std::min(threads, std::max<index_t>(std::ssize(parts_), 1));
+    for (index_t n = 0; n < working_; ++n) all.emplace_back([this] { work(); });
+    {
+      std::unique_lock lock(mutex_);
+      while (!ended_.wait_for(lock, std::chrono::seconds(10), [&] { return working_ == 0; }))
+        still_working();
+    }
+    for (std::thread& thread : all) thread.join();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+  [[nodiscard]] index_t reused() const { return reused_; }
+  [[nodiscard]] double bytes_done() const { return static_cast<double>(bytes_done_); }
+
+ private:
+  void work() {
+    std::unique_ptr<Tokenizer> tokenizer;
+    for (std::size_t n = 0; !stop_ && (n = next_++) < parts_.size();) {
+      const TokenizePart& part = plan_.parts[parts_[n]];
+      try {
+        if (is_finished(folder_, part, options_)) {
+          ++reused_;
+          continue;
+        }
+        if (!tokenizer) tokenizer = tokenizer_.make();  // one for each thread
+        tokenize_part(plan_, part, options_, *tokenizer, folder_);
+        bytes_done_ += part.bytes;
+      } catch (...) {
+        fail(parts_[n]);
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    if (--working_ == 0) ended_.notify_all();
+  }
+  /// Of several, the one that stands first in the text is told.
+  void fail(std::size_t part) {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    if (failure_ && failed_ < part) return;
+    failure_ = std::current_exception();
+    failed_ = part;
+  }
+
+  const TokenizePlan& plan_;
+  std::vector<std::size_t> parts_;
+  const TokenizeOptions& options_;
+  const ChosenTokenizer& tokenizer_;
+  const std::string& folder_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> stop_{false};
+  std::atomic<index_t> reused_{0}, bytes_done_{0};
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  index_t working_ = 0;
+  std::exception_ptr failure_;
+  std::size_t failed_ = 0;
+};
+
+/// Local work of every rank; what fails on one is thrown on all.
+void all_or_none(Communicator* world, const std::function<void()>& work) {
+  if (world == nullptr) return work();
+  std::optional<Error> fault;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    fault = as_error(error);
+  }
+  agree(*world, fault);
+}
+
+class TokenizeJob {
+ public:
+  TokenizeJob(Communicator* world, const std::vector<std::string>& names, const std::string& prefix,
+              const TokenizeOptions& options, const std::function<void(const std::string&)>& say)
+      : world_(world),
+        names_(names),
+        prefix_(prefix),
+        folder_(prefix + ".parts"),
+        options_(options),
+        say_(say) {}
+
+  TokenizeResult run() {
+    parts_folder() = folder_;
+    try {
+      prepare();
+      tokenize();
+      all_or_none(world_, [&] {
+        if (rank() == 0) merge();
+      });
+    } catch (...) {
+      clear_unfinished_parts();
+      throw;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] int rank() const { return world_ == nullptr ? 0 : world_->rank(); }
+  [[nodiscard]] int ranks() const { return world_ == nullptr ? 1 : world_->size(); }
+
+  void prepare() {
+    all_or_none(world_, [&] {
+      if (!(options_.valid_fraction >= 0.0 && options_.valid_fraction < 1.0))
+        throw_error(ExitCode::config, "a valid fraction of {} is not in [0, 1)",
+                    options_.valid_fraction);
+      plan_.inputs = list_texts(names_);
+      make_folder(folder_);
+      if (rank() == 0) tokenizer_ = choose_tokenizer(plan_.inputs, folder_, options_);
+    });
+    if (world_ != nullptr) {
+      tokenizer_.kind = broadcast_text(*world_, tokenizer_.kind);
+      tokenizer_.model = broadcast_text(*world_, tokenizer_.model);
+    }
+    all_or_none(world_,
+                [&] { plan_ = plan_parts(std::move(plan_.inputs), options_, *tokenizer_.make()); });
+    std::string digest;
+    for (const TokenizePart& part : plan_.parts) digest += part.name;
+    const std::string first = world_ == nullptr ? digest : broadcast_text(*world_, digest);
+    all_or_none(world_, [&] {
+      if (digest != first)
+        throw_error(ExitCode::config, "rank {} (node {}) sees other texts than rank 0", rank(),
+                    host_name());
+    });
+  }
+
+  void tokenize() {
+    // Ranks of one node share its cores.
+    const index_t threads = options_.threads > 0 ? options_.threads
+                            : ranks() > 1        ? 1
+                                                 : cores_available();
+    auto shares = share_parts(plan_, static_cast<std::size_t>(ranks()));
+    Workers workers(plan_, std::move(shares[static_cast<std::size_t>(rank())]), options_,
+                    tokenizer_, folder_);
+    const Clock::time_point start = Clock::now();
+    all_or_none(world_, [&] { workers.run(threads, [&] { say_progress(); }); });
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    std::array<double, 2> done{static_cast<double>(workers.reused()), workers.bytes_done()};
+    if (world_ != nullptr)
+      world_->all_reduce({done.data(), DType::f64, 1, 2}, ReduceOp::sum).wait_host();
+    result_.parts = std::ssize(plan_.parts);
+    result_.parts_reused = static_cast<index_t>(done[0]);
+    result_.workers = static_cast<int>(threads) * ranks();
+    if (seconds > 0) result_.bytes_per_second = done[1] / seconds;
+  }
+
+  void say_progress() const {
+    if (rank() != 0 || !say_) return;
+    const auto finished = std::count_if(
+        plan_.parts.begin(), plan_.parts.end(),
+        [&](const TokenizePart& part) { return is_finished(folder_, part, options_); });
+    say_(fmt::format("{} of {} parts of the text are tokenized", finished, plan_.parts.size()));
+  }
+
+  void merge() {
+    const auto tokenizer = tokenizer_.make();
+    TokenFileInfo info{
+        tokenizer->vocab(),      tokenizer->kind(), tokenizer->model(), source_text(), 0, 0,
+        tokenizer->special_ids()};
+    result_.vocab = info.vocab;
+    const MergedTokens train = merge_parts(plan_, folder_, "train", options_, prefix_, info);
+    result_.train_path = train.path;
+    result_.train_tokens = train.tokens;
+    add(train);
+    if (options_.valid_fraction > 0) {
+      const MergedTokens valid = merge_parts(plan_, folder_, "valid", options_, prefix_, info);
+      result_.valid_path = valid.path;
+      result_.valid_tokens = valid.tokens;
+      add(valid);
+    }
+    std::filesystem::remove_all(folder_);
+  }
+  void add(const MergedTokens& merged) {
+    result_.documents += merged.notes.documents;
+    result_.text_bytes += merged.text_bytes;
+    result_.bad_lines += merged.notes.bad_lines;
+    if (result_.first_bad_line.empty()) result_.first_bad_line = merged.notes.first_bad_line;
+  }
+
+  [[nodiscard]] std::string source_text() const {
+    const std::string& first = plan_.inputs.front().path;
+    return plan_.inputs.size() == 1 ? first
+                                    : fmt::format("{} and {} more", first, plan_.inputs.size() - 1);
+  }
+
+  Communicator* world_;
+  const std::vector<std::string>& names_;
+  std::string prefix_, folder_;
+  const TokenizeOptions& options_;
+  const std::function<void(const std::string&)>& say_;
+  ChosenTokenizer tokenizer_;
+  TokenizePlan plan_;
+  TokenizeResult result_;
+};
 
 }  // namespace
 
+TokenizeResult tokenize_corpus(Communicator& world, const std::vector<std::string>& inputs,
+                               const std::string& prefix, const TokenizeOptions& options,
+                               const std::function<void(const std::string&)>& say) {
+  return TokenizeJob(&world, inputs, prefix, options, say).run();
+}
+
 TokenizeResult tokenize_corpus(const std::vector<std::string>& inputs, const std::string& prefix,
                                const TokenizeOptions& options) {
-  const double fraction = options.valid_fraction;
-  if (!(fraction >= 0.0 && fraction < 1.0))
-    throw_error(ExitCode::config, "a valid fraction of {} is not in [0, 1)", fraction);
-  const std::vector<std::string> files = list_files(inputs);
-  const Corpus corpus(files);
-  const auto tokenizer = choose_tokenizer(inputs, options);
-  const auto wanted = std::llround(static_cast<double>(corpus.bytes()) * (1.0 - fraction));
-  const index_t cut = corpus.line_start(wanted);
-  const std::string source =
-      files.size() == 1 ? files[0] : fmt::format("{} and {} more", files[0], files.size() - 1);
+  return TokenizeJob(nullptr, inputs, prefix, options, {}).run();
+}
 
-  TokenizeResult result;
-  result.vocab = tokenizer->vocab();
-  result.text_bytes = corpus.bytes();
-  result.train_path = prefix + "-train.h5";
-  result.train_tokens = write_range(corpus, 0, cut, *tokenizer, result.train_path, source);
-  if (fraction > 0.0) {
-    result.valid_path = prefix + "-valid.h5";
-    result.valid_tokens =
-        write_range(corpus, cut, corpus.bytes(), *tokenizer, result.valid_path, source);
-  }
-  return result;
+void clear_unfinished_parts() {
+  std::error_code in_use;  // finished parts stay
+  if (!parts_folder().empty()) std::filesystem::remove(parts_folder(), in_use);
 }
 
 }  // namespace t3d

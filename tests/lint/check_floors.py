@@ -32,6 +32,7 @@ OWNERS = [
     (r"hdf5.*|H5.*", ["src/io/"], "HDF5"),
     (r"toml\+\+/.*|toml\.hpp", ["src/app/"], "toml++"),
     (r"CLI/.*", ["src/app/"], "CLI11"),
+    (r"zstd\.h", ["src/data/"], "Zstandard"),
     (r"nccl\.h", ["src/comm/nccl/"], "NCCL"),
     (r"cuda.*|cublas.*|cudnn.*|cub/.*", ["src/device/cuda/", "src/ops/cuda/", "src/comm/nccl/"], "CUDA"),
 ]

@@ -16,10 +16,10 @@ for signal in TERM INT HUP; do
     "$T3D_BIN" tokenize large.txt -o out/t --model small-train.h5 > out.log 2>&1 &
   job=$!
   for _ in $(seq 1000); do
-    compgen -G 'out/t-train.h5.partial-*' > /dev/null && break
+    compgen -G 'out/t.parts/*.partial-*' > /dev/null && break
     sleep 0.01
   done
-  compgen -G 'out/t-train.h5.partial-*' > /dev/null || fail "nothing is being written"
+  compgen -G 'out/t.parts/*.partial-*' > /dev/null || fail "nothing is being written"
   kill -s $signal $job
   wait $job 2> /dev/null
   status=$?

@@ -1,4 +1,4 @@
-// The subcommands beside training: tokenize, inspect, eval.
+// The subcommands beside training: inspect, eval.
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -6,32 +6,13 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/setup.hpp"
 #include "app/commands/tokenizer_check.hpp"
-#include "app/stop_signal.hpp"
 #include "data/corpus_agreement.hpp"
-#include "data/tokenize.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "io/output.hpp"
-#include "io/partial_file.hpp"
 #include "train/step/trainer.hpp"
 
 namespace t3d {
-
-int run_tokenize(Communicator& world, const CommandLine& command) {
-  all_or_none(world, [&] {
-    if (world.rank() != 0) return;
-    die_of_stop_signals(remove_partial_files);
-    const TokenizeCommand& wish = command.tokenize;
-    const TokenizeResult result = tokenize_corpus(wish.inputs, wish.prefix, wish.options);
-    std::string text = fmt::format("{}: {} tokens\n", result.train_path, result.train_tokens);
-    if (!result.valid_path.empty())
-      text += fmt::format("{}: {} tokens\n", result.valid_path, result.valid_tokens);
-    text += fmt::format("vocabulary {}, {} bytes of text\n", result.vocab, result.text_bytes);
-    write_output(text);
-    flush_output();
-  });
-  return 0;
-}
 
 namespace {
 

@@ -9,15 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/special_ids.hpp"
 #include "core/types.hpp"
 
 namespace t3d {
-
-/// Ids with a meaning of their own; -1 = the tokenizer has none.
-struct SpecialIds {
-  std::int32_t bos = -1, eos = -1, pad = -1, unknown = -1;
-  friend bool operator==(const SpecialIds&, const SpecialIds&) = default;
-};
 
 class Tokenizer {
  public:

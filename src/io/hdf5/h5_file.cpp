@@ -122,7 +122,10 @@ H5Id h5_link_with_parents() {
 H5File H5File::create(const std::string& path) {
   const H5Guard guard;
   const H5Id access = file_access();
-  return {H5Id(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.get()), H5Fclose,
+  // No times inside: the same contents make the same file.
+  const H5Id creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "create HDF5 properties");
+  h5_check(H5Pset_obj_track_times(creation.get(), false), "set HDF5 properties");
+  return {H5Id(H5Fcreate(path.c_str(), H5F_ACC_EXCL, creation.get(), access.get()), H5Fclose,
                "write " + path),
           path};
 }
@@ -147,6 +150,7 @@ H5Id H5File::create_contiguous(const std::string& name, hid_t type, index_t rows
   const H5Id link = h5_link_with_parents();
   const H5Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "create HDF5 properties");
   h5_check(H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY), "set HDF5 properties");
+  h5_check(H5Pset_obj_track_times(creation.get(), false), "set HDF5 properties");
   h5_check(H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER), "set HDF5 properties");
   return {H5Dcreate2(file_.get(), name.c_str(), type, space.get(), link.get(), creation.get(),
                      H5P_DEFAULT),
@@ -202,6 +206,7 @@ H5Id H5File::create_growing(const std::string& name, hid_t type, index_t chunk) 
   const H5Id space(H5Screate_simple(1, &none, &most), H5Sclose, "create an HDF5 space");
   const H5Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "create HDF5 properties");
   h5_check(H5Pset_chunk(creation.get(), 1, &each), "set HDF5 properties");
+  h5_check(H5Pset_obj_track_times(creation.get(), false), "set HDF5 properties");
   return {H5Dcreate2(file_.get(), name.c_str(), type, space.get(), H5P_DEFAULT, creation.get(),
                      H5P_DEFAULT),
           H5Dclose, what("create", name)};

@@ -44,8 +44,9 @@ double evaluate_model(Machine& machine, const Formation& formation, BatchSource&
   machine.world().all_reduce({&sum, DType::f64, 1, 1}, ReduceOp::sum).wait_host();
   const index_t targets = source.targets(0, sequences);
   if (targets == 0)
-    throw AgreedError(ExitCode::config,
-                      "no target of the validation text counts: all are data.ignore_token");
+    throw AgreedError(
+        ExitCode::config,
+        "no target of the validation text counts: all are data.ignore_token, or of prompts");
   return sum / static_cast<double>(targets);
 }
 

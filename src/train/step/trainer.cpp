@@ -195,7 +195,7 @@ void Trainer::find_any_target() {
     any_target_ = source_->targets(at, 1) > 0;
   if (!any_target_)
     throw AgreedError(ExitCode::config,
-                      "no target of data.train counts: all are data.ignore_token");
+                      "no target of data.train counts: all are data.ignore_token, or of prompts");
 }
 
 // Up to the aggregated gradient.

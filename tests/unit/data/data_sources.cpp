@@ -198,6 +198,38 @@ TEST_CASE("batches are the same text however they are dealt to replicas") {
                     t3d::test::contains("3 tokens"));
 }
 
+TEST_CASE("tokens that do not count are no targets, in every file and beside the ignored id") {
+  const ScratchFolder folder("loss");
+  const auto file = [&](const std::string& name, index_t tokens, index_t every) {
+    TokenFileWriter writer(folder.path() + "/" + name, {});
+    for (std::int32_t id = 0; id < tokens; ++id)
+      writer.append(&id, 1, every == 0 || id % every != 0);
+    writer.finish();
+  };
+  file("a.h5", 20, 3);
+  file("b.h5", 25, 0);
+  const auto tokens = make_token_source({folder.path() + "/*.h5"});
+  for (const std::int32_t ignored : {-1, 8}) {
+    BatchSource source(tokens, 4, 1, true, ignored);
+    CHECK(source.ignores());
+    REQUIRE(source.ledger().samples() == 11);
+    for (index_t n = 0; n < 11; ++n) {
+      std::vector<std::int32_t> ids(4), targets(4), expected;
+      source.read(n, 1, ids.data(), targets.data());
+      const index_t first = source.ledger().first_token(n) + 1;
+      for (index_t at = first; at < first + 4; ++at) {
+        const auto id = static_cast<std::int32_t>(at < 20 ? at : at - 20);
+        expected.push_back((at < 20 && id % 3 == 0) || id == ignored ? -1 : id);
+      }
+      CHECK(targets == expected);
+      CHECK(source.targets(n, 1) == 4 - std::count(expected.begin(), expected.end(), -1));
+    }
+  }
+  BatchSource all(make_token_source({folder.path() + "/b.h5"}), 4, 1, true);
+  CHECK(!all.ignores());
+  CHECK(all.targets(0, 6) == 24);
+}
+
 TEST_CASE("texts are cut behind lines, else between characters") {
   CHECK(clean_cut("ab\ncd") == 3);
   CHECK(clean_cut("abcd") == 4);

@@ -15,7 +15,10 @@ namespace {
 
 TokenCard token_file_card(const std::string& path, const std::string& model) {
   TokenCard card{path, 12345, 0, 0, {}};
-  card.header.info = {8192, "sentencepiece", model, "a book\nof two lines", 20000, 5000};
+  card.header.info = {
+      8192, "sentencepiece", model, "a book\nof two lines", 20000, 5000, {1, 2, -1, 0}, 7, true};
+  card.header.document_crcs = {5};
+  card.header.loss_crcs = {6, 7};
   card.header.block_crcs = {0, 1, 0xffffffffU};
   card.header.checksum = 0xfffffff0U;
   return card;
@@ -40,6 +43,10 @@ TEST_CASE("cards arrive as they were sent") {
     CHECK(cards[n].header_bytes == sent[n].header_bytes);
     CHECK(cards[n].id_bytes == sent[n].id_bytes);
     CHECK(cards[n].header.block_crcs == sent[n].header.block_crcs);
+    CHECK(cards[n].header.document_crcs == sent[n].header.document_crcs);
+    CHECK(cards[n].header.loss_crcs == sent[n].header.loss_crcs);
+    CHECK(cards[n].header.info.special == sent[n].header.info.special);
+    CHECK(cards[n].header.info.partial_loss == sent[n].header.info.partial_loss);
     CHECK(cards[n].header.checksum == sent[n].header.checksum);
     CHECK(open_token_file(cards[n])->files() == open_token_file(sent[n])->files());
     CHECK(open_token_file(cards[n])->describe() == open_token_file(sent[n])->describe());

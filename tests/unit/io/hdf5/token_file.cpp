@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "support/catch.hpp"
+#include "support/h5_damage.hpp"
 #include "support/scratch_folder.hpp"
 
 using namespace t3d;
@@ -123,4 +124,97 @@ TEST_CASE("ids outside the vocabulary are refused, and no half file stays") {
     CHECK_THROWS_WITH(writer.append(&id, 1), t3d::test::contains("outside the vocabulary of 10"));
   }
   CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("documents, special ids and what counts as a target come back") {
+  const ScratchFolder folder("token_parts");
+  const std::string path = folder.path() + "/t.h5";
+  std::mt19937 random(9);
+  // A first 0 behind more than a block of ones, in the first byte, or nowhere.
+  for (const index_t ones : {index_t{0}, index_t{3}, index_t{9000000}, index_t{-1}}) {
+    CAPTURE(ones);
+    std::vector<std::uint8_t> counts;
+    std::vector<index_t> ends;
+    {
+      TokenFileInfo info;
+      info.special = {1, 2, -1, 0};
+      TokenFileWriter writer(path, info);
+      const std::vector<std::int32_t> ids = some_ids(5000, 256);
+      const auto add = [&](index_t count, bool value) {
+        for (index_t left = count; left > 0; left -= 5000)
+          writer.append(ids.data(), std::min<index_t>(left, 5000), value);
+        counts.insert(counts.end(), static_cast<std::size_t>(count), value ? 1 : 0);
+      };
+      if (ones > 0) add(ones, true);
+      writer.end_document();
+      if (ones > 0) ends.push_back(ones);
+      for (int n = 0; n < 300; ++n) {
+        add(static_cast<index_t>(random() % 40), ones < 0 || random() % 2 == 0);
+        writer.end_document();
+        writer.end_document();  // an empty document is none
+        if (const index_t now = std::ssize(counts); ends.empty() || ends.back() < now)
+          ends.push_back(now);
+      }
+      add(11, true);  // of a document that goes on elsewhere
+      CHECK(writer.tokens() == std::ssize(counts));
+      writer.finish();
+    }
+    TokenFileReader reader(path);
+    CHECK_NOTHROW(reader.verify());
+    CHECK(reader.info().special == SpecialIds{1, 2, -1, 0});
+    CHECK(reader.info().partial_loss == (ones >= 0));
+    REQUIRE(reader.info().documents == std::ssize(ends));
+    CHECK(reader.read_document_ends(0, std::ssize(ends)) == ends);
+    CHECK(reader.read_document_ends(7, 2) ==
+          std::vector<index_t>(ends.begin() + 7, ends.begin() + 9));
+    std::vector<std::uint8_t> again(counts.size());
+    reader.read_counts(0, std::ssize(counts), again.data());
+    CHECK(again == counts);
+    for (int n = 0; n < 100; ++n) {
+      const index_t first = static_cast<index_t>(random() % counts.size());
+      const index_t count =
+          std::min(std::ssize(counts) - first, static_cast<index_t>(random() % 50));
+      reader.read_counts(first, count, again.data());
+      CHECK(std::equal(again.begin(), again.begin() + count, counts.begin() + first));
+    }
+  }
+}
+
+TEST_CASE("damage to documents and loss bits is seen") {
+  const ScratchFolder folder("token_parts_damage");
+  const std::string path = folder.path() + "/t.h5";
+  const auto ids = some_ids(100, 256);
+  {
+    TokenFileWriter writer(path, {});
+    for (int n = 0; n < 500; ++n) {
+      writer.append(ids.data(), 100, n % 2 == 0);
+      writer.end_document();
+    }
+    writer.finish();
+  }
+  for (const char* name :
+       {"document_ends", "loss_bits", "document_ends_crc32c", "loss_bits_crc32c"}) {
+    CAPTURE(name);
+    const std::string copy = folder.path() + "/copy.h5";
+    std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing);
+    t3d::test::change_first_byte(copy, name);
+    CHECK(code_of_reading(copy) == ExitCode::io);
+  }
+}
+
+TEST_CASE("files of version 1 are read") {
+  TokenFileReader reader(T3D_TEST_SOURCE "/reference/tokens_format1.h5");
+  CHECK_NOTHROW(reader.verify());
+  const TokenFileInfo& info = reader.info();
+  CHECK(info.tokens == 2574);
+  CHECK(info.vocab == 340);
+  CHECK(info.tokenizer == "sentencepiece");
+  CHECK(info.model.size() == 5321);
+  CHECK(info.text_bytes == 3000);
+  CHECK(info.documents == 0);
+  CHECK(info.special == SpecialIds{});
+  CHECK(!info.partial_loss);
+  std::vector<std::uint8_t> counts(2574);
+  reader.read_counts(0, 2574, counts.data());
+  CHECK(std::count(counts.begin(), counts.end(), 1) == 2574);
 }

@@ -98,7 +98,8 @@ TEST_CASE("attributes that are arrays or of another class are refused") {
   const std::string letters(4000, 'x');
   const char* pointer = "transformer3d tokens";
   const hid_t text = text_of(20), pointers = text_of(H5T_VARIABLE);
-  for (const std::string name : {"version", "vocab", "text_bytes", "crc32c"}) {
+  for (const std::string name :
+       {"version", "vocab", "text_bytes", "crc32c", "documents", "bos", "unknown"}) {
     CAPTURE(name);
     check_refused(changed_file(folder, attribute(name, H5T_NATIVE_INT64, {4000}, many.data())));
     check_refused(changed_file(folder, attribute(name, H5T_NATIVE_INT64, {2, 2}, many.data())));
@@ -141,8 +142,8 @@ TEST_CASE("so many tokens that their bytes overflow to 0 are refused") {
   const ScratchFolder folder("hostile_overflow");
   // 2^62 ids of 4 bytes are 2^64 = 0 bytes: no block to check, and a sound header.
   const index_t vocab = 70000, tokens = index_t{1} << 62;
-  std::uint32_t crc =
-      crc32c(fmt::format("{}\n{}\n{}\n{}\n{}\n", vocab, "sentencepiece", "a.txt", 7, tokens));
+  std::uint32_t crc = crc32c(fmt::format("{}\n{}\n{}\n{}\n{}\n0\n0\n-1\n-1\n-1\n-1\n", vocab,
+                                         "sentencepiece", "a.txt", 7, tokens));
   const auto header = static_cast<std::int64_t>(crc32c(std::string_view("model"), crc));
   check_refused(changed_file(
       folder,
@@ -163,6 +164,14 @@ TEST_CASE("numbers that no token file can have are refused, also with a sound ch
   }
   write(path, {256, "bytes", "", "", -1, 0}, {1});
   check_refused(path);
+}
+
+TEST_CASE("versions of the future are refused by name") {
+  const ScratchFolder folder("hostile_version");
+  const std::int64_t version = 3;
+  CHECK_THROWS_WITH(
+      TokenFileReader(changed_file(folder, attribute("version", H5T_NATIVE_INT64, {}, &version))),
+      t3d::test::contains("version 3, and this program reads up to version 2"));
 }
 
 TEST_CASE("a token file whose tokenizer is no model is named") {

@@ -1,0 +1,63 @@
+#include "data/tokenize/training_texts.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/error.hpp"
+#include "data/text/line_reader.hpp"
+#include "io/posix_file.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr double kSampleBytes = 256.0 * (1 << 20);
+
+/// Lines of text, or the text of each line of JSONL; bad ones are left out here.
+std::string text_of(const TextInput& input, const LineReader::Line& line,
+                    const TokenizeOptions& options) {
+  if (!input.lines || line.too_long) return std::string(line.text);
+  try {
+    const JsonDocument document = parse_json_line(line.text, options.fields);
+    return document.prompt.empty() ? document.text : document.prompt + "\n" + document.text;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+TrainingTexts::TrainingTexts(const std::vector<TextInput>& inputs, const std::string& folder,
+                             const TokenizeOptions& options) {
+  const bool plain = std::none_of(inputs.begin(), inputs.end(), [](const TextInput& input) {
+    return input.lines || input.compressed;
+  });
+  if (plain) {
+    for (const TextInput& input : inputs) files_.push_back(input.path);
+    return;
+  }
+  double all = 0;
+  for (const TextInput& input : inputs) all += static_cast<double>(input.bytes);
+  sample_ = folder + "/sample.txt";
+  files_ = {sample_};
+  ::unlink(sample_.c_str());  // of a command that was killed
+  const auto file = open_to_append(sample_);
+  for (const TextInput& input : inputs) {
+    auto room = static_cast<index_t>(kSampleBytes * static_cast<double>(input.bytes) / all);
+    LineReader lines(open_stream(input.path), 0, options.line_bytes);
+    for (auto line = lines.next(); line && room > 0; line = lines.next()) {
+      const std::string text = text_of(input, *line, options) + "\n";
+      if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size())
+        throw_error(ExitCode::io, "cannot write {}", sample_);
+      room -= std::ssize(text);
+    }
+  }
+  if (std::fflush(file.get()) != 0) throw_error(ExitCode::io, "cannot write {}", sample_);
+}
+
+TrainingTexts::~TrainingTexts() {
+  if (!sample_.empty()) ::unlink(sample_.c_str());
+}
+
+}  // namespace t3d
