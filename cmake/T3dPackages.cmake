@@ -31,8 +31,12 @@ t3d_find_plain(zstd zstd.h zstd)
 t3d_find_plain(sentencepiece sentencepiece_processor.h sentencepiece)
 find_library(sentencepiece_train_LIBRARY sentencepiece_train REQUIRED)
 target_link_libraries(t3d_sentencepiece INTERFACE ${sentencepiece_train_LIBRARY})
+t3d_find_plain(onig oniguruma.h onig)
 t3d_find_plain(cli11 CLI/CLI.hpp)
 t3d_find_plain(tomlplusplus toml++/toml.h)
+
+# ICU: characters, normal forms and graphemes for tokenizers.
+find_package(ICU REQUIRED COMPONENTS uc)
 
 # Kokkos: a modern package first; Debian's is Trilinos' 3.4 with a broken CMake config.
 find_package(Kokkos CONFIG QUIET)

@@ -31,6 +31,8 @@ cli11            | build | libcli11-dev                        | cli11
 fmt              | build | libfmt-dev                          | fmt
 nlohmann json    | build | nlohmann-json3-dev                  | nlohmann-json
 sentencepiece    | build | libsentencepiece-dev                | sentencepiece
+icu              | build | libicu-dev                          | icu4c
+oniguruma        | build | libonig-dev                         | oniguruma
 isa-l            | build | libisal-dev                         | isa-l
 zstd             | build | libzstd-dev                         | zstd
 catch2           | test  | catch2                              | catch2

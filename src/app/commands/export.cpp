@@ -62,9 +62,9 @@ HfTokens write_tokenizer(const CheckpointInfo& checkpoint, const std::string& fo
     notes.push_back(fmt::format("no tokenizer is exported: {}", error.what()));
     return {};
   }
-  if (tokenizer->kind() == "sentencepiece")
-    write_text_durably(folder + "/tokenizer.model", tokenizer->model());
-  else
+  const std::vector<NamedText> files = tokenizer->files();
+  for (const NamedText& file : files) write_text_durably(folder + "/" + file.name, file.text);
+  if (files.empty())
     notes.push_back(
         fmt::format("the tokenizer \"{}\" has no form of Hugging Face's", tokenizer->kind()));
   const SpecialIds ids = tokenizer->special_ids();

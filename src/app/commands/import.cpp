@@ -54,7 +54,21 @@ void fill_fresh(const ModelConfig& model, const TensorPart& tensor, const Box& b
     out[at] = static_cast<float>(model.init_std * random_normal(key, box.row0 * tensor.cols + at));
 }
 
-std::string import_model(const ImportCommand& wish) {
+/// Beside the checkpoint, as a run keeps its own. A model without a tokenizer is a model.
+void take_tokenizer(const ImportCommand& wish, CheckpointState& state,
+                    std::vector<std::string>& notes) {
+  try {
+    const auto tokenizer = load_tokenizer(wish.folder);
+    const std::uint64_t hash = tokenizer_hash(*tokenizer);
+    state.texts[kTokenizerText] = tokenizer_text(hash);
+    make_folder(wish.dir);
+    write_text_durably(tokenizer_file(wish.dir, hash), tokenizer->model());
+  } catch (const Error& error) {
+    notes.push_back(fmt::format("no tokenizer is taken: {}", error.what()));
+  }
+}
+
+std::string import_model(const ImportCommand& wish, std::vector<std::string>& notes) {
   if (const auto there = newest_published(wish.dir))
     throw_error(ExitCode::usage, "{} holds {} already; name another folder", wish.dir, there->path);
   const ModelConfig model = wanted_model(wish);
@@ -63,6 +77,7 @@ std::string import_model(const ImportCommand& wish) {
   state.run_id = "import";
   state.texts = {{"input", "# Imported from " + wish.folder + "\n" + model_text(model)},
                  {kWeightsOnlyText, wish.folder}};
+  take_tokenizer(wish, state, notes);
   CheckpointOptions options;
   options.dir = wish.dir;
   const std::string path = write_checkpoint(
@@ -81,12 +96,14 @@ std::string import_model(const ImportCommand& wish) {
 }  // namespace
 
 int run_import(Communicator& world, const CommandLine& command) {
+  std::vector<std::string> notes;
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
     die_of_stop_signals(remove_partial_files);
-    write_output(import_model(command.imports));
+    write_output(import_model(command.imports, notes));
     flush_output();
   });
+  print_notes(world, notes);
   return 0;
 }
 

@@ -50,6 +50,16 @@ ModelConfig model_of(const InitSource& source) {
   return model;
 }
 
+TokenizerClaim tokenizer_of(const InitSource& source) {
+  if (!source.hf)
+    return tokenizer_of(CheckpointInfo{source.path, read_checkpoint_state(source.path)});
+  try {
+    return {tokenizer_hash(*load_tokenizer(source.path)), source.path};
+  } catch (const Error&) {  // a model without a tokenizer is a model
+    return {0, source.path};
+  }
+}
+
 std::unique_ptr<WeightSource> open_weights(const InitSource& source, const WeightNeeds& needs) {
   return source.hf ? open_hf_weights(source.path, needs)
                    : open_checkpoint_weights(source.path, needs);

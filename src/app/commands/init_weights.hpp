@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/commands/tokenizer_check.hpp"
 #include "app/config/config.hpp"
 #include "comm/communicator.hpp"
 #include "io/checkpoint/checkpoint.hpp"
@@ -25,6 +26,9 @@ inline constexpr index_t kLongContext = 8192;
 
 /// The source's model. model.context is 0 where the source allows more than kLongContext.
 [[nodiscard]] ModelConfig model_of(const InitSource& source);
+
+/// The tokenizer whose ids the source's rows mean; unknown where it has none.
+[[nodiscard]] TokenizerClaim tokenizer_of(const InitSource& source);
 
 [[nodiscard]] std::unique_ptr<WeightSource> open_weights(const InitSource& source,
                                                          const WeightNeeds& needs);

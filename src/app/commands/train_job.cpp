@@ -228,6 +228,11 @@ class TrainJob {
       if (world_.rank() != 0) return;
       tokenizer_ = check_tokenizers(config_.data, source_->tokens(),
                                     valid_ ? &valid_->tokens() : nullptr, info ? &*info : nullptr);
+      // Tokens that were added to a vocabulary are not known to the weights' own tokenizer.
+      if (!info && !config_.init.from.empty() && !config_.init.grow_vocab)
+        (void)same_tokenizer(tokenizer_of(find_init_source(config_.init.from)),
+                             {tokenizer_.hash, tokenizer_of(source_->tokens()).who},
+                             tokenizer_.notes);
       const std::string file = tokenizer_file(config_.checkpoint.dir, tokenizer_.hash);
       if (!tokenizer_.model.empty() && !path_exists(file))
         write_text_durably(file, tokenizer_.model);

@@ -1,6 +1,13 @@
-// Tokenizer: text to ids and back. Byte tokenizer (256 ids) and SentencePiece, trained so that
-// decode(encode(x)) == x for every valid UTF-8 text: no normalisation, spaces and newlines kept,
-// unknown characters as bytes.
+// Tokenizer: text to ids and back. Four kinds:
+//   bytes           256 ids, a text is its bytes
+//   sentencepiece   a *.model of SentencePiece, or one trained here (decode(encode(x)) == x for
+//   every
+//                   UTF-8 text: no normalisation, unknown characters as bytes)
+//   tokenizer.json  a file of Hugging Face's tokenizers: the same ids as theirs. Its truncation and
+//                   padding are not used: texts here are never cut.
+//   tiktoken        a file of ranks: "BASE64 RANK" per line
+// Text that is not UTF-8 is read as Python's errors="replace" does, except where bytes are ids.
+// Any number of threads may use one tokenizer.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -14,17 +21,47 @@
 
 namespace t3d {
 
+/// What decoding does with ids that stand for no text, such as the end of a document.
+enum class Specials : std::uint8_t { skip, show };
+
+/// Text of ids that come one by one. What feed() and finish() give, one after the other, is
+/// decode() of all the ids.
+class TextStream {
+ public:
+  virtual ~TextStream() = default;
+  /// The text that is complete with this id: of a character's bytes nothing until the last one.
+  /// Error(config) on an id outside the vocabulary.
+  [[nodiscard]] virtual std::string feed(std::int32_t id) = 0;
+  /// What was held back.
+  [[nodiscard]] virtual std::string finish() = 0;
+};
+
+struct NamedText {
+  std::string name, text;
+};
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
   /// Ids of the text alone, without begin or end of a document.
   [[nodiscard]] virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
+  /// With the ids that the tokenizer puts around a text, if it does (a BOS, an EOS).
+  [[nodiscard]] virtual std::vector<std::int32_t> encode_document(std::string_view text) const {
+    return encode(text);
+  }
+  [[nodiscard]] virtual std::unique_ptr<TextStream> stream(Specials specials) const = 0;
   /// Error(config) on an id outside the vocabulary.
-  [[nodiscard]] virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
-  [[nodiscard]] virtual index_t vocab() const = 0;
-  [[nodiscard]] virtual std::string kind() const = 0;   // "bytes" | "sentencepiece"
+  [[nodiscard]] std::string decode(std::span<const std::int32_t> ids,
+                                   Specials specials = Specials::skip) const;
+  [[nodiscard]] virtual index_t vocab() const = 0;  // highest id + 1
+  /// "bytes" | "sentencepiece" | "tokenizer.json" | "tiktoken"
+  [[nodiscard]] virtual std::string kind() const = 0;
   [[nodiscard]] virtual std::string model() const = 0;  // serialized, or empty
+  /// tokenizer.json does not say which ids these are: what its post-processor puts around a text,
+  /// else the added token with one of the usual names (special_names.hpp).
   [[nodiscard]] virtual SpecialIds special_ids() const { return {}; }
+  /// What a folder with a model needs so that other programs find this tokenizer.
+  [[nodiscard]] virtual std::vector<NamedText> files() const { return {}; }
 };
 
 /// By kind() and model(), as token files and checkpoints keep them. Error(io) if the model is none
@@ -34,8 +71,16 @@ class Tokenizer {
 [[nodiscard]] std::unique_ptr<Tokenizer> make_byte_tokenizer();
 /// From the bytes of a SentencePiece model (as embedded in token files). Error(io) if they are not.
 [[nodiscard]] std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const std::string& model);
-/// The tokenizer a token file or a *.model file carries. Error(io), naming the file, if it has
-/// none.
+/// From the bytes of a tokenizer.json. Error(io), naming the part, when there is one that is not
+/// known here: never other ids than theirs.
+[[nodiscard]] std::unique_ptr<Tokenizer> make_json_tokenizer(const std::string& model);
+/// From the bytes of a file of ranks. Error(io) if they are not, or their pattern is not known.
+[[nodiscard]] std::unique_ptr<Tokenizer> make_tiktoken_tokenizer(const std::string& model);
+
+/// The tokenizer of a file, by its content: a token file (HDF5) carries its own, tokenizer.json is
+/// an object, a file of ranks has its first lines like that; any other is a SentencePiece model. Of
+/// a folder: its tokenizer.json, else tokenizer.model, else tiktoken.model. Error(io), naming the
+/// file, if it has none; Error(no_input) if there is no file.
 [[nodiscard]] std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 
 /// Tells tokenizers apart, for files that were made at different times: of the serialized model,
@@ -46,7 +91,8 @@ class Tokenizer {
 }
 
 /// Trains on the texts of `files`; returns the serialized model. kind "bpe" or "unigram". Smaller
-/// corpora may give fewer ids than `vocab`. Error(config) when `vocab` is too small.
+/// corpora may give fewer ids than `vocab`. Id 1 is the end of a document. Error(config) when
+/// `vocab` is too small.
 [[nodiscard]] std::string train_sentencepiece(const std::vector<std::string>& files,
                                               const std::string& kind, index_t vocab);
 

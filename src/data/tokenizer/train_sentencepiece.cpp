@@ -53,7 +53,7 @@ std::string train_sentencepiece(const std::vector<std::string>& files, const std
   const Corpus corpus(list_files(files));
   if (corpus.bytes() == 0) throw_error(ExitCode::config, "the corpus for the tokenizer is empty");
   // Identity and no stripping, so that decoding gives the text back; what is not in the vocabulary
-  // (newlines too) goes as bytes. No sentence marks: a corpus is one stream.
+  // (newlines too) goes as bytes. Of the marks only the end of a document, which no text becomes.
   const std::unordered_map<std::string, std::string> flags{{"model_type", kind},
                                                            {"vocab_size", std::to_string(vocab)},
                                                            {"hard_vocab_limit", "false"},
@@ -67,7 +67,8 @@ std::string train_sentencepiece(const std::vector<std::string>& files, const std
                                                            {"input_sentence_size", "2000000"},
                                                            {"unk_id", "0"},
                                                            {"bos_id", "-1"},
-                                                           {"eos_id", "-1"},
+                                                           {"eos_id", "1"},
+                                                           {"eos_piece", "<eos>"},
                                                            {"pad_id", "-1"},
                                                            {"num_threads", "4"},
                                                            {"minloglevel", "2"}};

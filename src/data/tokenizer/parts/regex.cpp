@@ -1,0 +1,115 @@
+#include "data/tokenizer/parts/regex.hpp"
+
+#include <oniguruma.h>
+
+#include <array>
+#include <mutex>
+
+#include "core/error.hpp"
+#include "data/tokenizer/parts/utf8.hpp"
+
+namespace t3d::tok {
+namespace {
+
+std::string onig_text(int code, OnigErrorInfo* info = nullptr) {
+  std::array<OnigUChar, ONIG_MAX_ERROR_MESSAGE_LEN> text{};
+  const int bytes = info == nullptr ? onig_error_code_to_str(text.data(), code)
+                                    : onig_error_code_to_str(text.data(), code, info);
+  return {reinterpret_cast<const char*>(text.data()), static_cast<std::size_t>(bytes)};
+}
+
+const OnigUChar* bytes_of(std::string_view text) {
+  return reinterpret_cast<const OnigUChar*>(text.data());
+}
+
+struct FreeRegion {
+  void operator()(OnigRegion* region) const { onig_region_free(region, 1); }
+};
+
+}  // namespace
+
+Pattern::Pattern() = default;
+Pattern::Pattern(Pattern&&) noexcept = default;
+Pattern& Pattern::operator=(Pattern&&) noexcept = default;
+Pattern::~Pattern() = default;
+
+void Pattern::FreeRegex::operator()(re_pattern_buffer* compiled) const { onig_free(compiled); }
+
+Pattern Pattern::plain(std::string text) {
+  if (text.empty()) return regex(text);  // matches between all characters
+  Pattern pattern;
+  pattern.plain_ = std::move(text);
+  return pattern;
+}
+
+Pattern Pattern::regex(const std::string& expression) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    std::array<OnigEncoding, 1> encodings{ONIG_ENCODING_UTF8};
+    onig_initialize(encodings.data(), 1);
+  });
+  Pattern pattern;
+  OnigErrorInfo info{};
+  regex_t* compiled = nullptr;
+  const OnigUChar* begin = bytes_of(expression);
+  const int code = onig_new(&compiled, begin, begin + expression.size(), ONIG_OPTION_NONE,
+                            ONIG_ENCODING_UTF8, ONIG_SYNTAX_ONIGURUMA, &info);
+  if (code != ONIG_NORMAL)
+    throw_error(ExitCode::io, "no regular expression: {}", onig_text(code, &info));
+  pattern.compiled_.reset(compiled);
+  return pattern;
+}
+
+void Pattern::each_regex_match(std::string_view text, const Found& found) const {
+  const std::unique_ptr<OnigRegion, FreeRegion> region(onig_region_new());
+  const OnigUChar* begin = bytes_of(text);
+  const OnigUChar* end = begin + text.size();
+  std::size_t at = 0, last_end = std::string_view::npos;
+  while (at <= text.size()) {
+    const int where =
+        onig_search(compiled_.get(), begin, end, begin + at, end, region.get(), ONIG_OPTION_NONE);
+    if (where == ONIG_MISMATCH) return;
+    if (where < 0)
+      throw_error(ExitCode::config, "a regular expression of the tokenizer fails on a text: {}",
+                  onig_text(where));
+    const auto from = static_cast<std::size_t>(region->beg[0]);
+    const auto to = static_cast<std::size_t>(region->end[0]);
+    // An empty match right behind another one does not count: the search goes on.
+    if (from == to && to == last_end) {
+      at += at < text.size() ? utf8_step(text, at).bytes : 1;
+      continue;
+    }
+    found(from, to);
+    at = last_end = to;
+  }
+}
+
+void Pattern::each_match(std::string_view text, const Found& found) const {
+  if (compiled_) return each_regex_match(text, found);
+  for (std::size_t at = text.find(plain_); at != std::string_view::npos;) {
+    found(at, at + plain_.size());
+    at = text.find(plain_, at + plain_.size());
+  }
+}
+
+std::vector<Span> Pattern::spans(std::string_view text) const {
+  std::vector<Span> all;
+  if (text.empty()) return {{0, 0, false}};
+  std::size_t at = 0;
+  each_match(text, [&](std::size_t begin, std::size_t end) {
+    if (at != begin) all.push_back({at, begin, false});
+    all.push_back({begin, end, true});
+    at = end;
+  });
+  if (at != text.size()) all.push_back({at, text.size(), false});
+  return all;
+}
+
+std::string Pattern::replaced(std::string_view text, std::string_view with) const {
+  std::string out;
+  for (const Span& span : spans(text))
+    out += span.match ? with : text.substr(span.begin, span.end - span.begin);
+  return out;
+}
+
+}  // namespace t3d::tok

@@ -1,0 +1,119 @@
+#include <sentencepiece_processor.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.hpp"
+#include "data/tokenizer/tokenizer.hpp"
+
+namespace t3d {
+namespace {
+
+using sentencepiece::SentencePieceProcessor;
+
+std::string text_of(const SentencePieceProcessor& processor, const std::vector<int>& ids) {
+  std::string text;
+  const auto status = processor.Decode(ids, &text);
+  if (!status.ok()) throw_error(ExitCode::internal, "cannot decode: {}", status.ToString());
+  return text;
+}
+
+// What a piece reads as depends on whether it is the first one, and on the bytes before it. So each
+// new run is decoded behind a piece that has been decoded already, and that one's text taken off.
+class SentencePieceStream final : public TextStream {
+ public:
+  SentencePieceStream(const SentencePieceProcessor& processor, Specials specials)
+      : processor_(processor), specials_(specials) {}
+
+  std::string feed(std::int32_t id) override {
+    if (id < 0 || id >= processor_.GetPieceSize())
+      throw_error(ExitCode::config, "token {} is outside the vocabulary of {}", id,
+                  processor_.GetPieceSize());
+    if (processor_.IsByte(id)) {
+      run_.push_back(id);
+      return {};
+    }
+    if (specials_ == Specials::show && processor_.IsControl(id))
+      return finish() + processor_.IdToPiece(id);
+    run_.push_back(id);
+    std::string text = finish();
+    if (!processor_.IsControl(id)) known_ = {id};
+    return text;
+  }
+  std::string finish() override {
+    if (run_.empty()) return {};
+    std::vector<int> ids = begun_ ? known_ : std::vector<int>{};
+    const std::string before = text_of(processor_, ids);
+    ids.insert(ids.end(), run_.begin(), run_.end());
+    std::string text = text_of(processor_, ids).substr(before.size());
+    if (!begun_ && text.empty()) return {};  // the next piece is still the first one
+    begun_ = true;
+    known_ = {run_.back()};
+    run_.clear();
+    return text;
+  }
+
+ private:
+  const SentencePieceProcessor& processor_;
+  Specials specials_;
+  std::vector<int> known_, run_;
+  bool begun_ = false;
+};
+
+/// SentencePiece writes a space as U+2581 and reads U+2581 back as a space. Where a text has that
+/// character itself, it goes as its three bytes, which come back as they are.
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  explicit SentencePieceTokenizer(const std::string& model) : model_(model) {
+    if (const auto status = processor_.LoadFromSerializedProto(model); !status.ok())
+      throw_error(ExitCode::io, "not a SentencePiece model: {}", status.ToString());
+    bytes_ = {"<0xE2>", "<0x96>", "<0x81>"};
+    has_bytes_ = !processor_.IsUnknown(processor_.PieceToId(bytes_[0]));
+  }
+  std::vector<std::int32_t> encode(std::string_view text) const override {
+    std::vector<std::int32_t> ids;
+    std::size_t at = 0;
+    while (has_bytes_) {
+      const std::size_t mark = text.find(kMark, at);
+      if (mark == std::string_view::npos) break;
+      encode_plain(text.substr(at, mark - at), ids);
+      for (const char* byte : bytes_) ids.push_back(processor_.PieceToId(byte));
+      at = mark + kMark.size();
+    }
+    encode_plain(text.substr(at), ids);
+    return ids;
+  }
+  std::unique_ptr<TextStream> stream(Specials specials) const override {
+    return std::make_unique<SentencePieceStream>(processor_, specials);
+  }
+  index_t vocab() const override { return processor_.GetPieceSize(); }
+  std::string kind() const override { return "sentencepiece"; }
+  std::string model() const override { return model_; }
+  SpecialIds special_ids() const override {
+    return {processor_.bos_id(), processor_.eos_id(), processor_.pad_id(), processor_.unk_id()};
+  }
+  std::vector<NamedText> files() const override { return {{"tokenizer.model", model_}}; }
+
+ private:
+  static constexpr std::string_view kMark = "\xe2\x96\x81";
+  void encode_plain(std::string_view text, std::vector<std::int32_t>& ids) const {
+    if (text.empty()) return;
+    std::vector<int> more;
+    const auto status = processor_.Encode(text, &more);
+    if (!status.ok()) throw_error(ExitCode::internal, "cannot encode: {}", status.ToString());
+    ids.insert(ids.end(), more.begin(), more.end());
+  }
+
+  std::string model_;
+  SentencePieceProcessor processor_;
+  std::array<const char*, 3> bytes_{};
+  bool has_bytes_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const std::string& model) {
+  return std::make_unique<SentencePieceTokenizer>(model);
+}
+
+}  // namespace t3d
