@@ -77,7 +77,7 @@ std::string export_model(const CheckpointInfo& checkpoint, const ExportCommand& 
   const ModelConfig model = parse_model_text(input_of(checkpoint), checkpoint.path + " (input)");
   (void)hf_family(model);  // before anything is written
   check_folder(wish.folder);
-  const auto source = open_checkpoint_weights(checkpoint.path, {model, false});
+  const auto source = open_checkpoint_weights(checkpoint.path, needs_of(model, false));
   make_folder(wish.folder);
   const HfTokens tokens = write_tokenizer(checkpoint, wish.folder, notes);
   const HfFiles files = write_hf_weights(*source, model, number.dtype, wish.folder);

@@ -12,9 +12,8 @@
 #include "io/output.hpp"
 #include "io/partial_file.hpp"
 #include "io/posix_file.hpp"
-#include "io/weights/own_tensors.hpp"
 #include "tensor3d/model_shape.hpp"
-#include "tensor3d/parameters.hpp"
+#include "tensor3d/whole_tensors.hpp"
 
 namespace t3d {
 namespace {
@@ -34,9 +33,9 @@ ModelConfig wanted_model(const ImportCommand& wish) {
   return parse_model_text(model_text(model), wish.folder + "/config.json");
 }
 
-std::vector<TensorPart> parts_of(const ModelConfig& model) {
+std::vector<TensorPart> parts_of(const std::vector<WholeTensor>& tensors) {
   std::vector<TensorPart> parts;
-  for (const OwnTensor& tensor : own_tensors(model))
+  for (const WholeTensor& tensor : tensors)
     parts.push_back({tensor.name,
                      DType::f32,
                      tensor.rows,
@@ -45,6 +44,14 @@ std::vector<TensorPart> parts_of(const ModelConfig& model) {
                      nullptr,
                      {{{0, 0, tensor.rows, tensor.cols}, 0}}});
   return parts;
+}
+
+/// A table of tokens that may have more of them than the model.
+bool grows(const TensorPart& tensor, const WeightNeeds& needs) {
+  return needs.grow_vocabulary &&
+         std::any_of(needs.tensors.begin(), needs.tensors.end(), [&](const WholeTensor& own) {
+           return own.vocabulary && own.name == tensor.name;
+         });
 }
 
 /// Rows of tokens that the model does not have, as a fresh model has them.
@@ -72,7 +79,8 @@ std::string import_model(const ImportCommand& wish, std::vector<std::string>& no
   if (const auto there = newest_published(wish.dir))
     throw_error(ExitCode::usage, "{} holds {} already; name another folder", wish.dir, there->path);
   const ModelConfig model = wanted_model(wish);
-  const auto source = open_hf_weights(wish.folder, {model, wish.vocab > 0});
+  const WeightNeeds needs = needs_of(model, wish.vocab > 0);
+  const auto source = open_hf_weights(wish.folder, needs);
   CheckpointState state;
   state.run_id = "import";
   state.texts = {{"input", "# Imported from " + wish.folder + "\n" + model_text(model)},
@@ -80,12 +88,13 @@ std::string import_model(const ImportCommand& wish, std::vector<std::string>& no
   take_tokenizer(wish, state, notes);
   CheckpointOptions options;
   options.dir = wish.dir;
-  const std::string path = write_checkpoint(
-      options, state, parts_of(model), [&](const TensorPart& tensor, const Box& box, void* out) {
-        if (is_vocabulary(tensor.name) && box.row1() > source->vocabulary())
-          fill_fresh(model, tensor, box, static_cast<float*>(out));
-        source->read(tensor.name, box, DType::f32, out, box.cols);
-      });
+  const std::string path =
+      write_checkpoint(options, state, parts_of(needs.tensors),
+                       [&](const TensorPart& tensor, const Box& box, void* out) {
+                         if (box.row1() > source->vocabulary() && grows(tensor, needs))
+                           fill_fresh(model, tensor, box, static_cast<float*>(out));
+                         source->read(tensor.name, box, DType::f32, out, box.cols);
+                       });
   std::string text =
       fmt::format("{}: {} parameters, context {}", path, parameter_count(model), model.context);
   if (model.max_context > model.context)

@@ -9,7 +9,7 @@
 #include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/checkpoint/checkpoint_state.hpp"
 #include "io/posix_file.hpp"
-#include "io/weights/own_tensors.hpp"
+#include "tensor3d/whole_tensors.hpp"
 
 namespace t3d {
 namespace {
@@ -60,6 +60,10 @@ TokenizerClaim tokenizer_of(const InitSource& source) {
   }
 }
 
+WeightNeeds needs_of(const ModelConfig& model, bool grow_vocabulary) {
+  return {model, whole_tensors(model), grow_vocabulary};
+}
+
 std::unique_ptr<WeightSource> open_weights(const InitSource& source, const WeightNeeds& needs) {
   return source.hf ? open_hf_weights(source.path, needs)
                    : open_checkpoint_weights(source.path, needs);
@@ -69,7 +73,7 @@ void fill_weights(const InitSource& source, const WeightNeeds& needs,
                   std::vector<TensorPart>& parts) {
   const std::unique_ptr<WeightSource> weights = open_weights(source, needs);
   std::set<std::string> names;
-  for (const OwnTensor& tensor : own_tensors(needs.model)) names.insert(tensor.name);
+  for (const WholeTensor& tensor : needs.tensors) names.insert(tensor.name);
   for (const TensorPart& part : parts) {
     if (!names.contains(part.name)) continue;
     for (const auto& [box, offset] : part.boxes)

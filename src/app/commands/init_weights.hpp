@@ -30,6 +30,8 @@ inline constexpr index_t kLongContext = 8192;
 /// The tokenizer whose ids the source's rows mean; unknown where it has none.
 [[nodiscard]] TokenizerClaim tokenizer_of(const InitSource& source);
 
+[[nodiscard]] WeightNeeds needs_of(const ModelConfig& model, bool grow_vocabulary);
+
 [[nodiscard]] std::unique_ptr<WeightSource> open_weights(const InitSource& source,
                                                          const WeightNeeds& needs);
 

@@ -323,7 +323,7 @@ class TrainJob {
     std::vector<TensorPart> parts = trainer_->parts();
     all_or_none(world_, [&] {
       const InitSource source = find_init_source(config_.init.from);
-      fill_weights(source, {config_.model, config_.init.grow_vocab}, parts);
+      fill_weights(source, needs_of(config_.model, config_.init.grow_vocab), parts);
       plan_notes_.push_back(fmt::format("weights from {}", source.path));
     });
     trainer_->restore(0, {}, config_.batch.sequences);

@@ -5,7 +5,6 @@
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/checkpoint/checkpoint_read.hpp"
-#include "io/weights/own_tensors.hpp"
 #include "io/weights/safetensors.hpp"
 #include "io/weights/weight_source.hpp"
 
@@ -19,7 +18,7 @@ class CheckpointWeights final : public WeightSource {
         manifest_(parse_manifest(read_manifest_text(path), path + "/" + kManifestName)) {
     check_files(manifest_, path);
     std::string faults;
-    for (const OwnTensor& tensor : own_tensors(needs.model)) {
+    for (const WholeTensor& tensor : needs.tensors) {
       const std::string fault = fault_of(tensor, needs.grow_vocabulary);
       if (!fault.empty()) faults += "\n  " + fault;
     }
@@ -49,11 +48,11 @@ class CheckpointWeights final : public WeightSource {
   }
 
  private:
-  [[nodiscard]] std::string fault_of(const OwnTensor& tensor, bool grow) const {
+  [[nodiscard]] std::string fault_of(const WholeTensor& tensor, bool grow) const {
     const auto found = manifest_.tensors.find(tensor.name);
     if (found == manifest_.tensors.end()) return tensor.name + " is not there";
     const ManifestTensor& stored = found->second;
-    const bool fewer_tokens = grow && is_vocabulary(tensor.name) && stored.rows < tensor.rows;
+    const bool fewer_tokens = grow && tensor.vocabulary && stored.rows < tensor.rows;
     const bool longer = tensor.name == "wpe.weight" && stored.rows > tensor.rows;
     if (stored.cols == tensor.cols && (stored.rows == tensor.rows || fewer_tokens || longer))
       return {};

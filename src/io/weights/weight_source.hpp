@@ -8,13 +8,15 @@
 #include "core/box.hpp"
 #include "core/dtype.hpp"
 #include "core/options.hpp"
+#include "core/whole_tensor.hpp"
 
 namespace t3d {
 
 /// What of a source may differ from the model that wants it.
 struct WeightNeeds {
   ModelConfig model;
-  bool grow_vocabulary = false;  // the source may have fewer tokens
+  std::vector<WholeTensor> tensors;  // of the model (tensor3d/whole_tensors.hpp)
+  bool grow_vocabulary = false;      // the source may have fewer tokens
 };
 
 class WeightSource {

@@ -1,10 +1,10 @@
-#include "io/weights/own_tensors.hpp"
+#include "tensor3d/whole_tensors.hpp"
 
 #include "tensor3d/parameters.hpp"
 
 namespace t3d {
 
-std::vector<OwnTensor> own_tensors(const ModelConfig& model) {
+std::vector<WholeTensor> whole_tensors(const ModelConfig& model) {
   ReplicaPlan whole;
   whole.hidden = Partition::even("hidden", model.hidden, 1);
   whole.groups = Partition::even("groups", model.kv_heads, 1);
@@ -12,16 +12,14 @@ std::vector<OwnTensor> own_tensors(const ModelConfig& model) {
   whole.vocab = Partition::even("vocab", model.vocab, 1);
   whole.storage = Partition::even("storage", 1, 1);
   const ModelShape shape(model, whole);
-  std::vector<OwnTensor> all;
+  std::vector<WholeTensor> all;
   for (const BucketTable& bucket : parameter_buckets(shape, MeshShape(1, 1, 1, 1), {}))
     for (const ParamEntry& entry : bucket.entries)
-      all.push_back(entry.vector ? OwnTensor{entry.name, 1, entry.rows, true}
-                                 : OwnTensor{entry.name, entry.rows, entry.cols, false});
+      all.push_back(entry.vector
+                        ? WholeTensor{entry.name, 1, entry.rows, true, false}
+                        : WholeTensor{entry.name, entry.rows, entry.cols, false,
+                                      entry.name == "wte.weight" || entry.name == "head.weight"});
   return all;
-}
-
-bool is_vocabulary(const std::string& name) {
-  return name == "wte.weight" || name == "head.weight";
 }
 
 }  // namespace t3d

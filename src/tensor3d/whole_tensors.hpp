@@ -1,0 +1,13 @@
+// The tensors of a model whole, as files have them.
+#pragma once
+#include <vector>
+
+#include "core/options.hpp"
+#include "core/whole_tensor.hpp"
+
+namespace t3d {
+
+/// In the order of the layers' buckets. Pure arithmetic.
+[[nodiscard]] std::vector<WholeTensor> whole_tensors(const ModelConfig& model);
+
+}  // namespace t3d
