@@ -197,7 +197,8 @@ void add_inspect(CLI::App& app, InspectCommand& command) {
   sub->add_flag("--verify", command.verify, "read everything and compare checksums");
 }
 
-void add_export(CLI::App& app, ExportCommand& command) {
+void add_export(CLI::App& app, CommandLine& line) {
+  ExportCommand& command = line.exports;
   CLI::App* sub = app.add_subcommand("export", "write a checkpoint as a Hugging Face model");
   sub->add_option("checkpoint", command.checkpoint, "checkpoint, or run folder")->required();
   sub->add_option("-o,--output", command.folder, "new folder for the model")
@@ -207,6 +208,7 @@ void add_export(CLI::App& app, ExportCommand& command) {
       ->check(CLI::IsMember({"hf"}));
   sub->add_option("--dtype", command.dtype, "of the weights")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", "fp64"}));
+  add_overrides(*sub, line);
 }
 
 void add_import(CLI::App& app, ImportCommand& command) {
@@ -316,7 +318,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_eval(app, parsed.line);
   add_generate(app, parsed.line);
   add_inspect(app, parsed.line.inspect);
-  add_export(app, parsed.line.exports);
+  add_export(app, parsed.line);
   add_import(app, parsed.line.imports);
   add_status(app, parsed.line.status);
   add_probe(app, parsed.line);

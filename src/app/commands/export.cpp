@@ -51,12 +51,16 @@ std::string generation_text(const HfTokens& tokens) {
 }
 
 /// What stands in the export of the tokenizer, and the ids that it gives a meaning.
-HfTokens write_tokenizer(const CheckpointInfo& checkpoint, const std::string& folder,
+HfTokens write_tokenizer(const CheckpointInfo& checkpoint, const CommandLine& command,
                          std::vector<std::string>& notes) {
+  const std::string& folder = command.exports.folder;
   std::unique_ptr<Tokenizer> tokenizer;
   try {
-    const Config config = parse_config(input_of(checkpoint), checkpoint.path,
-                                       {"run.steps=1", "batch.sequences=1", "data.train=['-']"});
+    // What an input must have beside a model.
+    std::vector<std::string> keys{"run.steps=1", "batch.sequences=1", "data.train=['-']"};
+    if (!checkpoint.state.texts.contains(kWeightsOnlyText)) keys.clear();
+    keys.insert(keys.end(), command.overrides.begin(), command.overrides.end());
+    const Config config = parse_config(input_of(checkpoint), checkpoint.path, keys);
     tokenizer = load_tokenizer_of(checkpoint, config, notes);
   } catch (const Error& error) {
     notes.push_back(fmt::format("no tokenizer is exported: {}", error.what()));
@@ -71,15 +75,16 @@ HfTokens write_tokenizer(const CheckpointInfo& checkpoint, const std::string& fo
   return {ids.bos, ids.eos, ids.pad};
 }
 
-std::string export_model(const CheckpointInfo& checkpoint, const ExportCommand& wish,
+std::string export_model(const CheckpointInfo& checkpoint, const CommandLine& command,
                          std::vector<std::string>& notes) {
+  const ExportCommand& wish = command.exports;
   const Number number = number_of(wish.dtype);
   const ModelConfig model = parse_model_text(input_of(checkpoint), checkpoint.path + " (input)");
   (void)hf_family(model);  // before anything is written
   check_folder(wish.folder);
   const auto source = open_checkpoint_weights(checkpoint.path, needs_of(model, false));
   make_folder(wish.folder);
-  const HfTokens tokens = write_tokenizer(checkpoint, wish.folder, notes);
+  const HfTokens tokens = write_tokenizer(checkpoint, command, notes);
   const HfFiles files = write_hf_weights(*source, model, number.dtype, wish.folder);
   write_text_durably(wish.folder + "/generation_config.json", generation_text(tokens));
   write_text_durably(wish.folder + "/README.md", model_card(checkpoint, model));
@@ -97,7 +102,7 @@ int run_export(Communicator& world, const CommandLine& command) {
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
     die_of_stop_signals(remove_partial_files);
-    write_output(export_model(checkpoint, command.exports, notes));
+    write_output(export_model(checkpoint, command, notes));
     flush_output();
   });
   print_notes(world, notes);

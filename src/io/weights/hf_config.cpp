@@ -17,9 +17,9 @@ namespace {
 using Json = nlohmann::json;
 
 /// Reads the keys of one object; what is null counts as not there.
-class Reader {
+class ConfigReader {
  public:
-  Reader(const Json& json, const std::string& path) : json_(json), path_(path) {}
+  ConfigReader(const Json& json, const std::string& path) : json_(json), path_(path) {}
 
   [[nodiscard]] const Json* find(const char* key) const {
     const auto found = json_.find(key);
@@ -66,11 +66,11 @@ class Reader {
     if (flag(key, wanted) != wanted)
       throw_error(ExitCode::config, "{}: {} = {} is not computed here", path_, key, !wanted);
   }
-  [[nodiscard]] std::optional<Reader> object(const char* key) const {
+  [[nodiscard]] std::optional<ConfigReader> object(const char* key) const {
     const Json* value = find(key);
     if (value == nullptr) return std::nullopt;
     if (!value->is_object()) refuse(key, "an object");
-    return Reader(*value, path_);
+    return ConfigReader(*value, path_);
   }
   [[nodiscard]] const std::string& path() const { return path_; }
 
@@ -82,7 +82,7 @@ class Reader {
   const std::string& path_;
 };
 
-ModelConfig gpt2_model(const Reader& in) {
+ModelConfig gpt2_model(const ConfigReader& in) {
   in.one_of("activation_function", "gelu_new", {"gelu_new", "gelu_pytorch_tanh"});
   in.must_be("scale_attn_weights", true);
   in.must_be("scale_attn_by_inverse_layer_idx", false);
@@ -100,10 +100,10 @@ ModelConfig gpt2_model(const Reader& in) {
   return model;
 }
 
-RopeOptions rope_of(const Reader& config, index_t positions) {
+RopeOptions rope_of(const ConfigReader& config, index_t positions) {
   RopeOptions rope;
-  const std::optional<Reader> newer = config.object("rope_parameters");
-  const std::optional<Reader> scaling = newer ? newer : config.object("rope_scaling");
+  const std::optional<ConfigReader> newer = config.object("rope_parameters");
+  const std::optional<ConfigReader> scaling = newer ? newer : config.object("rope_scaling");
   rope.base = config.number("rope_theta", 10000);
   if (!scaling) return rope;
   rope.base = scaling->number("rope_theta", rope.base);
@@ -131,7 +131,7 @@ RopeOptions rope_of(const Reader& config, index_t positions) {
 }
 
 /// Whole attention in every layer; a window as long as the context changes nothing.
-void refuse_windows(const Reader& in, index_t context, bool by_switch) {
+void refuse_windows(const ConfigReader& in, index_t context, bool by_switch) {
   const bool on =
       by_switch ? in.flag("use_sliding_window", false) : in.find("sliding_window") != nullptr;
   if (on && in.count("sliding_window", context) < context)
@@ -145,7 +145,7 @@ void refuse_windows(const Reader& in, index_t context, bool by_switch) {
                     in.path());
 }
 
-ModelConfig llama_model(const Reader& in, const std::string& type) {
+ModelConfig llama_model(const ConfigReader& in, const std::string& type) {
   in.one_of("hidden_act", "silu", {"silu", "swish"});
   ModelConfig model;
   model.norm = NormKind::rms;
@@ -251,7 +251,7 @@ void write_llama(const ModelConfig& m, HfFamily family, nlohmann::ordered_json& 
 ModelConfig parse_hf_config(std::string_view text, const std::string& path) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) throw_error(ExitCode::io, "{} is not a JSON object", path);
-  const Reader in(json, path);
+  const ConfigReader in(json, path);
   const std::string type = in.word("model_type", "");
   ModelConfig model;
   if (type == "gpt2")
