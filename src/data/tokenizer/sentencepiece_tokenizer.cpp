@@ -92,7 +92,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   SpecialIds special_ids() const override {
     return {processor_.bos_id(), processor_.eos_id(), processor_.pad_id(), processor_.unk_id()};
   }
-  std::vector<NamedText> files() const override { return {{"tokenizer.model", model_}}; }
+  std::vector<TokenizerFile> files() const override { return {{"tokenizer.model", model_}}; }
 
  private:
   static constexpr std::string_view kMark = "\xe2\x96\x81";

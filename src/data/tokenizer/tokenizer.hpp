@@ -36,7 +36,7 @@ class TextStream {
   [[nodiscard]] virtual std::string finish() = 0;
 };
 
-struct NamedText {
+struct TokenizerFile {
   std::string name, text;
 };
 
@@ -61,7 +61,7 @@ class Tokenizer {
   /// else the added token with one of the usual names (special_names.hpp).
   [[nodiscard]] virtual SpecialIds special_ids() const { return {}; }
   /// What a folder with a model needs so that other programs find this tokenizer.
-  [[nodiscard]] virtual std::vector<NamedText> files() const { return {}; }
+  [[nodiscard]] virtual std::vector<TokenizerFile> files() const { return {}; }
 };
 
 /// By kind() and model(), as token files and checkpoints keep them. Error(io) if the model is none
