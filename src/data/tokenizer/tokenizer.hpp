@@ -1,8 +1,7 @@
 // Tokenizer: text to ids and back. Four kinds:
 //   bytes           256 ids, a text is its bytes
-//   sentencepiece   a *.model of SentencePiece, or one trained here (decode(encode(x)) == x for
-//   every
-//                   UTF-8 text: no normalisation, unknown characters as bytes)
+//   sentencepiece   a *.model of SentencePiece; of one trained here, decode(encode(x)) == x for
+//                   every UTF-8 text: no normalisation, unknown characters as bytes
 //   tokenizer.json  a file of Hugging Face's tokenizers: the same ids as theirs. Its truncation and
 //                   padding are not used: texts here are never cut.
 //   tiktoken        a file of ranks: "BASE64 RANK" per line
