@@ -116,7 +116,7 @@ def compare(arguments):
 def make(_):
     source = tokenizers_text.Text(2, tokenizers_text.characters())
     training = source.make(300_000)
-    text = source.make(12_000)
+    text = source.make(8_000)
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "text.txt").write_bytes(text.encode())
     expected = {}

@@ -1,5 +1,6 @@
 """Tokenizers of every kind that models come with, trained here by Hugging Face's trainers; each function
 takes a text and the size of the vocabulary and returns the text of tokenizer.json."""
+import collections
 import json
 import tempfile
 
@@ -124,6 +125,12 @@ RULES = {"\ufb01": "fi", "\u00a0": " ", "\u3000": " ", "\t": " ", "\n": " ", "\r
          "\ufeff": "", "\u212b": "\u00e5", "A": "a", "\uff21": "a", "\U0001F600": ":)"}
 
 
+def frequent(text, count):
+    """The text with spaces in the place of rare characters: unigram's trainer takes all characters."""
+    keep = {letter for letter, _ in collections.Counter(text).most_common(count)}
+    return "".join(letter if letter in keep else " " for letter in text)
+
+
 def unigram(text, vocab, normalizer=None, byte_fallback=False):
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizer or normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
@@ -131,7 +138,7 @@ def unigram(text, vocab, normalizer=None, byte_fallback=False):
     tokenizer.decoder = decoders.Metaspace()
     specials = ["<pad>", "</s>", "<unk>"] + (BYTE_TOKENS if byte_fallback else [])
     trainer = trainers.UnigramTrainer(vocab_size=vocab, special_tokens=specials, unk_token="<unk>", show_progress=False)
-    tokenizer.train_from_iterator(lines(text), trainer)
+    tokenizer.train_from_iterator(lines(frequent(text, vocab // 3)), trainer)
     tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)])
     made = json.loads(tokenizer.to_str())
     made["added_tokens"] = [token for token in made["added_tokens"] if token["id"] < 3]

@@ -50,7 +50,7 @@ class TokenSource {
   }
   /// "train.h5: 1234567 tokens, vocabulary 32000, sentencepiece"
   [[nodiscard]] virtual std::string describe() const = 0;
-  /// Serialized SentencePiece model, or empty.
+  /// The tokenizer, serialized, or empty.
   [[nodiscard]] virtual std::string tokenizer_model() const { return {}; }
   /// Hash of the tokenizer that made the ids (data/tokenizer/tokenizer.hpp); 0 when the format does
   /// not say (llmc, u16, u32). All files of a source have the same one.

@@ -102,3 +102,32 @@ expect_status 0
 cmp -s "${model/#r/n}" "$model" || fail "the named tokenizer is not kept"
 run 1 eval n b-valid.h5 --set data.format=auto
 expect_status 78
+
+# A tokenizer.json and a file of ranks go the same way: kept beside the checkpoints as they are, found again.
+{ echo "# pattern gpt2"
+  python3 -c "import base64
+for n, token in enumerate([bytes([b]) for b in range(256)] + [b'th', b'he', b'the', b' the', b'in', b'ing']):
+    print(base64.b64encode(token).decode(), n)"; } > ranks
+cp "$T3D_SOURCE/tests/reference/tokenizers/llama3.json" tokenizer.json
+for own in tokenizer.json ranks; do
+  run 1 tokenize text.txt -o own --model $own --valid 0.1
+  expect_status 0
+  run 2 input.toml --set data.format=auto --set model.vocab=720 --set run.steps=3 -d own-$own \
+    --set "data.train='own-train.h5'" --set "data.valid='own-valid.h5'"
+  expect_status 0
+  expect_text "bits per byte"
+  cmp -s own-$own/ckpt/tokenizer-*.model $own || fail "$own is not kept"
+  mv own-train.h5 hidden.h5
+  run 1 generate own-$own --tokens 3 --prompt "the king"
+  expect_status 0
+  run 1 eval own-$own own-valid.h5
+  expect_status 0
+  run 1 eval own-$own a-valid.h5
+  expect_status 78
+  expect_text "not the same tokenizer"
+  mv hidden.h5 own-train.h5
+done
+sed 's/"BPE"/"BQE"/' tokenizer.json > broken.json
+run 1 tokenize text.txt -o broken --model broken.json
+expect_status 74
+expect_text 'broken.json: model: models of type "BQE" are not known here'

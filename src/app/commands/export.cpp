@@ -66,8 +66,8 @@ HfTokens write_tokenizer(const CheckpointInfo& checkpoint, const CommandLine& co
     notes.push_back(fmt::format("no tokenizer is exported: {}", error.what()));
     return {};
   }
-  const std::vector<NamedText> files = tokenizer->files();
-  for (const NamedText& file : files) write_text_durably(folder + "/" + file.name, file.text);
+  const std::vector<TokenizerFile> files = tokenizer->files();
+  for (const TokenizerFile& file : files) write_text_durably(folder + "/" + file.name, file.text);
   if (files.empty())
     notes.push_back(
         fmt::format("the tokenizer \"{}\" has no form of Hugging Face's", tokenizer->kind()));

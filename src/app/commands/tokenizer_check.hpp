@@ -40,7 +40,7 @@ void print_notes(const Communicator& world, const std::vector<std::string>& note
 /// The tokenizer of a training run.
 struct RunTokenizer {
   std::uint64_t hash = 0;  // for its checkpoints; 0 = unknown
-  std::string model;       // serialized SentencePiece model, or empty: nothing to keep
+  std::string model;       // serialized, or empty: nothing to keep
   bool scores_valid =
       false;  // data.valid is known to be of the same one: bits per byte mean something
   std::vector<std::string> notes;

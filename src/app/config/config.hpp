@@ -44,7 +44,7 @@ struct MeshConfig {
 
 struct DataConfig {
   std::vector<std::string> train, valid;
-  std::string tokenizer;  // SentencePiece model or "" = from the token file / bytes
+  std::string tokenizer;  // its file or folder; "" = from the token file / bytes
   bool shuffle = true;
   TokenFormat format = TokenFormat::automatic;
   index_t ignore_token = -1;  // as a target; below 0 = none

@@ -260,7 +260,7 @@ void data_keys(std::vector<Key>& keys) {
            {.required = true});
   rows.add("valid", &DataConfig::valid, "Token files for validation, like train.");
   rows.add("tokenizer", &DataConfig::tokenizer,
-           "SentencePiece model. \"\" = the one of the token file, or bytes.");
+           "File or folder of a tokenizer. \"\" = the one of the token file, or bytes.");
   rows.add("shuffle", &DataConfig::shuffle,
            "Shuffle the sequences by run.seed, the same for every mesh.");
   rows.add(

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "data/tokenizer/parts/added_tokens.hpp"
 #include "data/tokenizer/parts/decoder.hpp"
+#include "data/tokenizer/parts/json_text.hpp"
 #include "data/tokenizer/parts/model.hpp"
 #include "data/tokenizer/parts/post_processor.hpp"
 #include "data/tokenizer/parts/pre_tokenizer.hpp"
@@ -178,7 +179,7 @@ class JsonTokenizer final : public Tokenizer {
     ids.unknown = parts_.model->unknown();
     return ids;
   }
-  std::vector<NamedText> files() const override {
+  std::vector<TokenizerFile> files() const override {
     const SpecialIds ids = special_ids();
     nlohmann::ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"},
                                   {"clean_up_tokenization_spaces", false}};

@@ -18,45 +18,40 @@ std::string text_of(const SentencePieceProcessor& processor, const std::vector<i
   return text;
 }
 
-// What a piece reads as depends on whether it is the first one, and on the bytes before it. So each
-// new run is decoded behind a piece that has been decoded already, and that one's text taken off.
+// What a piece reads as depends on whether there is text before it, and on the bytes before it. So
+// runs of bytes are held back, and whatever comes behind a text is decoded behind one: that of the
+// unknown piece, which every model has, and which is taken off again.
 class SentencePieceStream final : public TextStream {
  public:
   SentencePieceStream(const SentencePieceProcessor& processor, Specials specials)
-      : processor_(processor), specials_(specials) {}
+      : processor_(processor),
+        specials_(specials),
+        before_(text_of(processor, {processor.unk_id()})) {}
 
   std::string feed(std::int32_t id) override {
     if (id < 0 || id >= processor_.GetPieceSize())
       throw_error(ExitCode::config, "token {} is outside the vocabulary of {}", id,
                   processor_.GetPieceSize());
-    if (processor_.IsByte(id)) {
-      run_.push_back(id);
-      return {};
-    }
     if (specials_ == Specials::show && processor_.IsControl(id))
       return finish() + processor_.IdToPiece(id);
     run_.push_back(id);
-    std::string text = finish();
-    if (!processor_.IsControl(id)) known_ = {id};
-    return text;
+    return processor_.IsByte(id) ? std::string() : finish();
   }
   std::string finish() override {
-    if (run_.empty()) return {};
-    std::vector<int> ids = begun_ ? known_ : std::vector<int>{};
-    const std::string before = text_of(processor_, ids);
-    ids.insert(ids.end(), run_.begin(), run_.end());
-    std::string text = text_of(processor_, ids).substr(before.size());
-    if (!begun_ && text.empty()) return {};  // the next piece is still the first one
-    begun_ = true;
-    known_ = {run_.back()};
-    run_.clear();
+    std::vector<int> ids = run_;
+    if (begun_) ids.insert(ids.begin(), processor_.unk_id());
+    std::string text = text_of(processor_, ids).substr(begun_ ? before_.size() : 0);
+    // As long as there is no text, the next piece is still the first one.
+    begun_ = begun_ || !text.empty();
+    if (begun_) run_.clear();
     return text;
   }
 
  private:
   const SentencePieceProcessor& processor_;
   Specials specials_;
-  std::vector<int> known_, run_;
+  std::string before_;
+  std::vector<int> run_;
   bool begun_ = false;
 };
 
@@ -92,7 +87,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   SpecialIds special_ids() const override {
     return {processor_.bos_id(), processor_.eos_id(), processor_.pad_id(), processor_.unk_id()};
   }
-  std::vector<NamedText> files() const override { return {{"tokenizer.model", model_}}; }
+  std::vector<TokenizerFile> files() const override { return {{"tokenizer.model", model_}}; }
 
  private:
   static constexpr std::string_view kMark = "\xe2\x96\x81";

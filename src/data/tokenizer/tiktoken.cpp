@@ -199,7 +199,7 @@ class Tiktoken final : public Tokenizer {
   SpecialIds special_ids() const override {
     return {named(kBosNames), named(kEosNames), named(kPadNames), -1};
   }
-  std::vector<NamedText> files() const override { return {{"tiktoken.model", model_}}; }
+  std::vector<TokenizerFile> files() const override { return {{"tiktoken.model", model_}}; }
 
  private:
   void add_word(std::string_view word, tok::WordCache& cache, Ids& ids) const {

@@ -1,8 +1,7 @@
 // Tokenizer: text to ids and back. Four kinds:
 //   bytes           256 ids, a text is its bytes
-//   sentencepiece   a *.model of SentencePiece, or one trained here (decode(encode(x)) == x for
-//   every
-//                   UTF-8 text: no normalisation, unknown characters as bytes)
+//   sentencepiece   a *.model of SentencePiece; of one trained here, decode(encode(x)) == x for
+//                   every UTF-8 text: no normalisation, unknown characters as bytes
 //   tokenizer.json  a file of Hugging Face's tokenizers: the same ids as theirs. Its truncation and
 //                   padding are not used: texts here are never cut.
 //   tiktoken        a file of ranks: "BASE64 RANK" per line
@@ -36,7 +35,7 @@ class TextStream {
   [[nodiscard]] virtual std::string finish() = 0;
 };
 
-struct NamedText {
+struct TokenizerFile {
   std::string name, text;
 };
 
@@ -61,7 +60,7 @@ class Tokenizer {
   /// else the added token with one of the usual names (special_names.hpp).
   [[nodiscard]] virtual SpecialIds special_ids() const { return {}; }
   /// What a folder with a model needs so that other programs find this tokenizer.
-  [[nodiscard]] virtual std::vector<NamedText> files() const { return {}; }
+  [[nodiscard]] virtual std::vector<TokenizerFile> files() const { return {}; }
 };
 
 /// By kind() and model(), as token files and checkpoints keep them. Error(io) if the model is none

@@ -5,42 +5,6 @@
 #include "data/tokenizer/parts/utf8.hpp"
 
 namespace t3d::tok {
-namespace {
-
-constexpr int kMaxDepth = 64;
-
-void check_depth(const std::string& text) {
-  int depth = 0;
-  bool inside = false;  // a string
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char letter = text[at];
-    if (inside) {
-      if (letter == '\\') ++at;
-      if (letter == '"') inside = false;
-    } else if (letter == '"') {
-      inside = true;
-    } else if (letter == '[' || letter == '{') {
-      if (++depth > kMaxDepth)
-        throw_error(ExitCode::io, "no tokenizer: more than {} brackets in each other", kMaxDepth);
-    } else if (letter == ']' || letter == '}') {
-      --depth;
-    }
-  }
-}
-
-}  // namespace
-
-nlohmann::json parse_json(const std::string& text) {
-  check_depth(text);
-  try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::exception& error) {
-    const std::string_view what(error.what());
-    const std::size_t from = what.find("] ");  // behind the library's number of the error
-    throw_error(ExitCode::io, "not JSON: {}",
-                what.substr(from == std::string_view::npos ? 0 : from + 2));
-  }
-}
 
 void JsonPart::only(std::initializer_list<std::string_view> keys) const {
   if (!node_->is_object()) fail("an object is expected");

@@ -58,9 +58,6 @@ class JsonPart {
 /// Highest id of a token.
 inline constexpr std::int64_t kMaxId = (1 << 24) - 1;
 
-/// Error(io) when it is no JSON, or lies deeper in brackets than any tokenizer does.
-[[nodiscard]] nlohmann::json parse_json(const std::string& text);
-
 /// For messages: a token between quotes, unprintable bytes escaped, long ones cut.
 [[nodiscard]] std::string in_quotes(std::string_view token);
 

@@ -25,6 +25,13 @@ const OnigUChar* bytes_of(std::string_view text) {
 struct FreeRegion {
   void operator()(OnigRegion* region) const { onig_region_free(region, 1); }
 };
+struct FreeParam {
+  void operator()(OnigMatchParam* param) const { onig_free_match_param(param); }
+};
+
+constexpr unsigned kMaxDepth = 256;  // brackets of an expression
+// An expression that goes back more often than this on its way through a text does so for ever.
+constexpr std::size_t kRetries = 1'000'000, kRetriesPerByte = 100;
 
 }  // namespace
 
@@ -47,6 +54,7 @@ Pattern Pattern::regex(const std::string& expression) {
   std::call_once(once, [] {
     std::array<OnigEncoding, 1> encodings{ONIG_ENCODING_UTF8};
     onig_initialize(encodings.data(), 1);
+    onig_set_parse_depth_limit(kMaxDepth);
   });
   Pattern pattern;
   OnigErrorInfo info{};
@@ -62,6 +70,10 @@ Pattern Pattern::regex(const std::string& expression) {
 
 void Pattern::each_regex_match(std::string_view text, const Found& found) const {
   const std::unique_ptr<OnigRegion, FreeRegion> region(onig_region_new());
+  const std::unique_ptr<OnigMatchParam, FreeParam> param(onig_new_match_param());
+  onig_initialize_match_param(param.get());
+  onig_set_retry_limit_in_search_of_match_param(param.get(),
+                                                kRetries + kRetriesPerByte * text.size());
   const OnigUChar* begin = bytes_of(text);
   const OnigUChar* end = begin + text.size();
   std::size_t at = 0, last_end = std::string_view::npos;

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "data/token_source.hpp"
 #include "data/tokenize.hpp"
+#include "data/tokenizer/parts/utf8.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 
@@ -88,6 +89,54 @@ TEST_CASE("SentencePiece gives back every text") {
     CHECK(tokenizer->decode(ids) == fresh);
     CHECK(ids.size() * 2 < fresh.size());  // it learned something
     CHECK_THROWS_AS(tokenizer->decode(std::vector<std::int32_t>{100000}), Error);
+  }
+}
+
+TEST_CASE("a tokenizer that is trained here has an end of documents, which no text becomes") {
+  const ScratchFolder folder("eos");
+  const std::string path = write_text(folder, "corpus.txt", some_text(5, 2000));
+  for (const std::string kind : {"bpe", "unigram"}) {
+    CAPTURE(kind);
+    const auto tokenizer = make_sentencepiece_tokenizer(train_sentencepiece({path}, kind, 400));
+    CHECK(tokenizer->special_ids() == SpecialIds{-1, 1, -1, 0});
+    for (const std::int32_t id : tokenizer->encode("the end<eos></s> of it")) CHECK(id != 1);
+    auto ids = tokenizer->encode("kalo mi");
+    ids.push_back(1);
+    CHECK(tokenizer->decode(ids) == "kalo mi");
+    CHECK(tokenizer->decode(ids, Specials::show) == "kalo mi<eos>");
+    CHECK(tokenizer->files().at(0).name == "tokenizer.model");
+  }
+}
+
+TEST_CASE("SentencePiece and bytes give a text id by id") {
+  const ScratchFolder folder("stream");
+  const std::string path = write_text(folder, "corpus.txt", some_text(6, 2000));
+  std::vector<std::unique_ptr<Tokenizer>> all;
+  all.push_back(make_byte_tokenizer());
+  all.push_back(make_sentencepiece_tokenizer(train_sentencepiece({path}, "bpe", 400)));
+  for (const auto& tokenizer : all) {
+    CAPTURE(tokenizer->kind());
+    for (const auto& text : kTexts) {
+      CAPTURE(text);
+      const auto stream = tokenizer->stream(Specials::skip);
+      std::string joined;
+      for (const std::int32_t id : tokenizer->encode(text)) {
+        const std::string part = stream->feed(id);
+        CHECK(tok::is_utf8(part));
+        joined += part;
+      }
+      CHECK(joined + stream->finish() == text);
+    }
+    std::mt19937 random(9);  // ids in any order: bytes that are no characters, too
+    for (int round = 0; round < 50; ++round) {
+      std::vector<std::int32_t> ids(30);
+      for (auto& id : ids)
+        id = static_cast<std::int32_t>(random() % static_cast<unsigned>(tokenizer->vocab()));
+      const auto stream = tokenizer->stream(Specials::skip);
+      std::string joined;
+      for (const std::int32_t id : ids) joined += stream->feed(id);
+      CHECK(joined + stream->finish() == tokenizer->decode(ids));
+    }
   }
 }
 
