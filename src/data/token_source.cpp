@@ -128,6 +128,11 @@ std::shared_ptr<TokenSource> make_token_source(const std::vector<std::string>& p
 std::shared_ptr<TokenSource> make_token_source(std::vector<TokenCard> cards, index_t vocab) {
   std::vector<std::shared_ptr<TokenSource>> sources;
   for (TokenCard& card : cards) sources.push_back(open_token_file(std::move(card)));
+  return make_joined_source(std::move(sources), vocab);
+}
+
+std::shared_ptr<TokenSource> make_joined_source(std::vector<std::shared_ptr<TokenSource>> sources,
+                                                index_t vocab) {
   return std::make_shared<JoinedSource>(std::move(sources), vocab);
 }
 

@@ -69,6 +69,10 @@ class TokenSource {
 [[nodiscard]] std::shared_ptr<TokenSource> make_token_source(std::vector<TokenCard> cards,
                                                              index_t vocab = 0);
 
+/// Several sources one after another. Error(config) when their tokenizers differ.
+[[nodiscard]] std::shared_ptr<TokenSource> make_joined_source(
+    std::vector<std::shared_ptr<TokenSource>> sources, index_t vocab = 0);
+
 /// Tokens that are in memory already (tests, generated text).
 [[nodiscard]] std::shared_ptr<TokenSource> make_memory_source(std::vector<std::int32_t> ids,
                                                               index_t vocab);

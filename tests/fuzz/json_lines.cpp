@@ -14,10 +14,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
       data[0] % 2 == 0 ? t3d::JsonFields{} : t3d::JsonFields{"", "p", "c"};
   t3d::LineReader lines(t3d::open_stream(file.path()), 0, 1 + (data[0] / 2) * 8);
   t3d::index_t next = 0;
+  int parsed = 0;  // each bad line costs an exception, which is slow here
   while (const auto line = lines.next()) {
     if (line->offset < next) std::abort();
     next = line->offset + 1;
-    if (line->too_long) continue;
+    if (line->too_long || ++parsed > 20) continue;
     t3d::test::expect_answer([&] { (void)t3d::parse_json_line(line->text, fields); });
   }
   return 0;

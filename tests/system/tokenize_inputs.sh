@@ -52,14 +52,14 @@ for format in megatron llmc hdf5; do
   run 1 tokenize in/a.jsonl -o $format --format $format
   expect_status 0
 done
-losses() { python3 -c 'import json, sys
+all_losses() { python3 -c 'import json, sys
 for line in open(sys.argv[1]):
     record = json.loads(line)
     if "loss" in record: print(record["step"], record["loss"])' "$1/log.jsonl"; }
 for file in megatron-train.bin llmc-train-000000.bin hdf5-train.h5 pairs-train.h5; do
   run 1 input.toml -d "runs/$file" --set run.steps=3 --set data.format=auto --set "data.train='$file'"
   expect_status 0
-  losses "runs/$file" > "$file.losses"
+  all_losses "runs/$file" > "$file.losses"
 done
 cmp megatron-train.bin.losses hdf5-train.h5.losses || fail "Megatron's format trains another way"
 cmp llmc-train-000000.bin.losses hdf5-train.h5.losses || fail "llm.c's format trains another way"

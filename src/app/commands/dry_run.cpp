@@ -7,6 +7,7 @@
 #include "app/commands/rank_cost.hpp"
 #include "app/commands/resident.hpp"
 #include "app/commands/setup.hpp"
+#include "app/config/data_lists.hpp"
 #include "io/log/step_record.hpp"
 
 namespace t3d {
@@ -160,7 +161,8 @@ int run_dry(Communicator& world, const CommandLine& command) {
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
     if (config.model.vocab == 0)
-      (void)open_corpus(read_token_cards(config.data.train, config.data.format), config, false);
+      (void)open_corpus(read_token_cards(train_files(config.data), config.data.format), config,
+                        false);
     const bool gpus =
         config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed;
     const PlanFacts facts{ranks, gpus ? TransportKind::staged : TransportKind::host, gpus};

@@ -162,7 +162,7 @@ void JobReport::close_books() {
 }
 
 void JobReport::step(const Trainer& trainer, const StepReport& step,
-                     std::optional<double> valid_loss) {
+                     const std::vector<NamedLoss>& valid) {
   ++steps_done_;
   close_books();
   if (steps_done_ > kWarmUpSteps) {
@@ -194,7 +194,12 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   phases_before_ = machine_.clock().seconds();
   record.bytes_by_axis = step_bytes_;
   record.memory_bytes = machine_.device().memory().reserved_peak;
-  record.valid_loss = valid_loss;
+  for (const NamedLoss& set : valid) {
+    if (set.name.empty())
+      record.valid_loss = set.loss;
+    else
+      record.named_valid_losses.push_back(set);
+  }
   record.gain = step.gain;
   record.noise_sequences = step.noise_sequences;
   record.left_out = step.left_out;
@@ -208,10 +213,10 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   for (const int leaf : step.left_out)
     warn(fmt::format("step {}: gradient {} is not finite and was left out", step.step, leaf));
   if (step.targets == 0)
-    warn(
-        fmt::format("step {}: no target of its samples counts (all are data.ignore_token); the "
-                    "weights stay",
-                    step.step));
+    warn(fmt::format(
+        "step {}: no target of its samples counts (all are data.ignore_token, or of prompts); the "
+        "weights stay",
+        step.step));
   else if (step.skipped)
     warn(fmt::format("step {}: no finite gradient at loss scale {}; the weights stay", step.step,
                      step.loss_scale));

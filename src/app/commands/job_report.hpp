@@ -32,7 +32,8 @@ class JobReport {
   void expect(const Ledger& predicted) { predicted_now_.merge(predicted); }
 
   /// A step is done. Its line counts everything since the step before.
-  void step(const Trainer& trainer, const StepReport& step, std::optional<double> valid_loss);
+  /// `valid`: of the validation sets, where they were evaluated.
+  void step(const Trainer& trainer, const StepReport& step, const std::vector<NamedLoss>& valid);
   /// The plan has changed between two steps; `reason` in words.
   void reshaped(double seconds, const Plan& before, const Plan& plan, const std::string& reason);
   /// The tables of the end, in the middle. Collective.

@@ -135,7 +135,8 @@ std::string changed_ranks(const PlanBasis& before, const PlanBasis& now) {
 }
 
 std::string changed_speeds(const Config& before, const Config& now, const Origins& origins) {
-  if (node_kinds_text(before) != node_kinds_text(now)) return "[[nodes]] has changed";
+  const TableList& nodes = *find_list("nodes");
+  if (list_text(nodes, before) != list_text(nodes, now)) return "[[nodes]] has changed";
   for (const char* name : {"hetero.speeds", "hetero.file"}) {
     const Key& key = *find_key(name);
     const std::string then = value_text(key, before), wanted = value_text(key, now);

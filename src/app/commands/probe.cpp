@@ -5,6 +5,7 @@
 #include "app/commands/node_kinds.hpp"
 #include "app/commands/setup.hpp"
 #include "app/commands/tokenizer_check.hpp"
+#include "app/config/data_lists.hpp"
 #include "app/stop_signal.hpp"
 #include "io/log/step_record.hpp"
 #include "io/output.hpp"
@@ -77,8 +78,8 @@ int run_probe(Communicator& world, const CommandLine& command) {
   Origins origins;
   Config config = load_input(world, command.input, command.overrides, world.size(), origins);
   if (config.model.vocab == 0) {
-    std::vector<TokenCard> cards =
-        share_token_cards(world, *ranks_of_folder(world), config.data.train, config.data.format);
+    std::vector<TokenCard> cards = share_token_cards(world, *ranks_of_folder(world),
+                                                     train_files(config.data), config.data.format);
     all_or_none(world, [&] { (void)open_corpus(std::move(cards), config, false); });
   }
   all_or_none(world, [&] {  // before anything is measured

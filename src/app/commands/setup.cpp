@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "app/commands/init_weights.hpp"
+#include "app/config/data_lists.hpp"
 #include "app/config/defaults.hpp"
 #include "app/config/model_text.hpp"
 #include "comm/agree.hpp"
@@ -86,19 +87,42 @@ Config load_input(Communicator& world, const std::string& path,
   return config;
 }
 
+namespace {
+
+void take_vocab(const TokenSource& tokens, Config& config) {
+  if (config.model.vocab == 0) config.model.vocab = tokens.vocab();
+  if (config.model.vocab == 0)
+    throw_error(ExitCode::config, "model.vocab is not given and {} does not say it",
+                tokens.describe());
+  if (tokens.vocab() > config.model.vocab)
+    throw_error(ExitCode::config, "model.vocab = {} is smaller than that of {}", config.model.vocab,
+                tokens.describe());
+}
+
+}  // namespace
+
 std::shared_ptr<BatchSource> open_corpus(std::vector<TokenCard> cards, Config& config,
                                          bool shuffle) {
   std::shared_ptr<TokenSource> tokens = make_token_source(std::move(cards), config.model.vocab);
-  if (config.model.vocab == 0) config.model.vocab = tokens->vocab();
-  if (config.model.vocab == 0)
-    throw_error(ExitCode::config, "model.vocab is not given and {} does not say it",
-                tokens->describe());
-  if (tokens->vocab() > config.model.vocab)
-    throw_error(ExitCode::config, "model.vocab = {} is smaller than that of {}", config.model.vocab,
-                tokens->describe());
+  take_vocab(*tokens, config);
   return std::make_shared<BatchSource>(std::move(tokens), config.model.context,
                                        static_cast<std::uint64_t>(config.run.seed), shuffle,
                                        static_cast<std::int32_t>(config.data.ignore_token));
+}
+
+std::shared_ptr<BatchSource> open_mixture(std::vector<std::vector<TokenCard>> cards,
+                                          Config& config) {
+  const DataConfig& data = config.data;
+  std::vector<MixturePart> parts;
+  for (std::size_t at = 0; at < cards.size(); ++at)
+    parts.push_back({make_token_source(std::move(cards[at]), config.model.vocab),
+                     data.sources[at].weight, source_name(data, at)});
+  auto source =
+      std::make_shared<BatchSource>(std::move(parts), config.model.vocab, config.model.context,
+                                    static_cast<std::uint64_t>(config.run.seed), data.shuffle,
+                                    static_cast<std::int32_t>(data.ignore_token));
+  take_vocab(source->tokens(), config);
+  return source;
 }
 
 MachineOptions machine_options(const Config& config) {

@@ -28,6 +28,10 @@ void all_or_none(Communicator& world, const std::function<void()>& work);
 [[nodiscard]] std::shared_ptr<BatchSource> open_corpus(std::vector<TokenCard> cards, Config& config,
                                                        bool shuffle);
 
+/// The mixture of data.sources, whose files these are.
+[[nodiscard]] std::shared_ptr<BatchSource> open_mixture(std::vector<std::vector<TokenCard>> cards,
+                                                        Config& config);
+
 [[nodiscard]] MachineOptions machine_options(const Config& config);
 [[nodiscard]] PlanFacts plan_facts(const Machine& machine);
 [[nodiscard]] TrainOptions train_options(const Config& config, int ranks);

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "app/config/data_lists.hpp"
 #include "core/error.hpp"
 #include "io/posix_file.hpp"
 
@@ -69,7 +70,8 @@ void print_notes(const Communicator& world, const std::vector<std::string>& note
 }
 
 RunTokenizer check_tokenizers(const DataConfig& data, const TokenSource& train,
-                              const TokenSource* valid, const CheckpointInfo* checkpoint) {
+                              const std::vector<const TokenSource*>& valid,
+                              const CheckpointInfo* checkpoint) {
   RunTokenizer run;
   TokenizerClaim claim = tokenizer_of(train);
   run.model = train.tokenizer_model();
@@ -91,7 +93,8 @@ RunTokenizer check_tokenizers(const DataConfig& data, const TokenSource& train,
       run.model = kept_model(*checkpoint, before.hash);
     }
   }
-  if (valid != nullptr) run.scores_valid = same_tokenizer(claim, tokenizer_of(*valid), run.notes);
+  for (const TokenSource* set : valid)
+    run.scores_valid.push_back(same_tokenizer(claim, tokenizer_of(*set), run.notes));
   if (claim.hash == 0 && run.notes.empty())
     run.notes.push_back(fmt::format(
         "the tokenizer of {} is not known: name it as data.tokenizer to have it compared and kept",
@@ -119,7 +122,7 @@ std::unique_ptr<Tokenizer> load_tokenizer_of(const CheckpointInfo& checkpoint, c
   if (trained.hash == tokenizer_hash(*make_byte_tokenizer())) return make_byte_tokenizer();
   if (!kept.empty()) return checked(kept);
   if (trained.hash == 0 && config.model.vocab == 256) return make_byte_tokenizer();
-  for (const std::string& file : config.data.train)
+  for (const std::string& file : train_files(config.data))
     if (std::filesystem::exists(file, ignored)) return checked(file);
   throw_error(ExitCode::no_input,
               "no tokenizer: there is none beside {} and data.train is not there; give "

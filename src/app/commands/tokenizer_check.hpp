@@ -41,15 +41,16 @@ void print_notes(const Communicator& world, const std::vector<std::string>& note
 struct RunTokenizer {
   std::uint64_t hash = 0;  // for its checkpoints; 0 = unknown
   std::string model;       // serialized, or empty: nothing to keep
-  bool scores_valid =
-      false;  // data.valid is known to be of the same one: bits per byte mean something
+  /// Of each validation set, on the rank that checked: it is known to be of the same one, bits per
+  /// byte mean something.
+  std::vector<bool> scores_valid;
   std::vector<std::string> notes;
 };
 
-/// Compares data.train, data.tokenizer, data.valid and the checkpoint that is continued. `valid`
-/// and `checkpoint` may be null. Error(config) when two are known and differ.
+/// Compares the training text, data.tokenizer, the validation sets and the checkpoint that is
+/// continued. `checkpoint` may be null. Error(config) when two are known and differ.
 [[nodiscard]] RunTokenizer check_tokenizers(const DataConfig& data, const TokenSource& train,
-                                            const TokenSource* valid,
+                                            const std::vector<const TokenSource*>& valid,
                                             const CheckpointInfo* checkpoint);
 
 /// The tokenizer to read and write texts with for a checkpoint: data.tokenizer, the one kept beside

@@ -77,7 +77,7 @@ int run_evaluation(Communicator& world, const CommandLine& command) {
   });
   agree_on_corpus(world, source->tokens(), "the command line");
   print_notes(world, notes);
-  const index_t available = source->ledger().samples();
+  const index_t available = source->samples();
   const index_t total = wish.sequences > 0 ? std::min(wish.sequences, available) : available;
   const double loss = evaluate_model(*loaded.machine, *loaded.formation, *source, total);
   if (!std::isfinite(loss))

@@ -10,6 +10,7 @@
 #include "app/commands/balancing.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/continuation.hpp"
+#include "app/commands/data_identity.hpp"
 #include "app/commands/first_plan.hpp"
 #include "app/commands/init_weights.hpp"
 #include "app/commands/job_report.hpp"
@@ -23,13 +24,13 @@
 #include "app/commands/setup.hpp"
 #include "app/commands/start_clock.hpp"
 #include "app/commands/stopping.hpp"
+#include "app/commands/texts.hpp"
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/config_schema.hpp"
 #include "app/config/defaults.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
-#include "data/corpus_agreement.hpp"
 #include "device/host_limits.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/shared_folder.hpp"
@@ -153,9 +154,7 @@ class TrainJob {
         world_, PeerWatch::Options{config_.debug.lost_seconds,
                                    [this](const PeerLoss& loss) { last_words_.say(loss); },
                                    [this] { last_words_.end(); }});
-    open_texts();
-    agree_on_corpus(world_, source_->tokens(), "data.train");
-    if (valid_) agree_on_corpus(world_, valid_->tokens(), "data.valid");
+    texts_ = open_texts(world_, config_);
     const std::vector<int> nodes = node_of_ranks(world_);
     // Another job's lock may have to be waited for: the limit is that of files.
     all_or_none(*checkpoint_group(world_), [&] {
@@ -178,19 +177,6 @@ class TrainJob {
     const std::string &dir = config_.run.dir, &checkpoints = config_.checkpoint.dir;
     check_shared_folder(world_, nodes, checkpoints, token);
     if (!checkpoints.starts_with(dir + "/")) check_shared_folder(world_, nodes, dir, token);
-  }
-
-  void open_texts() {
-    const auto mates = ranks_of_folder(world_);
-    const auto open = [&](const std::vector<std::string>& files, bool shuffle) {
-      std::vector<TokenCard> cards = share_token_cards(world_, *mates, files, config_.data.format);
-      std::shared_ptr<BatchSource> source;
-      all_or_none(world_, [&] { source = open_corpus(std::move(cards), config_, shuffle); });
-      return source;
-    };
-    source_ = open(config_.data.train, config_.data.shuffle);
-    // Validation reads its text in order: the same samples at every evaluation.
-    if (!config_.data.valid.empty()) valid_ = open(config_.data.valid, false);
   }
 
   // Before the first step nothing was learned that a checkpoint would have to keep, and the one
@@ -226,21 +212,27 @@ class TrainJob {
   void check_tokenizer(const std::optional<CheckpointInfo>& info) {
     all_or_none(world_, [&] {
       if (world_.rank() != 0) return;
-      tokenizer_ = check_tokenizers(config_.data, source_->tokens(),
-                                    valid_ ? &valid_->tokens() : nullptr, info ? &*info : nullptr);
+      tokenizer_ = check_tokenizers(config_.data, texts_.train->tokens(), texts_.validation_sets(),
+                                    info ? &*info : nullptr);
       // Tokens that were added to a vocabulary are not known to the weights' own tokenizer.
       if (!info && !config_.init.from.empty() && !config_.init.grow_vocab)
         (void)same_tokenizer(tokenizer_of(find_init_source(config_.init.from)),
-                             {tokenizer_.hash, tokenizer_of(source_->tokens()).who},
+                             {tokenizer_.hash, tokenizer_of(texts_.train->tokens()).who},
                              tokenizer_.notes);
       const std::string file = tokenizer_file(config_.checkpoint.dir, tokenizer_.hash);
       if (!tokenizer_.model.empty() && !path_exists(file))
         write_text_durably(file, tokenizer_.model);
     });
-    std::array<std::uint64_t, 2> known{tokenizer_.hash, tokenizer_.scores_valid ? 1U : 0U};
-    world_.broadcast({known.data(), DType::i32, 1, 4}, 0).wait_host();
-    tokenizer_.hash = known[0];
-    tokenizer_.scores_valid = known[1] != 0;
+    world_.broadcast({&tokenizer_.hash, DType::i32, 1, 2}, 0).wait_host();
+  }
+
+  // Says what the run is trained on, and compares it with what it was.
+  void check_data(const std::optional<CheckpointInfo>& info) {
+    all_or_none(world_, [&] {
+      data_text_ = data_text(*texts_.train, config_.data, tokenizer_.hash);
+      if (!info || !info->state.texts.contains(kDataText)) return;
+      data_change_ = data_change(info->state.texts.at(kDataText), data_text_, info->path);
+    });
   }
 
   void start() {
@@ -255,6 +247,7 @@ class TrainJob {
     const std::optional<CheckpointInfo>& info = from_->info();
     run_id_ = info ? info->state.run_id : new_run_id();
     check_tokenizer(info);
+    check_data(info);
     lineage_ = next_lineage(world_, config_.checkpoint.dir, info, warn);
     if (lock_) lock_->set_run(run_id_);
     began_at_ = info ? info->state.step : -1;
@@ -270,6 +263,9 @@ class TrainJob {
     for (const std::string& text : early_notes_) report_->note(text);
     for (const std::string& text : input_warnings_) report_->warn(text);
     for (const std::string& text : tokenizer_.notes) report_->note(text);
+    report_->note(
+        fmt::format("data {}: {} tokens", data_hash(data_text_), texts_.train->tokens().size()));
+    if (!data_change_.empty()) report_->warn(data_change_);
     if (info)
       report_->note(fmt::format("resumed from {} at step {}", info->path, info->state.step));
     last_words_.set_progress(trainer_->progress().steps, last_saved());
@@ -359,8 +355,8 @@ class TrainJob {
     });
     for (const Replan& replan : replans_) check_memory(world_, replan.plan, room_, on_gpu);
     start_clock_.mark("plan and probe");
-    trainer_ =
-        std::make_unique<Trainer>(*machine_, plan, train_options(config_, world_.size()), source_);
+    trainer_ = std::make_unique<Trainer>(*machine_, plan, train_options(config_, world_.size()),
+                                         texts_.train);
     stop_if_asked();
   }
 
@@ -499,7 +495,7 @@ class TrainJob {
 
   [[nodiscard]] bool evaluates_after(index_t step) const {
     const bool last = step == trainer_->progress().steps && trainer_->ended();
-    return valid_ != nullptr &&
+    return !texts_.validation.empty() &&
            (last || (config_.eval.every_steps > 0 && step % config_.eval.every_steps == 0));
   }
 
@@ -507,7 +503,7 @@ class TrainJob {
   void take_reports(index_t left) {
     while (trainer_->pending() > left) {
       const StepReport step = trainer_->finish_step();
-      std::optional<double> valid;
+      std::vector<NamedLoss> valid;
       // Who asks to stop does not wait for an evaluation.
       const bool last = trainer_->ended() && step.step == trainer_->progress().steps;
       if (evaluates_after(step.step) && (last || decide(step.flags).stop == kNoFlag)) {
@@ -528,7 +524,7 @@ class TrainJob {
         start_clock_.mark("first step");
         report_->note(start_clock_.text());
       }
-      if (valid) report_valid(*valid);
+      for (std::size_t n = 0; n < valid.size(); ++n) report_valid(n, valid[n]);
       balancing_->observe(step, trainer_->plan());
       if (const std::string text = balancing_->hindrance(); !text.empty()) report_->note(text);
       const Decision now = decide(step.flags);
@@ -539,19 +535,27 @@ class TrainJob {
     }
   }
 
-  double evaluate(bool whole) {
-    const index_t available = valid_->ledger().samples();
-    index_t sequences = config_.eval.batches * trainer_->plan().sequences();
-    sequences = whole ? available : std::min(sequences, available);
-    report_->expect(trainer_->predicted_evaluation(sequences));
-    return trainer_->evaluate(*valid_, sequences);
+  std::vector<NamedLoss> evaluate(bool whole) {
+    std::vector<NamedLoss> losses;
+    for (const ValidationText& text : texts_.validation) {
+      const index_t available = text.source->samples();
+      index_t sequences = config_.eval.batches * trainer_->plan().sequences();
+      sequences = whole ? available : std::min(sequences, available);
+      report_->expect(trainer_->predicted_evaluation(sequences));
+      losses.push_back({text.name, trainer_->evaluate(*text.source, sequences)});
+    }
+    return losses;
   }
 
-  void report_valid(double loss) {
-    const double bytes = tokenizer_.scores_valid ? valid_->tokens().bytes_per_token() : 0;
+  void report_valid(std::size_t set, const NamedLoss& valid) {
+    const TokenSource& tokens = texts_.validation[set].source->tokens();
+    const bool known = set < tokenizer_.scores_valid.size() && tokenizer_.scores_valid[set];
+    const double bytes = known ? tokens.bytes_per_token() : 0;
     std::string text =
-        fmt::format("validation loss {:.4f}  perplexity {:.2f}", loss, std::exp(loss));
-    if (bytes > 0) text += fmt::format("  bits per byte {:.4f}", loss / std::log(2.0) / bytes);
+        fmt::format("validation {}loss {:.4f}  perplexity {:.2f}",
+                    valid.name.empty() ? "" : valid.name + " ", valid.loss, std::exp(valid.loss));
+    if (bytes > 0)
+      text += fmt::format("  bits per byte {:.4f}", valid.loss / std::log(2.0) / bytes);
     report_->note(text);
   }
 
@@ -577,6 +581,7 @@ class TrainJob {
         from_->plan_input().empty() ? state.texts["input"] : from_->plan_input();
     if (speeds_) state.texts[kSpeedsText] = speeds_->text();
     state.texts[kBasisText] = basis_.text();
+    state.texts[kDataText] = data_text_;
     if (tokenizer_.hash != 0) state.texts[kTokenizerText] = tokenizer_text(tokenizer_.hash);
     return state;
   }
@@ -679,8 +684,9 @@ class TrainJob {
   std::string memory_warning_;  // what the plan lacks of memory that is free now
   std::vector<Replan> replans_;
   OpenMesh open_mesh_;
-  std::shared_ptr<BatchSource> source_, valid_;
+  Texts texts_;
   RunTokenizer tokenizer_;
+  std::string data_text_, data_change_;  // data_identity.hpp
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<JobReport> report_;

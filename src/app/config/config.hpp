@@ -42,8 +42,21 @@ struct MeshConfig {
   TransportRule transport = TransportRule::automatic;  // between GPUs
 };
 
+/// One [[data.source]] and one [[data.validation]] (app/config/data_lists.hpp).
+struct DataSource {
+  std::vector<std::string> files;
+  double weight = 1;
+  std::string name;  // empty = its number
+};
+struct ValidationSet {
+  std::vector<std::string> files;
+  std::string name;
+};
+
 struct DataConfig {
   std::vector<std::string> train, valid;
+  std::vector<DataSource> sources;  // a mixture instead of train
+  std::vector<ValidationSet> validations;
   std::string tokenizer;  // its file or folder; "" = from the token file / bytes
   bool shuffle = true;
   TokenFormat format = TokenFormat::automatic;

@@ -259,10 +259,13 @@ class CrossCheck {
             fmt::format("debug.replan: \"{}\" is not STEP:FILE or STEP:same", printable(wish, 100)),
             "a step from 1 on, and a plan.toml");
     if (usable({"eval.every_steps", "data.valid"}) && config_.eval.every_steps > 0 &&
-        config_.data.valid.empty()) {
+        config_.data.valid.empty() && config_.data.validations.empty()) {
       fault("eval.every_steps", "eval.every_steps needs data.valid",
             "name token files to validate on");
     }
+    if (!config_.data.train.empty() && !config_.data.sources.empty())
+      fault("data.train", "data.train and [[data.source]] exclude each other",
+            "write data.train as one more [[data.source]]");
   }
 
   // What needs a GPU must not meet mesh.device = DeviceRule::cpu; with "auto" the ranks will say.

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "app/config/config_schema.hpp"
-#include "app/config/nodes.hpp"
 #include "app/config/presets.hpp"
+#include "app/config/table_list.hpp"
 #include "core/levenshtein.hpp"
 #include "core/utf8.hpp"
 #include "io/posix_file.hpp"
@@ -32,6 +32,12 @@ bool is_table(const std::string& name) {
   const auto& tables = config_tables();
   return std::any_of(tables.begin(), tables.end(),
                      [&](const TableHelp& table) { return table.name == name; });
+}
+
+std::vector<std::string> list_names() {
+  std::vector<std::string> names;
+  for (const TableList& list : table_lists()) names.push_back(list.name);
+  return names;
 }
 
 /// The key that the user may have meant: the same name elsewhere, or the nearest here, or anywhere.
@@ -133,12 +139,13 @@ class Loader {
   }
 
   void apply(const InputElement& element) {
-    if (element.array == "nodes") return add_node_kind(element, config_, faults_);
+    if (const TableList* list = find_list(element.array))
+      return add_element(*list, element, config_, faults_);
     const bool table = is_table(element.array);
-    faults_.push_back(
-        {element.where, fmt::format("there is no [[{}]]", printable(element.array, kLongName)),
-         table ? fmt::format("write [{}], once", element.array)
-               : did_you_mean(nearest_word(element.array, std::vector<std::string>{"nodes"}))});
+    faults_.push_back({element.where,
+                       fmt::format("there is no [[{}]]", printable(element.array, kLongName)),
+                       table ? fmt::format("write [{}], once", element.array)
+                             : did_you_mean(nearest_word(element.array, list_names()))});
   }
 
   void apply_top(const InputEntry& entry) {
@@ -159,9 +166,9 @@ class Loader {
     faults_.push_back({entry.where, std::move(what), std::move(hint)});
   }
   void no_table(const Where& where, const std::string& table) {
-    if (table == "nodes") {
-      faults_.push_back(
-          {where, "[nodes] is a list", "write [[nodes]], once for each kind of node"});
+    if (const TableList* list = find_list(table)) {
+      faults_.push_back({where, fmt::format("[{}] is a list", table),
+                         fmt::format("write [[{}]], once {}", table, list->each)});
       return;
     }
     faults_.push_back({where, fmt::format("there is no table [{}]", printable(table, kLongName)),
@@ -178,6 +185,7 @@ class Loader {
   void require() {
     for (const Key& key : config_keys()) {
       if (!key.required || faulty_.contains(key.full_name()) || !is_empty(key)) continue;
+      if (key.full_name() == "data.train" && !config_.data.sources.empty()) continue;
       const bool excused = key.table == "model" && faulty_.contains("model.preset");
       faulty_.insert(key.full_name());
       if (excused) continue;

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "app/config/config_schema.hpp"
-#include "app/config/nodes.hpp"
+#include "app/config/table_list.hpp"
 #include "core/levenshtein.hpp"
 
 namespace t3d {
@@ -293,7 +293,9 @@ std::vector<std::string> config_differences(const Config& from, const Config& to
     if (before != after)
       lines.push_back(fmt::format("{}: {} -> {}", key.full_name(), before, after));
   }
-  for (const std::string& difference : node_differences(from, to)) lines.push_back(difference);
+  for (const TableList& list : table_lists())
+    for (std::string& difference : list_differences(list, from, to))
+      lines.push_back(std::move(difference));
   return lines;
 }
 

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "app/config/config_schema.hpp"
-#include "app/config/nodes.hpp"
 #include "app/config/presets.hpp"
+#include "app/config/table_list.hpp"
 
 namespace t3d {
 namespace {
@@ -98,10 +98,12 @@ std::string defaults_text() {
                       : fmt::format("{} = {}\n", key->name, key->default_text());
     }
   }
-  out += fmt::format("\n{}#[[nodes]]\n", comment(kNodesHelp));
-  for (const Key& key : node_keys())
-    out += comment(key.help + " " + in_brackets(key)) +
-           fmt::format("#{} =    # {}\n", key.name, key.default_text());
+  for (const TableList& list : table_lists()) {
+    out += fmt::format("\n{}#[[{}]]\n", comment(list.help), list.name);
+    for (const Key& key : list.keys)
+      out += comment(key.help + " " + in_brackets(key)) +
+             fmt::format("#{} =    # {}\n", key.name, key.default_text());
+  }
   return out;
 }
 
@@ -121,7 +123,8 @@ std::string resolved_text(const Config& config, const Origins& origins) {
       out += "\n";
     }
   }
-  return out + node_kinds_text(config);
+  for (const TableList& list : table_lists()) out += list_text(list, config);
+  return out;
 }
 
 std::string input_reference() {
@@ -139,13 +142,16 @@ std::string input_reference() {
     }
     out += "\n";
   }
-  out += fmt::format("## [[nodes]]\n\n{}\n\n", kNodesHelp);
-  out += "| key | type | default | allowed | meaning |\n|---|---|---|---|---|\n";
-  for (const Key& key : node_keys())
-    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name, key.type_text(), key.fallback,
-                       cell(key.allowed_text()), cell(key.help));
+  for (const TableList& list : table_lists()) {
+    out += fmt::format("## [[{}]]\n\n{}\n\n", list.name, list.help);
+    out += "| key | type | default | allowed | meaning |\n|---|---|---|---|---|\n";
+    for (const Key& key : list.keys)
+      out += fmt::format("| `{}` | {} | {} | {} | {} |\n", key.name, key.type_text(), key.fallback,
+                         cell(key.allowed_text()), cell(key.help));
+    out += "\n";
+  }
   out +=
-      "\n## Presets\n\n| name | layers | hidden | heads | kv heads | context | vocab |\n"
+      "## Presets\n\n| name | layers | hidden | heads | kv heads | context | vocab |\n"
       "|---|---|---|---|---|---|---|\n";
   for (const Preset& preset : presets()) {
     const ModelConfig& m = preset.model;

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "app/config/config_schema.hpp"
-#include "app/config/nodes.hpp"
+#include "app/config/table_list.hpp"
 #include "core/error.hpp"
 #include "core/levenshtein.hpp"
 
@@ -35,9 +35,12 @@ std::string explain(const std::string& name) {
     names.push_back(key.full_name());
     names.push_back(key.name);
   }
-  if (name == "nodes") out = fmt::format("[[nodes]]  {}\n", kNodesHelp);
-  for (const Key& key : node_keys())
-    if (key.full_name() == name || key.table == name) out += "\n" + help_of(key);
+  for (const TableList& list : table_lists()) {
+    if (name == list.name) out = fmt::format("[[{}]]  {}\n", list.name, list.help);
+    for (const Key& key : list.keys)
+      if (key.full_name() == name || key.table == name)
+        out += (out.empty() ? "" : "\n") + help_of(key);
+  }
   if (out.empty()) {
     for (const TableHelp& table : config_tables()) names.push_back(table.name);
     const auto near = nearest_word(name, names);

@@ -39,23 +39,6 @@ Key node_key(const char* name, Field NodeKind::*field, const char* help, const c
   return key;
 }
 
-Config config_of(const NodeKind& kind) {
-  Config config;
-  config.nodes = {kind};
-  return config;
-}
-
-/// "key = value" for every key that somebody wrote.
-std::vector<std::string> lines_of(const NodeKind& kind) {
-  std::vector<std::string> lines;
-  for (const Key& key : node_keys()) {
-    const std::string value = value_text(key, config_of(kind));
-    if (value != value_text(key, config_of({})))
-      lines.push_back(fmt::format("{} = {}", key.name, value));
-  }
-  return lines;
-}
-
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
@@ -63,8 +46,14 @@ std::string environment(const char* name) {
 
 }  // namespace
 
-const std::vector<Key>& node_keys() {
-  static const std::vector<Key> keys{
+TableList node_list() {
+  TableList list;
+  list.name = "nodes";
+  list.help =
+      "What is known of kinds of nodes: one [[nodes]] for each. A node is of the first kind whose "
+      "name, feature and partition, as far as they are given, all fit.";
+  list.each = "for each kind of node";
+  list.keys = {
       node_key("name", &NodeKind::name, "Pattern of the node's name: * is any text, ? one letter.",
                "any"),
       node_key("feature", &NodeKind::feature,
@@ -85,57 +74,25 @@ const std::vector<Key>& node_keys() {
           "nothing is placed there.",
           "as measured; with hetero.speeds = \"equal\" 1", {0, kMost, false, false}),
   };
-  return keys;
-}
-
-void add_node_kind(const InputElement& element, Config& config, std::vector<Fault>& faults) {
-  config.nodes.emplace_back();
-  bool faulty = false;
-  for (const InputEntry& entry : element.entries) {
-    const auto key = std::find_if(node_keys().begin(), node_keys().end(),
-                                  [&](const Key& one) { return one.name == entry.key; });
-    if (key == node_keys().end()) {
-      std::vector<std::string> names;
-      for (const Key& one : node_keys()) names.push_back(one.name);
-      const auto near = nearest_word(entry.key, names);
-      faults.push_back({entry.where,
-                        fmt::format("there is no key {}", printable(entry.name(), 100)),
-                        near ? fmt::format("did you mean nodes.{}?", *near)
-                             : "transformer3d --explain nodes lists all keys"});
-      faulty = true;
-    } else if (const auto problem = set_value(*key, entry, config)) {
-      faults.push_back({entry.where, problem->what, problem->hint});
-      faulty = true;
-    } else if (const double speed = config.nodes.back().speed;
-               entry.key == "speed" && speed > 0 && speed < kLeastSpeed) {
-      faults.push_back({entry.where, fmt::format("nodes.speed cannot be {}", speed),
-                        fmt::format("0, or at least {}", kLeastSpeed)});
-      faulty = true;
-    }
-  }
-  const NodeKind& kind = config.nodes.back();
-  if (!faulty && kind.name.empty() && kind.feature.empty() && kind.partition.empty())
-    faults.push_back({element.where, "this [[nodes]] does not say which nodes it means",
-                      "give name, feature or partition; name = \"*\" fits all"});
-}
-
-std::string node_kinds_text(const Config& config) {
-  std::string text;
-  for (const NodeKind& kind : config.nodes)
-    text += fmt::format("\n[[nodes]]\n{}\n", fmt::join(lines_of(kind), "\n"));
-  return text;
-}
-
-std::vector<std::string> node_differences(const Config& from, const Config& to) {
-  const auto text = [](const Config& config, std::size_t at) -> std::string {
-    if (at >= config.nodes.size()) return "none";
-    return fmt::format("{}", fmt::join(lines_of(config.nodes[at]), ", "));
+  list.size = [](const Config& config) { return config.nodes.size(); };
+  list.append = [](Config& config) { config.nodes.emplace_back(); };
+  list.only = [](const Config& config, std::size_t at) {
+    Config one;
+    one.nodes = {config.nodes[at]};
+    return one;
   };
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < std::max(from.nodes.size(), to.nodes.size()); ++at)
-    if (const std::string before = text(from, at), after = text(to, at); before != after)
-      lines.push_back(fmt::format("[[nodes]] {}: {} -> {}", at + 1, before, after));
-  return lines;
+  list.check = [](const Config& config, std::string& at) -> std::optional<Problem> {
+    const NodeKind& kind = config.nodes.back();
+    if (kind.speed > 0 && kind.speed < kLeastSpeed) at = "speed";
+    if (!at.empty())
+      return Problem{fmt::format("nodes.speed cannot be {}", kind.speed),
+                     fmt::format("0, or at least {}", kLeastSpeed)};
+    if (kind.name.empty() && kind.feature.empty() && kind.partition.empty())
+      return Problem{"this [[nodes]] does not say which nodes it means",
+                     "give name, feature or partition; name = \"*\" fits all"};
+    return std::nullopt;
+  };
+  return list;
 }
 
 std::vector<std::string> words_of(std::string_view text) {
@@ -223,7 +180,8 @@ std::vector<std::string> unused_kinds(const Config& config, const std::vector<No
     const bool earlier = std::any_of(nodes.begin(), nodes.end(),
                                      [&](const NodeFacts& node) { return fits(kind, node); });
     notes.push_back(
-        fmt::format("[[nodes]] {} ({}) {}", at + 1, fmt::join(lines_of(kind), ", "),
+        fmt::format("[[nodes]] {} ({}) {}", at + 1,
+                    fmt::join(element_lines(*find_list("nodes"), config, at), ", "),
                     earlier ? "fits only nodes that one before it fits"
                             : fmt::format("fits no node; the nodes are {}", names_of(nodes))));
   }

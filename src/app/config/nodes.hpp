@@ -7,25 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "app/config/config.hpp"
-#include "app/config/config_schema.hpp"
+#include "app/config/table_list.hpp"
 #include "hetero/speed/speeds.hpp"
 
 namespace t3d {
 
-/// Of the list, for users.
-inline constexpr const char* kNodesHelp =
-    "What is known of kinds of nodes: one [[nodes]] for each. A node is of the first kind whose "
-    "name, feature and partition, as far as they are given, all fit.";
-
-/// The keys of one [[nodes]], in their order.
-[[nodiscard]] const std::vector<Key>& node_keys();
-/// Adds one kind of node to config.nodes, and what is wrong with it to `faults`.
-void add_node_kind(const InputElement& element, Config& config, std::vector<Fault>& faults);
-/// The kinds as TOML; empty where there are none.
-[[nodiscard]] std::string node_kinds_text(const Config& config);
-/// "[[nodes]] 2: name = "old-*", speed = 0.5 -> none", one for each place of the list that differs.
-[[nodiscard]] std::vector<std::string> node_differences(const Config& from, const Config& to);
+/// Keys and checks of the list.
+[[nodiscard]] TableList node_list();
 
 /// One rank's node, as its system and its environment tell.
 struct NodeFacts {

@@ -80,14 +80,24 @@ bool in_file_order(const InputEntry& a, const InputEntry& b) {
   return std::tie(a.where.line, a.where.column) < std::tie(b.where.line, b.where.column);
 }
 
+/// `lists_apart`: without lists of tables.
 std::vector<InputEntry> entries_of(const toml::table& table, const std::string& name,
-                                   const std::string& file_name) {
+                                   const std::string& file_name, bool lists_apart = false) {
   std::vector<InputEntry> entries;
-  for (auto&& [key, value] : table)
+  for (auto&& [key, value] : table) {
+    if (lists_apart && value.is_array_of_tables()) continue;
     entries.push_back(
         {name, std::string(key.str()), plain(value), place(file_name, key.source()), ""});
+  }
   std::sort(entries.begin(), entries.end(), in_file_order);
   return entries;
+}
+
+void add_elements(const std::string& name, const toml::array& list, const std::string& file_name,
+                  InputDocument& document) {
+  for (const toml::node& element : list)
+    document.elements.push_back({name, place(file_name, element.source()),
+                                 entries_of(*element.as_table(), name, file_name)});
 }
 
 }  // namespace
@@ -99,9 +109,7 @@ InputDocument parse_toml(const std::string& text, const std::string& file_name) 
     for (auto&& [key, node] : root) {
       const std::string name(key.str());
       if (node.is_array_of_tables()) {
-        for (const toml::node& element : *node.as_array())
-          document.elements.push_back({name, place(file_name, element.source()),
-                                       entries_of(*element.as_table(), name, file_name)});
+        add_elements(name, *node.as_array(), file_name, document);
         continue;
       }
       const toml::table* table = node.as_table();
@@ -109,8 +117,12 @@ InputDocument parse_toml(const std::string& text, const std::string& file_name) 
         document.entries.push_back({"", name, plain(node), place(file_name, key.source()), ""});
         continue;
       }
+      for (auto&& [inner, list] : *table)  // [[table.list]]
+        if (list.is_array_of_tables())
+          add_elements(name + "." + std::string(inner.str()), *list.as_array(), file_name,
+                       document);
       document.tables[name] = place(file_name, table->source());
-      std::vector<InputEntry> entries = entries_of(*table, name, file_name);
+      std::vector<InputEntry> entries = entries_of(*table, name, file_name, true);
       std::move(entries.begin(), entries.end(), std::back_inserter(document.entries));
     }
   } catch (const toml::parse_error& error) {

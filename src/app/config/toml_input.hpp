@@ -30,7 +30,7 @@ struct InputEntry {
   [[nodiscard]] std::string name() const { return table.empty() ? key : table + "." + key; }
 };
 
-/// One [[array]]; its entries have its name as their table.
+/// One [[array]] or [[table.array]]; its entries have its name as their table.
 struct InputElement {
   std::string array;
   Where where;

@@ -115,7 +115,8 @@ class RunLog::Impl {
     if (machine_) keep(*machine_, step_json(record));
     measure(record);
     const double left = static_cast<double>(record.steps - record.step) * step_seconds_;
-    const bool ends = steps_seen_ == 1 || record.step == record.steps || record.valid_loss;
+    const bool ends = steps_seen_ == 1 || record.step == record.steps || record.valid_loss ||
+                      !record.named_valid_losses.empty();
     if (ends || record.step % options_.every_steps == 0) {
       const std::string line = step_line(record, left);
       keep(*human_, line);

@@ -100,6 +100,8 @@ std::string step_line(const StepRecord& r, double seconds_left) {
       percent(r.comm_fraction), clock_time(seconds_left));
   if (std::isfinite(r.gain)) line += fmt::format("  gain {:.2f}", r.gain);
   if (r.valid_loss) line += fmt::format("  valid {}", number("{:.4f}", *r.valid_loss));
+  for (const NamedLoss& set : r.named_valid_losses)
+    line += fmt::format("  valid {} {}", set.name, number("{:.4f}", set.loss));
   return line;
 }
 
@@ -109,6 +111,7 @@ std::string step_json(const StepRecord& r) {
   json["steps"] = r.steps;
   json["loss"] = r.loss;
   if (r.valid_loss) json["valid_loss"] = *r.valid_loss;
+  for (const NamedLoss& set : r.named_valid_losses) json["valid_losses"][set.name] = set.loss;
   json["grad_norm"] = r.grad_norm;
   json["lr"] = r.lr;
   json["seconds"] = r.seconds;

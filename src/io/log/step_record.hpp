@@ -10,6 +10,12 @@
 
 namespace t3d {
 
+/// Of a validation set; data.valid has no name.
+struct NamedLoss {
+  std::string name;
+  double loss = 0;
+};
+
 /// Numbers that are not finite are not known: a dash in the line, null in JSON.
 struct StepRecord {
   index_t step = 0, steps = 0;
@@ -26,7 +32,8 @@ struct StepRecord {
   std::map<std::string, double> phase_seconds;
   std::map<std::string, index_t> bytes_by_axis;
   index_t memory_bytes = 0;
-  std::optional<double> valid_loss;
+  std::optional<double> valid_loss;           // of data.valid
+  std::vector<NamedLoss> named_valid_losses;  // of [[data.validation]]
   /// Of adasum; not numbers elsewhere. noise_sequences: the batch at which signal and noise of the
   /// gradient are equal.
   double gain = std::numeric_limits<double>::quiet_NaN();

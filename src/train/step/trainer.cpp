@@ -190,7 +190,7 @@ void Trainer::count_targets(Pending& pending) {
 
 // Steps without any are passed over; a corpus without any is a mistake.
 void Trainer::find_any_target() {
-  const index_t samples = source_->ledger().samples();
+  const index_t samples = source_->samples();
   for (index_t at = 0; at < samples && !any_target_; ++at)
     any_target_ = source_->targets(at, 1) > 0;
   if (!any_target_)

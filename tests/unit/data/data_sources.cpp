@@ -212,11 +212,11 @@ TEST_CASE("tokens that do not count are no targets, in every file and beside the
   for (const std::int32_t ignored : {-1, 8}) {
     BatchSource source(tokens, 4, 1, true, ignored);
     CHECK(source.ignores());
-    REQUIRE(source.ledger().samples() == 11);
+    REQUIRE(source.samples() == 11);
     for (index_t n = 0; n < 11; ++n) {
       std::vector<std::int32_t> ids(4), targets(4), expected;
       source.read(n, 1, ids.data(), targets.data());
-      const index_t first = source.ledger().first_token(n) + 1;
+      const index_t first = source.parts()[0].ledger.first_token(n) + 1;
       for (index_t at = first; at < first + 4; ++at) {
         const auto id = static_cast<std::int32_t>(at < 20 ? at : at - 20);
         expected.push_back((at < 20 && id % 3 == 0) || id == ignored ? -1 : id);
