@@ -33,17 +33,19 @@ std::vector<std::int32_t> text_of(index_t number, index_t length) {
 }
 
 /// Runs `body` with the model on every rank of a cuboid.
-void with_model(Config config, const Grid& grid, AttentionRule attention,
-                const std::function<void(Transformer&, const Formation&, bool first)>& body) {
+void with_model(Config config, const Grid& grid, AttentionRule attention, int threads,
+                const std::function<void(Transformer&, const Formation&)>& body) {
   set_grid(config, grid);
   config.mesh.attention = attention;
   run_local_ranks(grid.ranks(), [&](Communicator& world) {
-    Machine machine(world, test_machine(config));
+    MachineOptions options = test_machine(config);
+    options.threads = threads;
+    Machine machine(world, options);
     const Formation formation(machine, plan_of(config, machine), config.optimizer);
     Transformer& model = formation.model();
     model.allocate();
     set_weights(model, weight);
-    body(model, formation, world.rank() == 0);
+    body(model, formation);
   });
 }
 
@@ -52,7 +54,7 @@ std::vector<Logits> without_cache(const Config& config, std::vector<std::int32_t
   const auto count = ids.size();
   ids.resize(static_cast<std::size_t>(config.model.context), 0);
   std::vector<Logits> result;
-  with_model(config, {}, AttentionRule::automatic, [&](Transformer& model, auto&, bool) {
+  with_model(config, {}, AttentionRule::automatic, 1, [&](Transformer& model, auto&) {
     PassInfo pass;
     pass.length = config.model.context;
     HeadLoss::RowsOfSlabs rows(1);
@@ -116,7 +118,7 @@ void check_grid(const Config& config, const Grid& grid, AttentionRule attention)
     second.push_back(without_cache(config, text_of(s.length, s.length)));
   std::mutex mutex;
   double worst = 0;
-  with_model(config, grid, attention, [&](Transformer& model, const Formation& formation, bool) {
+  with_model(config, grid, attention, 1, [&](Transformer& model, const Formation& formation) {
     Decoder decoder(formation.context(), model, 5, config.model.context);
     const double own =
         std::max(run_batch(decoder, kFirst, first), run_batch(decoder, kSecond, second));
@@ -127,6 +129,40 @@ void check_grid(const Config& config, const Grid& grid, AttentionRule attention)
   CHECK(worst <= 1e-5);
 }
 
+/// One row on the host for every token of the text from the end of the prompt on.
+std::vector<Logits> read_alone(Decoder& decoder, index_t slot, const std::vector<std::int32_t>& ids,
+                               std::size_t prompt) {
+  std::vector<Logits> result;
+  result.push_back(decoder.read(std::vector<Decoder::Prompt>{
+      {slot, {ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(prompt)}}}));
+  for (std::size_t at = prompt; at < ids.size(); ++at)
+    result.push_back(decoder.go_on(std::vector<Decoder::Next>{{slot, ids[at]}}));
+  return result;
+}
+
+/// The same text in the middle of others, which begin before and after it and end at other times.
+std::vector<Logits> read_among_others(Decoder& decoder, const std::vector<std::int32_t>& ids,
+                                      std::size_t prompt) {
+  using Prompts = std::vector<Decoder::Prompt>;
+  (void)decoder.read(Prompts{{4, text_of(7, 3)}, {0, text_of(8, 9)}});
+  (void)decoder.go_on(std::vector<Decoder::Next>{{0, 7}, {4, 11}});
+  const Prompts together{{1, text_of(9, 2)},
+                         {2, {ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(prompt)}},
+                         {3, text_of(6, 12)}};
+  std::vector<Logits> result;
+  const auto take = [&](const Logits& all, index_t row) {
+    result.emplace_back(all.begin() + row * kVocab, all.begin() + (row + 1) * kVocab);
+  };
+  take(decoder.read(together), 1);
+  for (std::size_t at = prompt; at < ids.size(); ++at) {
+    std::vector<Decoder::Next> next{{4, 3}, {2, ids[at]}};
+    if (at % 3 != 0) next.insert(next.begin(), {1, static_cast<std::int32_t>(at)});
+    if (at % 4 != 1) next.push_back({0, 60});
+    take(decoder.go_on(next), at % 3 != 0 ? 2 : 1);
+  }
+  return result;
+}
+
 }  // namespace
 
 TEST_CASE("kept keys and values give the logits of the whole text") {
@@ -135,4 +171,22 @@ TEST_CASE("kept keys and values give the logits of the whole text") {
     check_grid(config, {2, 2, 2, {}, {}, {}}, AttentionRule::sequences);
     check_grid(config, {1, 2, 2, {}, {}, {}}, AttentionRule::heads);
   }
+}
+
+TEST_CASE("on one rank a text does not depend on its batch, to the bit") {
+  for (Config config : {tiny_gpt(), tiny_llama(), tiny_qwen3()})
+    for (const ComputeType compute : {ComputeType::fp32, ComputeType::bf16})
+      for (const int threads : {1, 2}) {
+        config.precision.compute = compute;
+        config.precision.backend = BackendRule::cpu;
+        config.model.ffn = 83;  // no multiple of a vector: rows begin anywhere in one
+        const std::vector<std::int32_t> ids = text_of(5, 12);
+        with_model(config, {}, AttentionRule::automatic, threads,
+                   [&](Transformer& model, const Formation& formation) {
+                     Decoder alone(formation.context(), model, 1, 16);
+                     Decoder batch(formation.context(), model, 5, 16);
+                     INFO(config.model.heads << " heads, " << compute << ", threads " << threads);
+                     CHECK(read_alone(alone, 0, ids, 4) == read_among_others(batch, ids, 4));
+                   });
+      }
 }
