@@ -175,11 +175,22 @@ void add_eval(CLI::App& app, CommandLine& line) {
 
 void add_generate(CLI::App& app, CommandLine& line) {
   GenerateCommand& command = line.generate;
-  CLI::App* sub = app.add_subcommand("generate", "continue a text with a checkpoint");
+  CLI::App* sub = app.add_subcommand("generate", "continue texts with a checkpoint");
   sub->add_option("checkpoint", command.checkpoint, "checkpoint folder")->required();
-  sub->add_option("--prompt", command.prompt, "text to continue")->type_name("TEXT");
-  sub->add_option("--tokens", command.tokens, "how many to add")
+  sub->add_option("--prompt", command.prompts, "text to continue; one for each --prompt")
+      ->allow_extra_args(false)
+      ->type_name("TEXT");
+  sub->add_option("--prompts", command.prompt_file,
+                  "one on each line, or JSON lines with the field \"prompt\"; - = standard input")
+      ->type_name("FILE");
+  sub->add_option("--tokens", command.tokens, "how many to add at most")
       ->check(CLI::Range(index_t{0}, index_t{1'000'000'000}));
+  sub->add_option("--stop", command.stops, "end before this text; one for each --stop")
+      ->allow_extra_args(false)
+      ->type_name("TEXT");
+  sub->add_flag("--ignore-eos", command.ignore_eos, "go on behind the end of a document");
+  sub->add_option("--batch", command.batch, "texts at a time")
+      ->check(CLI::Range(index_t{1}, index_t{1'000'000}));
   sub->add_option("--temperature", command.temperature, "above 1 wilder, below 1 tamer")
       ->check(CLI::Range(1e-6, 1e6));
   sub->add_option("--top-k", command.top_k, "only the k likeliest; 0 = off")
@@ -188,6 +199,8 @@ void add_generate(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(1e-9, 1.0));
   sub->add_flag("--greedy", command.greedy, "always the likeliest");
   sub->add_option("--seed", command.seed, "of the random choice")->check(integer_fault);
+  sub->add_flag("--json", command.json, "one JSON object for each text, in one line");
+  sub->add_flag("--no-stream", command.no_stream, "print a text when it is complete");
   add_overrides(*sub, line);
 }
 

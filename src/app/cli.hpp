@@ -16,12 +16,16 @@ struct EvalCommand {
 };
 
 struct GenerateCommand {
-  std::string checkpoint, prompt;
+  std::string checkpoint;
+  std::vector<std::string> prompts;
+  std::string prompt_file;  // empty = none, "-" = standard input
+  std::vector<std::string> stops;
   index_t tokens = 256;
+  index_t batch = 8;
   double temperature = 1;
   index_t top_k = 0;  // 0 = off
   double top_p = 1;   // 1 = off
-  bool greedy = false;
+  bool greedy = false, ignore_eos = false, json = false, no_stream = false;
   std::int64_t seed = 1;
 };
 

@@ -1,12 +1,15 @@
 #include "layers/attention.hpp"
 
 #include "core/error.hpp"
+#include "layers/kv_cache.hpp"
 
 namespace t3d {
-Attention::Attention(const Context& context, const std::string& name, const ModelShape& shape,
-                     ParamBucket& qkv, ParamBucket& proj, ParamBucket* inner_vectors,
-                     ParamBucket* hidden_vectors, ParamBucket* head_vectors)
+Attention::Attention(const Context& context, const std::string& name, index_t number,
+                     const ModelShape& shape, ParamBucket& qkv, ParamBucket& proj,
+                     ParamBucket* inner_vectors, ParamBucket* hidden_vectors,
+                     ParamBucket* head_vectors)
     : context_(context),
+      number_(number),
       shape_(shape),
       qkv_(context, name + ".qkv", shape.qkv(), qkv, inner_vectors),
       proj_(context, name + ".proj", shape.proj(), proj, hidden_vectors) {
@@ -43,13 +46,53 @@ void Attention::rotate(DistTensor& qkv, const PassInfo& pass, bool inverse) cons
   const AttentionArgs args = arguments(qkv, pass);
   const TensorView q_and_k =
       qkv.local.view().col_range(0, (args.heads + args.kv_heads) * args.head_size);
-  context_.ops.rope(context_.queue, {q_and_k, pass.length, args.head_size,
-                                     rope_frequencies(shape_.model.rope, args.head_size), inverse});
+  RopeArgs turn{q_and_k, pass.length, args.head_size,
+                rope_frequencies(shape_.model.rope, args.head_size), inverse};
+  if (pass.continues()) turn.positions = rows_of(pass.kept->positions, qkv);
+  context_.ops.rope(context_.queue, turn);
+}
+
+// Of one number for each row of the slab, those of this rank's rows of q, k and v.
+ConstTensorView Attention::rows_of(ConstTensorView numbers, const DistTensor& qkv) const {
+  const Box box = qkv.layout.box(context_.mesh.shape(), context_.mesh.coord());
+  const index_t slab = qkv.layout.rows.partition.begin(context_.coord(Axis::i));
+  return numbers.col_range(box.row0 - slab, box.rows);
+}
+
+void Attention::keep(DistTensor& qkv, const PassInfo& pass) const {
+  const AttentionArgs args = arguments(qkv, pass);
+  const index_t width = args.kv_heads * args.head_size;
+  const ConstTensorView places = rows_of(pass.kept->places, qkv);
+  const KvCache::Layer kept = pass.kept->cache.layer(number_);
+  context_.ops.put_rows(context_.queue, places, keys(qkv, pass), kept.keys);
+  context_.ops.put_rows(context_.queue, places,
+                        qkv.local.view().col_range(qkv.local.cols() - width, width), kept.values);
+}
+
+void Attention::attend_to_kept(DistTensor& qkv, const PassInfo& pass, TensorView out) const {
+  const AttentionArgs args = arguments(qkv, pass);
+  const KvCache& cache = pass.kept->cache;
+  const KvCache::Layer kept = cache.layer(number_);
+  context_.ops.kept_attention(
+      context_.queue,
+      {queries(qkv, pass), kept.keys, kept.values, rows_of(pass.kept->places, qkv),
+       cache.capacity(), args.heads, args.kv_heads, args.head_size},
+      out);
+}
+
+void Attention::attend(DistTensor& qkv, const PassInfo& pass, TensorView out, Tensor& lse) {
+  if (pass.kept != nullptr) keep(qkv, pass);
+  if (pass.continues()) return attend_to_kept(qkv, pass, out);
+  const AttentionArgs args = arguments(qkv, pass);
+  lse =
+      context_.make(context_.accumulator(), qkv.local.rows(), args.heads, MemoryKind::activations);
+  context_.ops.attention_forward(context_.queue, args, out, lse);
 }
 
 DistTensor Attention::forward(DistTensor h, const PassInfo& pass, Saved* saved) {
   const Partition tokens = h.layout.rows.partition;
-  DistTensor qkv = qkv_.forward(h, saved != nullptr ? &saved->qkv_saved : nullptr);
+  const bool alone = pass.continues();
+  DistTensor qkv = qkv_.forward(h, saved != nullptr ? &saved->qkv_saved : nullptr, alone);
   DistTensor out = DistTensor::make(context_, proj_.input_layout(tokens), context_.activation,
                                     MemoryKind::activations);
   Tensor lse;
@@ -60,12 +103,9 @@ DistTensor Attention::forward(DistTensor h, const PassInfo& pass, Saved* saved) 
       k_norm_->forward(keys(qkv, pass), saved != nullptr ? &saved->k_norm : nullptr);
     }
     rotate(qkv, pass, false);
-    const AttentionArgs args = arguments(qkv, pass);
-    lse = context_.make(context_.accumulator(), qkv.local.rows(), args.heads,
-                        MemoryKind::activations);
-    context_.ops.attention_forward(context_.queue, args, out.local, lse);
+    attend(qkv, pass, out.local, lse);
   }
-  if (saved == nullptr) return proj_.forward(out, nullptr);
+  if (saved == nullptr) return proj_.forward(out, nullptr, alone);
   DistTensor o = proj_.forward(out, &saved->proj_saved);
   if (!saved->qkv_saved.gathered.allocated()) saved->input = std::move(h);
   saved->qkv = std::move(qkv);

@@ -17,11 +17,11 @@ namespace t3d {
 
 class Attention {
  public:
-  /// Vectors: buckets of the biases of qkv and of the projection, and of the heads' norms; null =
-  /// the model has none.
-  Attention(const Context& context, const std::string& name, const ModelShape& shape,
-            ParamBucket& qkv, ParamBucket& proj, ParamBucket* inner_vectors,
-            ParamBucket* hidden_vectors, ParamBucket* head_vectors);
+  /// `number`: of the block. Vectors: buckets of the biases of qkv and of the projection, and of
+  /// the heads' norms; null = the model has none.
+  Attention(const Context& context, const std::string& name, index_t number,
+            const ModelShape& shape, ParamBucket& qkv, ParamBucket& proj,
+            ParamBucket* inner_vectors, ParamBucket* hidden_vectors, ParamBucket* head_vectors);
 
   struct Saved {
     DistTensor input, qkv, out;
@@ -35,10 +35,15 @@ class Attention {
  private:
   [[nodiscard]] AttentionArgs arguments(const DistTensor& qkv, const PassInfo& pass) const;
   void rotate(DistTensor& qkv, const PassInfo& pass, bool inverse) const;
+  [[nodiscard]] ConstTensorView rows_of(ConstTensorView numbers, const DistTensor& qkv) const;
+  void attend(DistTensor& qkv, const PassInfo& pass, TensorView out, Tensor& lse);
+  void keep(DistTensor& qkv, const PassInfo& pass) const;
+  void attend_to_kept(DistTensor& qkv, const PassInfo& pass, TensorView out) const;
   [[nodiscard]] TensorView queries(DistTensor& qkv, const PassInfo& pass) const;
   [[nodiscard]] TensorView keys(DistTensor& qkv, const PassInfo& pass) const;
 
   const Context& context_;
+  index_t number_;
   const ModelShape& shape_;
   Linear3d qkv_, proj_;
   std::optional<HeadNorm> q_norm_, k_norm_;

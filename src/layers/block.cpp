@@ -25,7 +25,7 @@ Block::Block(const Context& context, const std::string& name, index_t number,
              buckets.hidden_vectors),
       norm2_(context, name + ".norm2", shape.model.norm, shape.model.hidden, shape.model.norm_eps,
              buckets.hidden_vectors),
-      attention_(context, name + ".attn", shape, buckets.qkv, buckets.proj,
+      attention_(context, name + ".attn", number, shape, buckets.qkv, buckets.proj,
                  where(shape.model.qkv_bias(), buckets.inner_vectors),
                  where(shape.model.proj_bias(), buckets.hidden_vectors), buckets.head_vectors),
       mlp_(context, name + ".mlp", shape, buckets.up, buckets.down,
@@ -52,7 +52,7 @@ DistTensor Block::run(DistTensor x, const PassInfo& pass, Saved* saved) {
       attention_.forward(std::move(h), pass, saved != nullptr ? &saved->attention : nullptr);
   drop(x1, pass, 0);
   h = norm2_.forward_sum(x, x1, saved != nullptr ? &saved->norm2 : nullptr);
-  DistTensor x2 = mlp_.forward(std::move(h), saved != nullptr ? &saved->mlp : nullptr);
+  DistTensor x2 = mlp_.forward(std::move(h), pass, saved != nullptr ? &saved->mlp : nullptr);
   drop(x2, pass, 1);
   context_.ops.add(context_.queue, x1.local, x2.local);
   if (saved != nullptr) {

@@ -45,11 +45,24 @@ DistTensor Embedding::forward(ConstTensorView ids, const Partition& tokens, cons
   }
   table_.release();
   const Box box = x.layout.box(context_.mesh.shape(), context_.mesh.coord());
-  if (position_entry_ >= 0)
+  if (position_entry_ >= 0 && pass.continues())
+    add_own_positions(x, pass.kept->positions);
+  else if (position_entry_ >= 0)
     context_.ops.add_positions(context_.queue, vectors_.weights(position_entry_), box.row0,
                                pass.length, x.local);
   residual_dropout(context_, x, pass, shape_.model.dropout, 0);
   return x;
+}
+
+// Every row has a position of its own.
+void Embedding::add_own_positions(DistTensor& x, ConstTensorView positions) {
+  const Box box = x.layout.box(context_.mesh.shape(), context_.mesh.coord());
+  const index_t slab = x.layout.rows.partition.begin(context_.coord(Axis::i));
+  const ConstTensorView table = vectors_.weights(position_entry_);
+  Tensor rows = context_.make(table.dtype, box.rows, box.cols, MemoryKind::workspace);
+  context_.ops.embed_gather(context_.queue, positions.col_range(box.row0 - slab, box.rows), 0,
+                            table, rows);
+  context_.ops.add(context_.queue, rows, x.local);
 }
 
 void Embedding::backward(DistTensor dx, ConstTensorView ids, const PassInfo& pass) {

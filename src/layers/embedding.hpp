@@ -25,6 +25,7 @@ class Embedding {
 
  private:
   [[nodiscard]] std::vector<index_t> counts(const Partition& tokens) const;
+  void add_own_positions(DistTensor& x, ConstTensorView positions);
   void add_position_gradient(const DistTensor& dx, const PassInfo& pass);
 
   const Context& context_;

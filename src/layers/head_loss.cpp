@@ -43,14 +43,21 @@ std::vector<index_t> HeadLoss::panel_counts(index_t rows) const {
   return counts;
 }
 
-// The slab's rows whole: [rows x H].
-Tensor HeadLoss::gather_hidden(const DistTensor& h) {
+// The slab's rows, this rank's columns: [rows x H_k].
+Tensor HeadLoss::gather_panel(const DistTensor& h) {
   const Partition& tokens = h.layout.rows.partition;
   const index_t rows = tokens.size(context_.coord(Axis::i));
   Tensor panel = context_.make(context_.activation, rows, h.local.cols(), MemoryKind::gathered);
   context_.mesh.along(Axis::j)
       .all_gather(h.local, panel.view().flat(), row_counts(tokens))
       .wait(context_.queue);
+  return panel;
+}
+
+// The slab's rows whole: [rows x H].
+Tensor HeadLoss::gather_hidden(const DistTensor& h) {
+  const index_t rows = h.layout.rows.partition.size(context_.coord(Axis::i));
+  Tensor panel = gather_panel(h);
   if (context_.extent(Axis::k) == 1) return panel;
   Tensor panels =
       context_.make(context_.activation, 1, rows * shape_.hidden().length(), MemoryKind::gathered);
@@ -246,23 +253,61 @@ void HeadLoss::chunk_backward(ConstTensorView dlogits, ConstTensorView h, ConstT
   context_.ops.gemm(context_.queue, wgrad);
 }
 
-Tensor HeadLoss::logits_of_row(const DistTensor& h, index_t row) {
-  const Partition& tokens = h.layout.rows.partition;
-  const index_t owner = tokens.part_of(row);
-  table_.prefetch();
-  const Tensor whole = gather_hidden(h);
-  table_.acquire();
-  Tensor buffer;
-  const ConstTensorView weight = own_weight(buffer);
-  Tensor logits =
-      context_.make(context_.activation, 1, shape_.vocab().length(), MemoryKind::workspace);
-  if (context_.coord(Axis::i) == owner) {
-    const Logits part = make_logits(whole.view().row_range(row - tokens.begin(owner), 1), weight);
-    context_.mesh.plane_jk().all_gather(part.view, logits, vocab_counts_).wait(context_.queue);
+// [rows, V_j] of all j and all slabs: a rank has those of its slab and of its slice over j.
+Tensor HeadLoss::join_logits(const Tensor& own, const RowsOfSlabs& rows) {
+  const index_t vocab = shape_.vocab().length();
+  std::vector<index_t> panels = shape_.vocab().sizes(), slabs;
+  for (index_t& count : panels) count *= own.rows();
+  index_t total = 0;
+  for (const std::vector<index_t>& slab : rows) {
+    slabs.push_back(std::ssize(slab) * vocab);
+    total += std::ssize(slab);
   }
+  Tensor slab = context_.make(own.dtype(), 1, own.rows() * vocab, MemoryKind::workspace);
+  context_.mesh.along(Axis::j).all_gather(own, slab, panels).wait(context_.queue);
+  Tensor all = context_.make(own.dtype(), 1, total * vocab, MemoryKind::workspace);
+  context_.mesh.along(Axis::i).all_gather(slab, all, slabs).wait(context_.queue);
+  Tensor result = context_.make(own.dtype(), total, vocab, MemoryKind::workspace);
+  index_t at = 0, first = 0;
+  for (const std::vector<index_t>& of_slab : rows) {
+    const index_t count = std::ssize(of_slab);
+    for (index_t j = 0; j < shape_.vocab().parts(); ++j) {
+      const index_t columns = shape_.vocab().size(j);
+      context_.ops.copy(
+          context_.queue, all.view().col_range(at, count * columns).reshaped(count, columns),
+          result.view().row_range(first, count).col_range(shape_.vocab().begin(j), columns));
+      at += count * columns;
+    }
+    first += count;
+  }
+  return result;
+}
+
+// Sums of partial logits over k: of few rows they are fewer numbers than the weights are.
+Tensor HeadLoss::logits_of(const DistTensor& h, const RowsOfSlabs& rows) {
+  const PhaseClock::Scope scope(context_.clock, "head");
+  table_.prefetch();
+  const Tensor panel = gather_panel(h);
+  const std::vector<index_t>& wanted = rows[static_cast<std::size_t>(context_.coord(Axis::i))];
+  Tensor picked =
+      context_.make(context_.activation, std::ssize(wanted), panel.cols(), MemoryKind::workspace);
+  for (std::size_t at = 0; at < wanted.size(); ++at)
+    context_.ops.copy(context_.queue, panel.view().row_range(wanted[at], 1),
+                      picked.view().row_range(static_cast<index_t>(at), 1));
+  table_.acquire();
+  const ConstTensorView weight = table_.weights(entry_);
+  Tensor logits =
+      context_.make(context_.accumulator(), picked.rows(), weight.rows, MemoryKind::workspace);
+  GemmArgs args;
+  args.a = picked;
+  args.b = weight;
+  args.c = logits;
+  args.transpose_b = true;
+  args.rows_alone = true;
+  context_.ops.gemm(context_.queue, args);
   table_.release();
-  context_.mesh.along(Axis::i).broadcast(logits, static_cast<int>(owner)).wait(context_.queue);
-  return logits;
+  context_.mesh.along(Axis::k).all_reduce(logits.view().flat(), ReduceOp::sum).wait(context_.queue);
+  return join_logits(logits, rows);
 }
 
 }  // namespace t3d

@@ -25,14 +25,19 @@ class HeadLoss {
   /// The same, and the gradient of scale * loss with respect to h; adds to the weight's gradient.
   [[nodiscard]] DistTensor train(const DistTensor& h, ConstTensorView targets, double scale,
                                  TensorView loss_sum);
-  /// Logits [1, V] of row `row` of the slab-ordered micro-batch, on every rank of the cuboid.
-  [[nodiscard]] Tensor logits_of_row(const DistTensor& h, index_t row);
+  /// Rows by slab, counted within it.
+  using RowsOfSlabs = std::vector<std::vector<index_t>>;
+  /// Logits [all rows, V] in fp32 (fp64) of these rows, slab after slab, on every rank of the
+  /// cuboid. Each row is computed alone (GemmArgs); meant for few.
+  [[nodiscard]] Tensor logits_of(const DistTensor& h, const RowsOfSlabs& rows);
 
  private:
   [[nodiscard]] Partition chunks(index_t rows) const;
   [[nodiscard]] std::vector<index_t> row_counts(const Partition& tokens) const;
   [[nodiscard]] std::vector<index_t> panel_counts(index_t rows) const;
+  [[nodiscard]] Tensor gather_panel(const DistTensor& h);
   [[nodiscard]] Tensor gather_hidden(const DistTensor& h);
+  [[nodiscard]] Tensor join_logits(const Tensor& own, const RowsOfSlabs& rows);
   [[nodiscard]] DistTensor scatter_hidden(Tensor dwhole, const Layout& layout);
   [[nodiscard]] ConstTensorView own_weight(Tensor& buffer);
   void add_weight_gradient(const Tensor& gradient);

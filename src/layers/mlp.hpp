@@ -4,6 +4,7 @@
 #pragma once
 #include <string>
 
+#include "layers/step_info.hpp"
 #include "tensor3d/linear3d.hpp"
 #include "tensor3d/model_shape.hpp"
 
@@ -18,10 +19,12 @@ class Mlp {
     DistTensor input, up, active;
     Linear3d::Saved up_saved, down_saved;
   };
-  [[nodiscard]] DistTensor forward(DistTensor h, Saved* saved);
+  [[nodiscard]] DistTensor forward(DistTensor h, const PassInfo& pass, Saved* saved);
   [[nodiscard]] DistTensor backward(const DistTensor& dy, Saved& saved);
 
  private:
+  void activate(ConstTensorView u, TensorView active, bool rows_alone);
+
   const Context& context_;
   Activation activation_;
   Linear3d up_, down_;

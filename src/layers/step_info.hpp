@@ -2,8 +2,19 @@
 #pragma once
 #include "core/random.hpp"
 #include "core/types.hpp"
+#include "device/tensor_view.hpp"
 
 namespace t3d {
+
+class KvCache;
+
+/// A pass that keeps keys and values and, with one row for each sequence, attends to kept ones.
+struct KeptPass {
+  KvCache& cache;
+  /// [1, rows of the slab] int32, on the device: each row's place in the cache of this rank, -1 =
+  /// it is not kept (padding), and its position in its sequence.
+  ConstTensorView places, positions;
+};
 
 struct PassInfo {
   index_t length = 0;          // tokens per sequence
@@ -11,6 +22,10 @@ struct PassInfo {
   index_t step = 0;
   std::uint64_t seed = 0;
   bool training = true;
+  const KeptPass* kept = nullptr;  // null: whole sequences, nothing is kept
+
+  /// One row for each sequence goes on from kept ones, each computed alone.
+  [[nodiscard]] bool continues() const { return kept != nullptr && length == 1; }
 
   /// Independent masks per step and place; rows are global tokens, so any mesh drops the same ones.
   [[nodiscard]] RandomKey dropout_key(std::uint64_t place) const {

@@ -50,19 +50,20 @@ Transformer::Uploaded Transformer::upload(const MicroBatch& batch, index_t lengt
   const index_t rows = shape_.tokens(batch.sequences, length).size(context_.coord(Axis::i));
   T3D_CHECK(static_cast<index_t>(batch.ids.size()) == rows, "{} ids for a slab of {}",
             batch.ids.size(), rows);
-  const auto send = [&](std::span<const std::int32_t> from) {
-    Tensor to =
-        context_.make(DType::i32, 1, static_cast<index_t>(from.size()), MemoryKind::workspace);
-    context_.device.copy(to.view().data, from.data(), to.view().bytes(), context_.queue);
-    return to;
-  };
-  return {send(batch.ids), send(batch.targets)};
+  return {send_ids(batch.ids), send_ids(batch.targets)};
+}
+
+Tensor Transformer::send_ids(std::span<const std::int32_t> ids) {
+  Tensor to = context_.make(DType::i32, 1, std::ssize(ids), MemoryKind::workspace);
+  context_.device.copy(to.view().data, ids.data(), to.view().bytes(), context_.queue);
+  return to;
 }
 
 DistTensor Transformer::forward(ConstTensorView ids, const Partition& tokens, const PassInfo& pass,
                                 std::vector<Block::Saved>* saved) {
-  T3D_CHECK(pass.length == shape_.model.context, "sequences of {} tokens, context {}", pass.length,
-            shape_.model.context);
+  const index_t context = shape_.model.context;
+  T3D_CHECK(pass.length == context || (pass.kept != nullptr && pass.length <= context),
+            "sequences of {} tokens, context {}", pass.length, context);
   hidden_vectors_->acquire();
   inner_vectors_->acquire();
   if (head_vectors_ != nullptr) head_vectors_->acquire();
@@ -165,17 +166,17 @@ void Transformer::evaluate(const MicroBatch& batch, PassInfo pass) {
   release_vectors();
 }
 
-std::vector<float> Transformer::next_logits(const MicroBatch& batch, PassInfo pass, index_t row) {
+std::vector<float> Transformer::logits(std::span<const std::int32_t> ids, const Partition& tokens,
+                                       PassInfo pass, const HeadLoss::RowsOfSlabs& rows) {
   pass.training = false;
-  const Uploaded data = upload(batch, pass.length);
-  const DistTensor x =
-      forward(data.ids, shape_.tokens(batch.sequences, pass.length), pass, nullptr);
+  const Tensor on_device = send_ids(ids);
+  const DistTensor x = forward(on_device, tokens, pass, nullptr);
   const DistTensor h = final_norm_->forward(x, nullptr);
-  const Tensor logits = head_->logits_of_row(h, row);
+  const Tensor logits = head_->logits_of(h, rows);
   release_vectors();
-  Tensor narrow = context_.make(DType::f32, 1, logits.cols(), MemoryKind::workspace);
+  Tensor narrow = context_.make(DType::f32, logits.rows(), logits.cols(), MemoryKind::workspace);
   context_.ops.copy(context_.queue, logits, narrow);
-  std::vector<float> result(static_cast<std::size_t>(logits.cols()));
+  std::vector<float> result(static_cast<std::size_t>(logits.rows() * logits.cols()));
   context_.device.copy(result.data(), narrow.view().data, narrow.view().bytes(), context_.queue);
   context_.queue.synchronize();
   return result;

@@ -52,9 +52,12 @@ class Transformer {
   void train_nothing(const GradientSink* sink = nullptr);
   /// Forward only: loss_sum() += ...
   void evaluate(const MicroBatch& batch, PassInfo pass);
-  /// Host copy of the [1, V] logits after row `row` of the micro-batch, on every rank of the
-  /// cuboid.
-  [[nodiscard]] std::vector<float> next_logits(const MicroBatch& batch, PassInfo pass, index_t row);
+  /// Host copy [all rows, V] of the logits after some rows of this pass, slab after slab, on every
+  /// rank of the cuboid. ids [1, rows of the slab] in host memory; the unit of `tokens` is a
+  /// sequence.
+  [[nodiscard]] std::vector<float> logits(std::span<const std::int32_t> ids,
+                                          const Partition& tokens, PassInfo pass,
+                                          const HeadLoss::RowsOfSlabs& rows);
 
   /// Waits for the sums started by train(last) or train_nothing().
   void finish_gradients();
@@ -75,6 +78,7 @@ class Transformer {
   struct Uploaded {
     Tensor ids, targets;
   };
+  [[nodiscard]] Tensor send_ids(std::span<const std::int32_t> ids);
   [[nodiscard]] Uploaded upload(const MicroBatch& batch, index_t length);
   void run_training(const Uploaded& data, const Partition& tokens, const PassInfo& pass,
                     double scale, bool last, const GradientSink* sink);

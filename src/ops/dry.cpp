@@ -13,6 +13,7 @@ class DryOps final : public Ops {
   void attention_forward(Queue&, const AttentionArgs&, TensorView, TensorView) override {}
   void attention_backward(Queue&, const AttentionArgs&, ConstTensorView, ConstTensorView,
                           ConstTensorView, TensorView) override {}
+  void kept_attention(Queue&, const KeptAttentionArgs&, TensorView) override {}
   void rope(Queue&, const RopeArgs&) override {}
   void norm_stats(Queue&, NormKind, ConstTensorView, TensorView) override {}
   void norm_merge(Queue&, NormKind, ConstTensorView, index_t, double, TensorView) override {}
@@ -26,6 +27,7 @@ class DryOps final : public Ops {
   void activation_forward(Queue&, Activation, ConstTensorView, TensorView) override {}
   void activation_backward(Queue&, Activation, ConstTensorView, ConstTensorView,
                            TensorView) override {}
+  void put_rows(Queue&, ConstTensorView, ConstTensorView, TensorView) override {}
   void embed_gather(Queue&, ConstTensorView, index_t, ConstTensorView, TensorView) override {}
   void add_positions(Queue&, ConstTensorView, index_t, index_t, TensorView) override {}
   void embed_scatter_add(Queue&, ConstTensorView, index_t, ConstTensorView, TensorView) override {}

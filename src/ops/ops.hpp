@@ -32,6 +32,10 @@ struct GemmArgs {
   bool transpose_a = false, transpose_b = false;
   bool accumulate = false;
   ConstTensorView bias;  // [1,N] accumulator dtype; empty data = none
+  /// A row of C comes from the same operations in the same order whatever the other rows are and
+  /// however many. For few rows: the cost is that of reading B. Only without transpose_a and with
+  /// transpose_b.
+  bool rows_alone = false;
 };
 
 /// Softmax attention over whole sequences. qkv [sequences*length, (heads + 2*kv_heads)*D], columns
@@ -43,12 +47,25 @@ struct AttentionArgs {
   bool causal = true;
 };
 
-/// Rows' position in their sequence is row % length.
+/// One new row of each of several sequences attends to itself and to what is kept of those before
+/// it. Row t is that of the kept row places[t] = sequence * capacity + position, which is there
+/// already, and sees the kept rows sequence * capacity .. places[t]. places[t] < 0: no sequence,
+/// out is 0. Heads and scale as in AttentionArgs. The result of a row does not depend on the
+/// others.
+struct KeptAttentionArgs {
+  ConstTensorView queries;       // [rows, heads*D]
+  ConstTensorView keys, values;  // [sequences*capacity, kv_heads*D]
+  ConstTensorView places;        // [1, rows] int32
+  index_t capacity = 0, heads = 0, kv_heads = 0, head_size = 0;
+};
+
+/// A row's position in its sequence is row % length, or positions[row] where there are any.
 struct RopeArgs {
   TensorView heads;  // [rows, n*D] in place: each head's pairs (d, d + D/2) are rotated
   index_t length = 0, head_size = 0;
   RopeFrequencies frequencies;
-  bool inverse = false;  // rotate back (the backward pass)
+  bool inverse = false;         // rotate back (the backward pass)
+  ConstTensorView positions{};  // [1, rows] int32; empty data = none
 };
 
 /// A norm whose hidden dimension is not cut, with the residual addition before it:
@@ -117,6 +134,8 @@ class Ops {
   /// dqkv like qkv, overwritten. Recomputes the probabilities from lse.
   virtual void attention_backward(Queue&, const AttentionArgs&, ConstTensorView out,
                                   ConstTensorView lse, ConstTensorView dout, TensorView dqkv) = 0;
+  /// out [rows, heads*D].
+  virtual void kept_attention(Queue&, const KeptAttentionArgs&, TensorView out) = 0;
   virtual void rope(Queue&, const RopeArgs&) = 0;
 
   /// stats [rows,3] = (count, mean, M2 = sum (x-mean)^2); for rms (count, 0, sum x^2).
@@ -150,6 +169,9 @@ class Ops {
   /// out[t] = table[ids[t] - row0] where that row is in the table, else 0. ids [1,rows] int32.
   virtual void embed_gather(Queue&, ConstTensorView ids, index_t row0, ConstTensorView table,
                             TensorView out) = 0;
+  /// to[places[t]] = from[t], rounded to its dtype, where places[t] >= 0. places [1,rows] int32, no
+  /// two rows of one place.
+  virtual void put_rows(Queue&, ConstTensorView places, ConstTensorView from, TensorView to) = 0;
   /// x[t] += table[t % length] for rows first_row + t (learned positions).
   virtual void add_positions(Queue&, ConstTensorView table, index_t first_row, index_t length,
                              TensorView x) = 0;

@@ -12,8 +12,8 @@ namespace t3d {
 struct Features {
   Partition groups;
   std::vector<index_t> segments{1};
-  bool panels = false;   // second cut by columns (whole groups) instead of by rows
-  index_t row_unit = 1;  // lattice of the second cut by rows (a sequence, for attention)
+  bool panels = false;           // second cut by columns (whole groups) instead of by rows
+  bool whole_sequences = false;  // the second cut by rows is between sequences (attention)
 
   [[nodiscard]] index_t columns_per_group() const;
   [[nodiscard]] index_t columns() const { return groups.length() * columns_per_group(); }

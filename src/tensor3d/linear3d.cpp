@@ -19,12 +19,21 @@ Linear3d::Linear3d(const Context& context, const std::string& name, const Linear
       out_columns_(out_.columns_partition().size(context.coord(out_axis_))),
       in_columns_(in_.columns_partition().size(context.coord(in_axis_))) {}
 
+namespace {
+
+/// The second cut of a side by rows, where it is by rows.
+DimCut cut_rows(const Features& side, const Partition& tokens, Axis other) {
+  return cut(tokens, Axis::i, other, side.whole_sequences ? tokens.unit() : 1);
+}
+
+}  // namespace
+
 Layout Linear3d::layout(const Features& side, Axis axis, Axis other,
                         const Partition& tokens) const {
   if (side.panels)
     return {cut(tokens, Axis::i),
             cut(side.columns_partition(), axis, other, side.columns_per_group())};
-  return {cut(tokens, Axis::i, other, side.row_unit), cut(side.columns_partition(), axis)};
+  return {cut_rows(side, tokens, other), cut(side.columns_partition(), axis)};
 }
 
 Layout Linear3d::input_layout(const Partition& tokens) const {
@@ -44,7 +53,7 @@ std::vector<index_t> Linear3d::counts(const Features& side, Axis other, index_t 
     for (const Panel& panel : panels) result.push_back(rows * panel.count);
     return result;
   }
-  const DimCut dim = cut(tokens, Axis::i, other, side.row_unit);
+  const DimCut dim = cut_rows(side, tokens, other);
   result = dim.sub_split(context_.coord(Axis::i), context_.extent(other)).sizes();
   for (index_t& count : result) count *= panels.front().count;
   return result;
@@ -71,12 +80,13 @@ DType Linear3d::partial_dtype(const std::vector<Panel>& summed) const {
   return summed.size() > 1 ? context_.accumulator() : context_.reduce_dtype();
 }
 
-void Linear3d::multiply_forward(ConstTensorView x, TensorView y, index_t rows) {
+void Linear3d::multiply_forward(ConstTensorView x, TensorView y, index_t rows, bool rows_alone) {
   const PhaseClock::Scope scope(context_.clock, "matmul");
   // The bias joins the sum over the contraction axis once: on its first rank.
   const bool with_bias = bias_entry_ >= 0 && context_.coord(in_axis_) == 0;
   products_.forward(context_.ops, context_.queue, x, weights_.weights(weight_entry_),
-                    with_bias ? vectors_->weights(bias_entry_).flat() : ConstTensorView(), y, rows);
+                    with_bias ? vectors_->weights(bias_entry_).flat() : ConstTensorView(), y, rows,
+                    rows_alone);
 }
 
 void Linear3d::multiply_dgrad(ConstTensorView dy, TensorView dx, index_t rows) {
@@ -92,7 +102,7 @@ void Linear3d::multiply_wgrad(ConstTensorView dy, ConstTensorView x, index_t row
                             rows);
 }
 
-DistTensor Linear3d::forward(const DistTensor& x, Saved* saved) {
+DistTensor Linear3d::forward(const DistTensor& x, Saved* saved, bool rows_alone) {
   const Partition& tokens = x.layout.rows.partition;
   T3D_CHECK(x.layout == input_layout(tokens), "{} takes {}, got {}", weights_.name(),
             input_layout(tokens).describe(), x.layout.describe());
@@ -106,10 +116,10 @@ DistTensor Linear3d::forward(const DistTensor& x, Saved* saved) {
                                   MemoryKind::activations);
   const DType partial = partial_dtype(products_.in);
   if (context_.extent(in_axis_) == 1 && partial == context_.activation) {
-    multiply_forward(gathered, y.local.view().flat(), rows);
+    multiply_forward(gathered, y.local.view().flat(), rows, rows_alone);
   } else {
     Tensor sum = context_.make(partial, 1, rows * out_columns_, MemoryKind::workspace);
-    multiply_forward(gathered, sum, rows);
+    multiply_forward(gathered, sum, rows, rows_alone);
     const PhaseClock::Scope scope(context_.clock, "reduce output");
     context_.mesh.along(in_axis_)
         .reduce_scatter(sum, y.local.view().flat(),

@@ -37,10 +37,12 @@ class Linear3d {
     Tensor gathered;
   };
 
+  /// The unit of `tokens` is a sequence.
   [[nodiscard]] Layout input_layout(const Partition& tokens) const;
   [[nodiscard]] Layout output_layout(const Partition& tokens) const;
 
-  [[nodiscard]] DistTensor forward(const DistTensor& x, Saved* saved);
+  /// `rows_alone`: as in GemmArgs.
+  [[nodiscard]] DistTensor forward(const DistTensor& x, Saved* saved, bool rows_alone = false);
   /// dX; adds to the gradients of weight and bias. x is read only where `saved` kept nothing.
   [[nodiscard]] DistTensor backward(const DistTensor& dy, const DistTensor& x, Saved& saved);
 
@@ -53,7 +55,7 @@ class Linear3d {
   [[nodiscard]] TensorView gather(const DistTensor& x, const Features& side, Axis other,
                                   const std::vector<Panel>& panels, Tensor& buffer,
                                   const char* phase) const;
-  void multiply_forward(ConstTensorView x, TensorView y, index_t rows);
+  void multiply_forward(ConstTensorView x, TensorView y, index_t rows, bool rows_alone);
   void multiply_dgrad(ConstTensorView dy, TensorView dx, index_t rows);
   void multiply_wgrad(ConstTensorView dy, ConstTensorView x, index_t rows);
   void add_bias_gradient(const DistTensor& dy);

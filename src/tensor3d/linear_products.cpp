@@ -11,7 +11,8 @@ View panel_of(View stacked, index_t rows, const Panel& panel) {
 }  // namespace
 
 void LinearProducts::forward(Ops& ops, Queue& queue, ConstTensorView x, ConstTensorView weight,
-                             ConstTensorView bias, TensorView y, index_t rows) const {
+                             ConstTensorView bias, TensorView y, index_t rows,
+                             bool rows_alone) const {
   for (const Panel& to : out) {
     bool first = true;
     for (const Panel& from : in) {
@@ -21,6 +22,7 @@ void LinearProducts::forward(Ops& ops, Queue& queue, ConstTensorView x, ConstTen
       args.c = panel_of(y, rows, to);
       args.transpose_b = true;
       args.accumulate = !first;
+      args.rows_alone = rows_alone;
       if (first && bias.data != nullptr) args.bias = bias.col_range(to.first, to.count);
       ops.gemm(queue, args);
       first = false;

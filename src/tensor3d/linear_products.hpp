@@ -16,9 +16,9 @@ struct LinearProducts {
       : out(shape.out_panels(mesh, coord)), in(shape.in_panels(mesh, coord)) {}
 
   /// y = x W^T, and `bias` [1, columns of out] where it has data. Sums over several panels of `in`
-  /// stay in y's type.
+  /// stay in y's type. `rows_alone`: as in GemmArgs.
   void forward(Ops& ops, Queue& queue, ConstTensorView x, ConstTensorView weight,
-               ConstTensorView bias, TensorView y, index_t rows) const;
+               ConstTensorView bias, TensorView y, index_t rows, bool rows_alone = false) const;
   /// dx = dy W
   void input_gradient(Ops& ops, Queue& queue, ConstTensorView dy, ConstTensorView weight,
                       TensorView dx, index_t rows) const;

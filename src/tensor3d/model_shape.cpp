@@ -3,16 +3,15 @@
 namespace t3d {
 namespace {
 
-Features hidden_features(const ModelShape& shape) { return {shape.hidden(), {1}, false, 1}; }
+Features hidden_features(const ModelShape& shape) { return {shape.hidden(), {1}, false, false}; }
 
 Features ffn_features(const ModelShape& shape, std::vector<index_t> segments) {
-  return {shape.ffn(), std::move(segments), false, 1};
+  return {shape.ffn(), std::move(segments), false, false};
 }
 
 // Where axis k cuts attention by sequences, the rows of q, k and v are cut in whole sequences.
 Features head_features(const ModelShape& shape, std::vector<index_t> segments) {
-  return {shape.groups(), std::move(segments), shape.cut.attention == AttentionCut::heads,
-          shape.model.context};
+  return {shape.groups(), std::move(segments), shape.cut.attention == AttentionCut::heads, true};
 }
 
 }  // namespace

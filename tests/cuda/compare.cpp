@@ -126,6 +126,11 @@ TEST_CASE("device rope equals the reference") {
   each_rope_case(kDTypes, check_all(bench));
 }
 
+TEST_CASE("device single rows equal the reference") {
+  Bench bench;
+  each_decoding_case(kDTypes, check_all(bench));
+}
+
 TEST_CASE("device norms equal the reference") {
   Bench bench;
   each_norm_case(kDTypes, check_all(bench));

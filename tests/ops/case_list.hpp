@@ -16,6 +16,8 @@ using DTypes = std::span<const DType>;
 void each_gemm_case(DTypes dtypes, const CaseFn& fn);
 void each_large_gemm_case(DTypes dtypes, const CaseFn& fn);
 void each_attention_case(DTypes dtypes, const CaseFn& fn);
+/// Single rows of sequences: their products, attention, positions and places.
+void each_decoding_case(DTypes dtypes, const CaseFn& fn);
 void each_rope_case(DTypes dtypes, const CaseFn& fn);
 void each_norm_case(DTypes dtypes, const CaseFn& fn);
 void each_activation_case(DTypes dtypes, const CaseFn& fn);

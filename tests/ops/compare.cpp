@@ -27,6 +27,7 @@ void check_all(const OpCase& op) {
 TEST_CASE("gemm equals the reference") { each_gemm_case(kDTypes, check_all); }
 TEST_CASE("large gemm equals the reference") { each_large_gemm_case(kDTypes, check_all); }
 TEST_CASE("attention equals the reference") { each_attention_case(kDTypes, check_all); }
+TEST_CASE("single rows equal the reference") { each_decoding_case(kDTypes, check_all); }
 TEST_CASE("rope equals the reference") { each_rope_case(kDTypes, check_all); }
 TEST_CASE("norms equal the reference") { each_norm_case(kDTypes, check_all); }
 TEST_CASE("activations equal the reference") { each_activation_case(kDTypes, check_all); }

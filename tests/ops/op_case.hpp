@@ -73,8 +73,19 @@ struct AttentionShape {
 };
 
 OpCase gemm_case(const GemmShape& shape, DType in, DType out);
+/// With GemmArgs::rows_alone: A [m,k], B [n,k].
+OpCase row_product_case(const GemmShape& shape, DType in, DType out);
+/// Rows of sequences of different lengths among `sequences` kept ones, some of no sequence.
+struct KeptShape {
+  index_t rows, sequences, capacity, heads, kv_heads, head_size;
+};
+OpCase kept_attention_case(const KeptShape& shape, DType dtype);
 OpCase attention_forward_case(const AttentionShape& shape, DType dtype);
 OpCase attention_backward_case(const AttentionShape& shape, DType dtype);
+/// Every row at a position of its own.
+OpCase rope_positions_case(index_t rows, index_t heads, index_t size, DType dtype);
+/// Rows to places in another order; every third one has none.
+OpCase put_rows_case(index_t rows, index_t cols, DType from, DType to);
 OpCase rope_case(index_t rows, index_t length, index_t heads, index_t size, bool inverse, DType,
                  RopeScaling scaling = RopeScaling::none);
 OpCase norm_forward_case(NormKind kind, index_t rows, index_t cols, DType dtype);

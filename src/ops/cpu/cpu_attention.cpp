@@ -70,7 +70,10 @@ void CpuOps::attention_backward(Queue& queue, const AttentionArgs& args, ConstTe
 }
 
 void CpuOps::rope(Queue& queue, const RopeArgs& args) {
-  const index_t half = args.head_size / 2, rows = std::min(args.length, args.heads.rows);
+  const auto* positions = args.positions.as<std::int32_t>();
+  const index_t half = args.head_size / 2;
+  const index_t rows =
+      positions != nullptr ? args.heads.rows : std::min(args.length, args.heads.rows);
   if (args.heads.empty() || half == 0) return;
   const double amplitude = args.frequencies.amplitude;
   std::vector<float> cosine(static_cast<std::size_t>(rows * half)), sine(cosine.size());
@@ -80,7 +83,8 @@ void CpuOps::rope(Queue& queue, const RopeArgs& args) {
       const double plain = std::exp2(pair * args.frequencies.log2_step);
       const double frequency = args.frequencies.scaled(plain, pair);
       for (index_t r = first; r < last; ++r) {
-        const double turn = static_cast<double>(r) * frequency;
+        const double turn =
+            static_cast<double>(positions != nullptr ? positions[r] : r) * frequency;
         cosine[static_cast<std::size_t>(r * half + d)] =
             static_cast<float>(amplitude * std::cos(turn));
         sine[static_cast<std::size_t>(r * half + d)] =
@@ -93,7 +97,7 @@ void CpuOps::rope(Queue& queue, const RopeArgs& args) {
     const index_t bytes = args.heads.cols * size_of(args.heads.dtype);
     for_rows(queue, args.heads.rows, bytes, [&](index_t first, index_t last) {
       for (index_t r = first; r < last; ++r) {
-        const index_t at = r % args.length * half;
+        const index_t at = (positions != nullptr ? r : r % args.length) * half;
         cpu::kernels_for<T>().rope(cpu::row_of<T>(args.heads, r), args.heads.cols / args.head_size,
                                    half, cosine.data() + at, sine.data() + at, sign);
       }

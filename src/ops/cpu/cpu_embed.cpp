@@ -40,6 +40,12 @@ void CpuOps::embed_gather(Queue& queue, ConstTensorView ids, index_t row0, Const
   }
 }
 
+void CpuOps::put_rows(Queue& queue, ConstTensorView places, ConstTensorView from, TensorView to) {
+  for (index_t t = 0; t < from.rows; ++t)
+    if (const index_t place = places.as<std::int32_t>()[t]; place >= 0)
+      copy(queue, from.row_range(t, 1), to.row_range(place, 1));
+}
+
 void CpuOps::add_positions(Queue& queue, ConstTensorView table, index_t first_row, index_t length,
                            TensorView x) {
   for (index_t t = 0; t < x.rows;) {

@@ -14,7 +14,9 @@ constexpr index_t kSpan = 4096;            // elements
 CpuOps::CpuOps(int threads)
     : threads_(threads > 0 ? threads : cores_available()), gemm_(threads_) {}
 
-void CpuOps::gemm(Queue& queue, const GemmArgs& args) { gemm_.run(queue, args); }
+void CpuOps::gemm(Queue& queue, const GemmArgs& args) {
+  args.rows_alone ? multiply_rows(queue, args) : gemm_.run(queue, args);
+}
 
 void CpuOps::for_rows(Queue& queue, index_t rows, index_t bytes_per_row, const RowsFn& fn) const {
   const index_t bytes = std::max<index_t>(bytes_per_row, 1);

@@ -30,6 +30,7 @@ class CpuOps final : public Ops {
   void attention_forward(Queue&, const AttentionArgs&, TensorView out, TensorView lse) override;
   void attention_backward(Queue&, const AttentionArgs&, ConstTensorView out, ConstTensorView lse,
                           ConstTensorView dout, TensorView dqkv) override;
+  void kept_attention(Queue&, const KeptAttentionArgs&, TensorView out) override;
   void rope(Queue&, const RopeArgs&) override;
 
   void norm_stats(Queue&, NormKind, ConstTensorView x, TensorView stats) override;
@@ -50,6 +51,7 @@ class CpuOps final : public Ops {
 
   void embed_gather(Queue&, ConstTensorView ids, index_t row0, ConstTensorView table,
                     TensorView out) override;
+  void put_rows(Queue&, ConstTensorView places, ConstTensorView from, TensorView to) override;
   void add_positions(Queue&, ConstTensorView table, index_t first_row, index_t length,
                      TensorView x) override;
   void embed_scatter_add(Queue&, ConstTensorView ids, index_t row0, ConstTensorView dx,
@@ -96,6 +98,8 @@ class CpuOps final : public Ops {
   void for_spans(Queue& queue, index_t rows, index_t cols, bool flat, const SpanFn& fn) const;
   /// Tasks of at least a fraction of a millisecond each.
   void for_tasks(Queue& queue, index_t tasks, const std::function<void(index_t)>& fn) const;
+  /// The matrix product with GemmArgs::rows_alone.
+  void multiply_rows(Queue& queue, const GemmArgs& args) const;
   /// to[c] += sum over b of partial[b * cols + c], in the order of b.
   void add_partials(const float* partial, index_t blocks, index_t cols, float* to) const;
   template <class Fn>

@@ -36,6 +36,9 @@ struct DropoutRow {
   double factor;
 };
 
+/// Columns of a matrix product by rows at a time.
+inline constexpr index_t kDots = 4;
+
 /// One sequence and one head; pointers at its first row and column.
 template <class T>
 struct AttentionHead {
@@ -58,6 +61,16 @@ struct AttentionGroup {
   index_t dout_ld;
   T *dq, *dk, *dv;
   index_t grad_ld;
+};
+
+/// The query heads of one key-value head in one new row, and what is kept for them: `count` rows of
+/// keys and values with leading dimension ld. The heads lie one after another in q and out.
+template <class T>
+struct KeptHeads {
+  index_t heads, size, count;
+  const T *q, *keys, *values;
+  index_t ld;
+  T* out;
 };
 
 template <class T>
@@ -107,6 +120,11 @@ struct KernelsFor {
 
   void (*attention_forward)(const AttentionHead<T>& head, float* workspace);
   void (*attention_backward)(const AttentionGroup<T>& group, float* workspace);
+
+  /// out[n] = sum over k of x[k] w[n, k], n < kDots and n < columns; w has leading dimension ld.
+  void (*dots)(const float* x, const T* w, index_t ld, index_t depth, index_t columns, float* out);
+  /// `workspace`: heads.count + 2 heads.size floats.
+  void (*kept_attention)(const KeptHeads<T>& heads, float* workspace);
 };
 
 struct Kernels {

@@ -12,7 +12,9 @@ CudaOps::CudaOps(Device& device, EngineOptions options)
 
 CudaOps::~CudaOps() = default;
 
-void CudaOps::gemm(Queue& queue, const GemmArgs& args) { engines_->gemm(queue, args); }
+void CudaOps::gemm(Queue& queue, const GemmArgs& args) {
+  args.rows_alone ? multiply_rows(queue, args) : engines_->gemm(queue, args);
+}
 
 void CudaOps::attention_forward(Queue& queue, const AttentionArgs& args, TensorView out,
                                 TensorView lse) {

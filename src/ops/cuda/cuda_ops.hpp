@@ -28,6 +28,8 @@ class CudaOps final : public Ops {
   void attention_forward(Queue&, const AttentionArgs&, TensorView out, TensorView lse) override;
   void attention_backward(Queue&, const AttentionArgs&, ConstTensorView out, ConstTensorView lse,
                           ConstTensorView dout, TensorView dqkv) override;
+  // attention_kept.cu
+  void kept_attention(Queue&, const KeptAttentionArgs&, TensorView out) override;
   // rope.cu
   void rope(Queue&, const RopeArgs&) override;
   // norm_forward.cu
@@ -52,6 +54,7 @@ class CudaOps final : public Ops {
   // embed.cu
   void embed_gather(Queue&, ConstTensorView ids, index_t row0, ConstTensorView table,
                     TensorView out) override;
+  void put_rows(Queue&, ConstTensorView places, ConstTensorView from, TensorView to) override;
   void add_positions(Queue&, ConstTensorView table, index_t first_row, index_t length,
                      TensorView x) override;
   void embed_scatter_add(Queue&, ConstTensorView ids, index_t row0, ConstTensorView dx,
@@ -95,6 +98,9 @@ class CudaOps final : public Ops {
                ConstTensorView coefficients, TensorView out) override;
 
  private:
+  /// gemm_rows.cu: the matrix product with GemmArgs::rows_alone.
+  void multiply_rows(Queue& queue, const GemmArgs& args);
+
   Device& device_;
   std::unique_ptr<Engines> engines_;
 };

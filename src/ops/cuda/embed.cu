@@ -1,5 +1,5 @@
 // Rows of a table by id, learned positions, and the gradient of the table.
-// - embed_gather, add_positions: one pass in 16-byte packs of the activation's type.
+// - embed_gather, put_rows, add_positions: one pass in 16-byte packs of the activation's type.
 // - embed_scatter_add: tokens are sorted by table row on the device (id_sort.cu); a warp adds the
 //   tokens of a window of 32 places in the sorted order, run by run. A run inside its window goes
 //   straight to the table; the parts of a run that crosses windows go to scratch memory, and a
@@ -72,6 +72,34 @@ struct AddPositions {
     for (int i = 0; i < N; ++i) sum[i] = item.x[i] + item.table[i];
     item.x.assign(sum);
     item.x.store(x.at(row, col), valid);
+  }
+};
+
+template <class From, class T>
+struct PutRows {
+  static constexpr int kWidth = kWidest<From, T>, kItems = 4;
+  const std::int32_t* places;
+  Matrix<const From> from;
+  Matrix<T> to;
+
+  template <int N>
+  struct Item {
+    Elements<From, N> x;
+  };
+  template <int N>
+  __device__ void load(Item<N>& item, index_t row, index_t col, int valid) const {
+    item.x.load(from.at(row, col), valid);
+  }
+  template <int N>
+  __device__ void finish(Item<N>& item, index_t row, index_t col, int valid) const {
+    const index_t place = places[row];
+    if (place < 0) return;
+    float number[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) number[i] = item.x[i];
+    Elements<T, N> packed;
+    packed.assign(number);
+    packed.store(to.at(place, col), valid);
   }
 };
 
@@ -209,6 +237,16 @@ void CudaOps::embed_gather(Queue& queue, ConstTensorView ids, index_t row0, Cons
       const Gather<Table, T> op{ids.as<std::int32_t>(), row0, table.rows, matrix_of<Table>(table),
                                 matrix_of<T>(out)};
       for_each_element(queue, op, out.rows, out.cols, fit_packs({table, out}, op.kWidth));
+    });
+  });
+}
+
+void CudaOps::put_rows(Queue& queue, ConstTensorView places, ConstTensorView from, TensorView to) {
+  if (from.empty()) return;
+  visit_activation(from.dtype, [&]<class From>(From) {
+    visit_activation(to.dtype, [&]<class T>(T) {
+      const PutRows<From, T> op{places.as<std::int32_t>(), matrix_of<From>(from), matrix_of<T>(to)};
+      for_each_element(queue, op, from.rows, from.cols, fit_packs({from, to}, op.kWidth));
     });
   });
 }

@@ -39,13 +39,15 @@ struct RopeShape {
   index_t rows, length;
   int heads, half;  // half the size of a head
   RopeFrequencies frequencies;
-  double sign;  // turn of pair d at position p: sign p frequency(d)
+  double sign;                    // turn of pair d at position p: sign p frequency(d)
+  const std::int32_t* positions;  // of rows; null = row % length
 };
 
 template <int N, class T>
 __device__ __forceinline__ void rotate_heads(const RopeShape<T>& a, index_t row, int d, int first,
                                              int last) {
-  const auto position = static_cast<double>(row % a.length) * a.sign;
+  const index_t place = a.positions != nullptr ? a.positions[row] : row % a.length;
+  const auto position = static_cast<double>(place) * a.sign;
   const auto amplitude = static_cast<float>(a.frequencies.amplitude);
   Rotation turn[N];
 #pragma unroll
@@ -108,7 +110,8 @@ void CudaOps::rope(Queue& queue, const RopeArgs& args) {
                              static_cast<int>(x.cols / args.head_size),
                              static_cast<int>(half),
                              args.frequencies,
-                             args.inverse ? -1.0 : 1.0};
+                             args.inverse ? -1.0 : 1.0,
+                             args.positions.as<std::int32_t>()};
     constexpr int N = kPack<T>;
     const bool packs = half % N == 0 && fits_packs(x, N);
     LaunchShape launched;

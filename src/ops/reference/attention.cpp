@@ -92,15 +92,42 @@ void ReferenceOps::attention_backward(Queue&, const AttentionArgs& args, ConstTe
   reference::write(grad, dqkv);
 }
 
+void ReferenceOps::kept_attention(Queue&, const KeptAttentionArgs& args, TensorView out) {
+  const Matrix q = reference::read(args.queries), keys = reference::read(args.keys);
+  const Matrix values = reference::read(args.values);
+  Matrix o(out.rows, out.cols);
+  const index_t size = args.head_size;
+  for (index_t t = 0; t < o.rows(); ++t) {
+    const index_t place = args.places.as<std::int32_t>()[t];
+    if (place < 0) continue;
+    const index_t first = place / args.capacity * args.capacity;
+    for (index_t h = 0; h < args.heads; ++h) {
+      const index_t kv = h / (args.heads / args.kv_heads) * size;
+      std::vector<double> scores;
+      for (index_t u = first; u <= place; ++u)
+        scores.push_back(dot(q.row(t) + h * size, keys.row(u) + kv, size) /
+                         std::sqrt(static_cast<double>(size)));
+      const double max = *std::max_element(scores.begin(), scores.end());
+      double total = 0;
+      for (const double s : scores) total += std::exp(s - max);
+      for (index_t u = first; u <= place; ++u)
+        axpy(std::exp(scores[static_cast<std::size_t>(u - first)] - max) / total,
+             values.row(u) + kv, o.row(t) + h * size, size);
+    }
+  }
+  reference::write(o, out);
+}
+
 void ReferenceOps::rope(Queue&, const RopeArgs& args) {
   Matrix x = reference::read(args.heads);
+  const auto* positions = args.positions.as<std::int32_t>();
   const index_t half = args.head_size / 2;
   for (index_t r = 0; r < x.rows(); ++r)
     for (index_t d = 0; d < half; ++d) {
       const auto pair = static_cast<double>(d);
       const double plain = std::exp2(pair * args.frequencies.log2_step);
-      const double turn =
-          static_cast<double>(r % args.length) * args.frequencies.scaled(plain, pair);
+      const index_t position = positions != nullptr ? positions[r] : r % args.length;
+      const double turn = static_cast<double>(position) * args.frequencies.scaled(plain, pair);
       const double amplitude = args.frequencies.amplitude;
       const double c = amplitude * std::cos(turn);
       const double s = amplitude * (args.inverse ? -std::sin(turn) : std::sin(turn));

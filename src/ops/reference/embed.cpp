@@ -17,6 +17,13 @@ void ReferenceOps::embed_gather(Queue&, ConstTensorView ids, index_t row0, Const
   reference::write(rows, out);
 }
 
+void ReferenceOps::put_rows(Queue&, ConstTensorView places, ConstTensorView from, TensorView to) {
+  for (index_t t = 0; t < from.rows; ++t) {
+    const index_t place = places.as<std::int32_t>()[t];
+    if (place >= 0) reference::write(reference::read(from.row_range(t, 1)), to.row_range(place, 1));
+  }
+}
+
 void ReferenceOps::add_positions(Queue&, ConstTensorView table, index_t first_row, index_t length,
                                  TensorView x) {
   const Matrix positions = reference::read(table);

@@ -16,6 +16,7 @@ class ReferenceOps : public Ops {
   void attention_forward(Queue&, const AttentionArgs&, TensorView out, TensorView lse) override;
   void attention_backward(Queue&, const AttentionArgs&, ConstTensorView out, ConstTensorView lse,
                           ConstTensorView dout, TensorView dqkv) override;
+  void kept_attention(Queue&, const KeptAttentionArgs&, TensorView out) override;
   void rope(Queue&, const RopeArgs&) override;
 
   void norm_stats(Queue&, NormKind, ConstTensorView x, TensorView stats) override;
@@ -36,6 +37,7 @@ class ReferenceOps : public Ops {
 
   void embed_gather(Queue&, ConstTensorView ids, index_t row0, ConstTensorView table,
                     TensorView out) override;
+  void put_rows(Queue&, ConstTensorView places, ConstTensorView from, TensorView to) override;
   void add_positions(Queue&, ConstTensorView table, index_t first_row, index_t length,
                      TensorView x) override;
   void embed_scatter_add(Queue&, ConstTensorView ids, index_t row0, ConstTensorView dx,

@@ -108,7 +108,7 @@ TEST_CASE("eval, generate, inspect") {
       parse({"generate", "ckpt", "--prompt", "Once upon", "--tokens", "9", "--temperature", "0.7",
              "--top-k", "40", "--top-p", "0.9", "--greedy", "--seed", "-3"});
   CHECK(generate.action == Action::generate);
-  CHECK(generate.generate.prompt == "Once upon");
+  CHECK(generate.generate.prompts == std::vector<std::string>{"Once upon"});
   CHECK(generate.generate.tokens == 9);
   CHECK(generate.generate.temperature == 0.7);
   CHECK(generate.generate.top_k == 40);

@@ -97,7 +97,10 @@ void run_rank(const Config& config, Communicator& world, const Results& referenc
     return sum / tokens;
   };
   for (const index_t row : {index_t{0}, index_t{5}, index_t{47}}) {
-    const std::vector<float> logits = model.next_logits(slab.batch, pass, row);
+    const Partition rows = model.shape().tokens(3, pass.length);
+    HeadLoss::RowsOfSlabs wanted(static_cast<std::size_t>(rows.parts()));
+    wanted[static_cast<std::size_t>(rows.part_of(row))] = {row - rows.begin(rows.part_of(row))};
+    const std::vector<float> logits = model.logits(slab.batch.ids, rows, pass, wanted);
     if (world.rank() == 0)
       outcome.logits.insert(outcome.logits.end(), logits.begin(), logits.end());
   }

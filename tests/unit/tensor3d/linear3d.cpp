@@ -112,11 +112,11 @@ class Fixture {
     };
     return linear_shape(c.out_axis,
                         {out_j ? cut_j("out", c.groups_out) : cut_k("out", c.groups_out),
-                         c.segments, c.out_panels, 1},
+                         c.segments, c.out_panels, false},
                         {out_j ? cut_k("in", c.groups_in) : cut_j("in", c.groups_in),
                          {c.in_width},
                          c.in_panels,
-                         1});
+                         false});
   }
   [[nodiscard]] BucketTable table(const char* name, Group group, ParamEntry entry) const {
     BucketTable table(name, group, group == Group::i);

@@ -2,6 +2,7 @@
 #pragma once
 #include "ops/cpu/isa/aggregate.hpp"
 #include "ops/cpu/isa/attention.hpp"
+#include "ops/cpu/isa/decoding.hpp"
 #include "ops/cpu/isa/elementwise.hpp"
 #include "ops/cpu/isa/rows.hpp"
 
@@ -35,6 +36,8 @@ constexpr KernelsFor<T> table_for() {
   k.combine_to_bf16 = combine<T, bf16>;
   k.attention_forward = attention_forward<T>;
   k.attention_backward = attention_backward<T>;
+  k.dots = dots<T>;
+  k.kept_attention = kept_attention<T>;
   return k;
 }
 
