@@ -10,23 +10,16 @@ Mlp::Mlp(const Context& context, const std::string& name, const ModelShape& shap
           inner_vectors),
       down_(context, name + ".down", shape.down(), down, hidden_vectors) {}
 
-// Back ends may take a matrix as one long row: which numbers share a vector then depends on the
-// rows, and with that their rounding.
-void Mlp::activate(ConstTensorView u, TensorView active, bool rows_alone) {
-  const PhaseClock::Scope scope(context_.clock, "activation");
-  const index_t step = rows_alone ? 1 : active.rows;
-  for (index_t row = 0; row < active.rows; row += step)
-    context_.ops.activation_forward(context_.queue, activation_, u.row_range(row, step),
-                                    active.row_range(row, step));
-}
-
 DistTensor Mlp::forward(DistTensor h, const PassInfo& pass, Saved* saved) {
   const Partition tokens = h.layout.rows.partition;
   const bool alone = pass.continues();
   DistTensor u = up_.forward(h, saved != nullptr ? &saved->up_saved : nullptr, alone);
   DistTensor active = DistTensor::make(context_, down_.input_layout(tokens), context_.activation,
                                        MemoryKind::activations);
-  activate(u.local, active.local, alone);
+  {
+    const PhaseClock::Scope scope(context_.clock, "activation");
+    context_.ops.activation_forward(context_.queue, activation_, u.local, active.local);
+  }
   if (saved == nullptr) return down_.forward(active, nullptr, alone);
   DistTensor y = down_.forward(active, &saved->down_saved);
   if (!saved->up_saved.gathered.allocated()) saved->input = std::move(h);

@@ -23,8 +23,6 @@ class Mlp {
   [[nodiscard]] DistTensor backward(const DistTensor& dy, Saved& saved);
 
  private:
-  void activate(ConstTensorView u, TensorView active, bool rows_alone);
-
   const Context& context_;
   Activation activation_;
   Linear3d up_, down_;

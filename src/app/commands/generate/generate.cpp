@@ -1,6 +1,7 @@
 // generate: texts from prompts. Rank 0 reads prompts, chooses tokens and writes texts; all ranks
 // compute (job_decoder.hpp).
 #include <algorithm>
+#include <csignal>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/generate/prompts.hpp"
@@ -81,6 +82,7 @@ index_t number_of_first(Communicator& world, index_t number) {
 int run_generation(Communicator& world, const CommandLine& command) {
   const GenerateCommand& wish = command.generate;
   const bool first = world.rank() == 0;
+  std::signal(SIGPIPE, SIG_IGN);  // a reader who goes away is an error that all ranks end with
   Task task;
   all_or_none(world, [&] {
     if (!first) return;
