@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "app/commands/data_identity.hpp"
 #include "app/commands/setup.hpp"
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/config_load.hpp"
@@ -45,8 +46,8 @@ std::string model_card(const CheckpointInfo& checkpoint, const ModelConfig& mode
   if (const auto samples = texts.find("samples"); samples != texts.end())
     text +=
         fmt::format("- sequences trained on: {} of {} tokens\n", samples->second, model.context);
-  if (const auto data = texts.find("data"); data != texts.end())
-    text += fmt::format("- data: {}\n", data->second);
+  if (const auto data = texts.find(kDataText); data != texts.end())
+    text += fmt::format("- data: {}\n", data_hash(data->second));
   if (const auto tokenizer = texts.find(kTokenizerText); tokenizer != texts.end())
     text += fmt::format("- tokenizer: {}\n", tokenizer->second);
   if (const auto digest = texts.find("digest"); digest != texts.end())
