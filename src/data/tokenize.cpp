@@ -1,5 +1,7 @@
 #include "data/tokenize.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -24,10 +26,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of the command that runs, for the thread that ends the process; never destroyed.
-std::string& parts_folder() {
-  static auto& folder = *new std::string;
-  return folder;
+/// The folder of the command that runs, for the thread that ends the process; never destroyed.
+struct RunningCommand {
+  std::mutex mutex;
+  std::string folder;
+};
+RunningCommand& running_command() {
+  static auto& command = *new RunningCommand;
+  return command;
 }
 
 /// Kind and model: what the other ranks need.
@@ -48,6 +54,9 @@ ChosenTokenizer choose_tokenizer(const std::vector<TextInput>& inputs, const std
   return {tokenizer->kind(), tokenizer->model()};
 }
 
+/// A file that says that some rank has failed.
+std::string failed_mark(const std::string& folder) { return folder + "/failed"; }
+
 /// Does the parts of one rank in several threads; the calling one says how far it is.
 class Workers {
  public:
@@ -65,8 +74,10 @@ class Workers {
     for (index_t n = 0; n < working_; ++n) all.emplace_back([this] { work(); });
     {
       std::unique_lock lock(mutex_);
-      while (!ended_.wait_for(lock, std::chrono::seconds(10), [&] { return working_ == 0; }))
+      while (!ended_.wait_for(lock, std::chrono::seconds(10), [&] { return working_ == 0; })) {
+        if (path_exists(failed_mark(folder_))) stop_ = true;
         still_working();
+      }
     }
     for (std::thread& thread : all) thread.join();
     if (failure_) std::rethrow_exception(failure_);
@@ -85,8 +96,10 @@ class Workers {
           continue;
         }
         if (!tokenizer) tokenizer = tokenizer_.make();  // one for each thread
-        tokenize_part(plan_, part, options_, *tokenizer, folder_);
+        tokenize_part(plan_, part, options_, *tokenizer, folder_, stop_);
         bytes_done_ += part.bytes;
+      } catch (const StoppedPart&) {
+        break;
       } catch (...) {
         fail(parts_[n]);
       }
@@ -97,10 +110,18 @@ class Workers {
   /// Of several, the one that stands first in the text is told.
   void fail(std::size_t part) {
     const std::lock_guard lock(mutex_);
-    stop_ = true;
+    if (!stop_.exchange(true)) tell_others();
     if (failure_ && failed_ < part) return;
     failure_ = std::current_exception();
     failed_ = part;
+  }
+
+  /// The other ranks look for the mark now and then; without it they do their parts.
+  void tell_others() const {
+    try {
+      write_text_durably(failed_mark(folder_), "");
+    } catch (const Error&) {
+    }
   }
 
   const TokenizePlan& plan_;
@@ -142,7 +163,10 @@ class TokenizeJob {
         say_(say) {}
 
   TokenizeResult run() {
-    parts_folder() = folder_;
+    {
+      const std::lock_guard lock(running_command().mutex);
+      running_command().folder = folder_;
+    }
     try {
       prepare();
       tokenize();
@@ -167,6 +191,7 @@ class TokenizeJob {
                     options_.valid_fraction);
       plan_.inputs = list_texts(names_);
       make_folder(folder_);
+      if (rank() == 0) ::unlink(failed_mark(folder_).c_str());
       if (rank() == 0) tokenizer_ = choose_tokenizer(plan_.inputs, folder_, options_);
     });
     if (world_ != nullptr) {
@@ -268,8 +293,12 @@ TokenizeResult tokenize_corpus(const std::vector<std::string>& inputs, const std
 }
 
 void clear_unfinished_parts() {
+  const std::lock_guard lock(running_command().mutex);
+  const std::string& folder = running_command().folder;
+  if (folder.empty()) return;
+  ::unlink(failed_mark(folder).c_str());
   std::error_code in_use;  // finished parts stay
-  if (!parts_folder().empty()) std::filesystem::remove(parts_folder(), in_use);
+  std::filesystem::remove(folder, in_use);
 }
 
 }  // namespace t3d

@@ -46,12 +46,18 @@ run 1 tokenize in/a.jsonl -o pairs --prompt-field q
 expect_status 64
 run 1 tokenize in/a.jsonl -o pairs --prompt-field q --completion-field text
 expect_status 0
+run 1 inspect pairs-train.h5 --verify
+expect_status 0
+expect_text "some tokens do not count in the loss"
 
 # The same tokens in three formats: the same losses. Pairs train on completions.
 for format in megatron llmc hdf5; do
   run 1 tokenize in/a.jsonl -o $format --format $format
   expect_status 0
 done
+run 1 inspect megatron-train.idx
+expect_status 0
+expect_text "megatron-train.bin: .* tokens of 2 bytes, .* documents"
 all_losses() { python3 -c 'import json, sys
 for line in open(sys.argv[1]):
     record = json.loads(line)

@@ -47,7 +47,7 @@ std::string model_card(const CheckpointInfo& checkpoint, const ModelConfig& mode
     text +=
         fmt::format("- sequences trained on: {} of {} tokens\n", samples->second, model.context);
   if (const auto data = texts.find(kDataText); data != texts.end())
-    text += fmt::format("- data {}:\n\n```\n{}\n```\n\n", data_hash(data->second), data->second);
+    text += fmt::format("- data: {}\n", data_hash(data->second));
   if (const auto tokenizer = texts.find(kTokenizerText); tokenizer != texts.end())
     text += fmt::format("- tokenizer: {}\n", tokenizer->second);
   if (const auto digest = texts.find("digest"); digest != texts.end())

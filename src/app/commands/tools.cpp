@@ -16,11 +16,25 @@ namespace t3d {
 
 namespace {
 
-std::string describe_tokens(const std::string& path, bool verify) {
+std::string describe_token_file(const std::string& path, bool verify) {
   TokenFileReader file(path);
   if (verify) file.verify();
-  return fmt::format("{}{}", make_token_source({path})->describe(),
-                     verify ? "\nall blocks verified" : "");
+  const TokenFileInfo& info = file.info();
+  std::string text = make_token_source({path})->describe();
+  for (const auto& [name, id] : {std::pair{"begin", info.special.bos},
+                                 {"end", info.special.eos},
+                                 {"padding", info.special.pad},
+                                 {"unknown", info.special.unknown}})
+    if (id >= 0) text += fmt::format("\n{} is id {}", name, id);
+  if (info.partial_loss) text += "\nsome tokens do not count in the loss";
+  if (info.text_bytes > 0) text += fmt::format("\n{} bytes of text", info.text_bytes);
+  if (!info.source.empty()) text += fmt::format("\nfrom {}", info.source);
+  return text + (verify ? "\nall blocks verified" : "");
+}
+
+std::string describe_tokens(const std::string& path, bool verify) {
+  if (path.ends_with(".h5") || is_hdf5_file(path)) return describe_token_file(path, verify);
+  return make_token_source({path})->describe();
 }
 
 // A run folder, or one of checkpoints: which of them is meant?

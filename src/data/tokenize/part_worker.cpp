@@ -47,8 +47,12 @@ class PartFile {
 class PartWorker {
  public:
   PartWorker(const TokenizePlan& plan, const TokenizePart& part, const TokenizeOptions& options,
-             const Tokenizer& tokenizer, const std::string& folder)
-      : plan_(plan), options_(options), tokenizer_(tokenizer), special_(tokenizer.special_ids()) {
+             const Tokenizer& tokenizer, const std::string& folder, const std::atomic<bool>& stop)
+      : plan_(plan),
+        options_(options),
+        tokenizer_(tokenizer),
+        special_(tokenizer.special_ids()),
+        stop_(stop) {
     for (const std::string& which : outputs_of(part, options))
       files_.push_back(
           std::make_unique<PartFile>(part_path(folder, part, which) + ".h5", tokenizer));
@@ -72,6 +76,7 @@ class PartWorker {
         input.compressed ? std::numeric_limits<index_t>::max() / 2 : segment.end - segment.begin;
     index_t read = 0;
     for_pieces(*stream, bytes, kPieceBytes, [&](std::string_view piece) {
+      check_stop();
       file.add(tokenizer_.encode(piece), true);
       read += std::ssize(piece);
     });
@@ -96,7 +101,8 @@ class PartWorker {
       } catch (const Error& fault) {
         bad_line(input, line->offset, fault.what());
       }
-      if (document) write(*document);
+      const bool empty = document && document->prompt.empty() && document->text.empty();
+      if (document && !empty) write(*document);
     }
   }
 
@@ -136,8 +142,12 @@ class PartWorker {
     return *files_[place < options_.valid_fraction ? 1 : 0];
   }
 
+  void check_stop() const {
+    if (stop_) throw StoppedPart();
+  }
   void encode(PartFile& file, std::string_view text, bool counts) const {
     while (!text.empty()) {
+      check_stop();
       const bool whole = std::ssize(text) <= kPieceBytes;
       const std::string_view start = text.substr(0, kPieceBytes);
       const std::size_t now = whole ? text.size() : std::max<std::size_t>(text_cut(start), 1);
@@ -157,6 +167,7 @@ class PartWorker {
   const TokenizeOptions& options_;
   const Tokenizer& tokenizer_;
   SpecialIds special_;
+  const std::atomic<bool>& stop_;
   std::vector<std::unique_ptr<PartFile>> files_;
 };
 
@@ -183,8 +194,8 @@ bool is_finished(const std::string& folder, const TokenizePart& part,
 
 void tokenize_part(const TokenizePlan& plan, const TokenizePart& part,
                    const TokenizeOptions& options, const Tokenizer& tokenizer,
-                   const std::string& folder) {
-  PartWorker(plan, part, options, tokenizer, folder);
+                   const std::string& folder, const std::atomic<bool>& stop) {
+  PartWorker(plan, part, options, tokenizer, folder, stop);
 }
 
 PartNotes notes_of(const TokenFileInfo& info) {

@@ -1,11 +1,14 @@
 // Tokenizes one part into token files of its own.
 #pragma once
+#include <atomic>
 #include <string>
 
 #include "data/tokenize/parts.hpp"
 #include "io/hdf5/token_file.hpp"
 
 namespace t3d {
+
+inline const std::atomic<bool> kNeverStop{false};
 
 /// What is to be said of a part besides its tokens; stands in the part's file.
 struct PartNotes {
@@ -25,10 +28,14 @@ struct PartNotes {
 [[nodiscard]] bool is_finished(const std::string& folder, const TokenizePart& part,
                                const TokenizeOptions& options);
 
-/// Error(config) naming file and line of a bad line, where these are not left out.
+/// Thrown where somebody else's failure ends the work.
+struct StoppedPart {};
+
+/// Error(config) naming file and line of a bad line, where these are not left out. StoppedPart soon
+/// after `stop` becomes true.
 void tokenize_part(const TokenizePlan& plan, const TokenizePart& part,
                    const TokenizeOptions& options, const Tokenizer& tokenizer,
-                   const std::string& folder);
+                   const std::string& folder, const std::atomic<bool>& stop = kNeverStop);
 
 /// Of a result.
 [[nodiscard]] PartNotes notes_of(const TokenFileInfo& info);
