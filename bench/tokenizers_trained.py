@@ -67,6 +67,19 @@ def roberta(text, vocab):
     return tokenizer.to_str()
 
 
+def smollm2(text, vocab):
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    return byte_level(text, vocab, tokenizer, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]).to_str()
+
+
+def gemma(text, vocab):
+    made = sentencepiece_like(text, vocab)
+    made["normalizer"] = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+    made["pre_tokenizer"] = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+    return json.dumps(made, ensure_ascii=False)
+
+
 BYTE_TOKENS = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
@@ -189,10 +202,10 @@ def suffix_bpe(text, vocab):
     return tokenizer.to_str()
 
 
-ALL = {"gpt2": gpt2, "llama3": llama3, "qwen2": qwen2, "roberta": roberta, "llama2": llama2, "mistral": mistral, "unigram": unigram,
+ALL = {"gpt2": gpt2, "llama3": llama3, "qwen2": qwen2, "roberta": roberta, "smollm2": smollm2, "gemma": gemma, "llama2": llama2, "mistral": mistral, "unigram": unigram,
        "unigram-map": unigram_map, "unigram-nmt": unigram_nmt, "unigram-bytes": unigram_bytes, "wordpiece": wordpiece,
        "wordpiece-cased": wordpiece_cased, "suffix-bpe": suffix_bpe}
-NOT_KEPT = {"unigram-nmt", "unigram-bytes", "wordpiece-cased", "roberta"}  # large, or much like another one
+NOT_KEPT = {"unigram-nmt", "unigram-bytes", "wordpiece-cased", "roberta", "smollm2", "gemma"}  # large, or much like another one
 
 
 def parts():

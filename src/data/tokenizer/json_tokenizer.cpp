@@ -105,8 +105,16 @@ class Encoding {
   void words(std::string_view text, bool first) {
     std::vector<tok::Piece> pieces{{std::string(text), first}};
     if (parts_.pre_tokenizer) parts_.pre_tokenizer->split(pieces);
-    for (const tok::Piece& piece : pieces)
-      cached(piece.text, [&] { parts_.model->encode(piece.text, ids_); });
+    for (const tok::Piece& piece : pieces) word(piece.text);
+  }
+
+  void word(std::string_view text) {
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = parts_.model->part_end(text, at);
+      const std::string_view part = text.substr(at, end - at);
+      cached(part, [&] { parts_.model->encode(part, ids_); });
+      at = end;
+    }
   }
 
   template <class Encode>

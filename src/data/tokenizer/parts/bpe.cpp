@@ -8,6 +8,8 @@
 namespace t3d::tok {
 namespace {
 
+constexpr std::string_view kMark = "\xE2\x96\x81";  // U+2581, a space in SentencePiece's texts
+
 struct Pair {
   std::string left, right;
 };
@@ -26,8 +28,12 @@ Pair pair_of(const JsonPart& part) {
   return {text.substr(0, gap), text.substr(gap + 1)};
 }
 
-Merges merges_of(const JsonPart& list, const Vocabulary& vocabulary, std::size_t prefix_bytes) {
+// Fills in options.mark_begins, too.
+Merges merges_of(const JsonPart& list, const Vocabulary& vocabulary, BpeOptions& options) {
   if (!list.node().is_array()) list.fail("a list is expected");
+  const std::size_t prefix_bytes = options.prefix.size();
+  options.mark_begins = options.prefix.empty() && options.suffix.empty() &&
+                        !options.whole_words_first && vocabulary.id(kMark) >= 0;
   Merges merges;
   std::int32_t rank = 0;
   for (std::size_t n = 0; n < list.node().size(); ++n) {
@@ -42,6 +48,7 @@ Merges merges_of(const JsonPart& list, const Vocabulary& vocabulary, std::size_t
     };
     const std::int32_t left = known(pair.left), right = known(pair.right);
     if (pair.right.size() < prefix_bytes) part.fail("{} has no prefix", in_quotes(pair.right));
+    if (pair.right.starts_with(kMark) && !pair.left.ends_with(kMark)) options.mark_begins = false;
     merges.add(left, right, rank++, known(pair.left + pair.right.substr(prefix_bytes)));
   }
   return merges;
@@ -62,7 +69,7 @@ std::unique_ptr<Model> make_bpe(const JsonPart& part) {
   options.byte_fallback = part.flag_or("byte_fallback", false);
   options.whole_words_first = part.flag_or("ignore_merges", false);
   Vocabulary vocabulary(part.at("vocab"));
-  Merges merges = merges_of(part.at("merges"), vocabulary, options.prefix.size());
+  Merges merges = merges_of(part.at("merges"), vocabulary, options);
   return std::make_unique<Bpe>(std::move(vocabulary), std::move(merges), std::move(options));
 }
 
@@ -87,6 +94,16 @@ void Bpe::encode(std::string_view word, std::vector<std::int32_t>& ids) const {
   std::vector<std::int32_t> symbols = symbols_of(word);
   merges_.apply(symbols);
   ids.insert(ids.end(), symbols.begin(), symbols.end());
+}
+
+// Before a mark that is not behind another one.
+std::size_t Bpe::part_end(std::string_view word, std::size_t at) const {
+  if (!options_.mark_begins) return word.size();
+  while (true) {
+    at = word.find(kMark, at + 1);
+    if (at == std::string_view::npos) return word.size();
+    if (!word.substr(0, at).ends_with(kMark)) return at;
+  }
 }
 
 void Bpe::encode_bytes(std::string_view word, std::vector<std::int32_t>& ids) const {

@@ -14,6 +14,7 @@ struct BpeOptions {
   std::string prefix, suffix;      // of what does not begin a word; of what ends one
   bool fuse_unknown = false;       // several in a row are one
   bool byte_fallback = false;      // <0x0A> for what is not in the vocabulary
+  bool mark_begins = false;        // no merge joins a U+2581 to another character before it
   bool whole_words_first = false;  // a word that is a token is not merged ("ignore_merges")
 };
 
@@ -22,6 +23,7 @@ class Bpe final : public Model {
   Bpe(Vocabulary vocabulary, Merges merges, BpeOptions options);
   void encode(std::string_view word, std::vector<std::int32_t>& ids) const override;
   void encode_bytes(std::string_view word, std::vector<std::int32_t>& ids) const override;
+  [[nodiscard]] std::size_t part_end(std::string_view word, std::size_t at) const override;
   [[nodiscard]] const Vocabulary& vocabulary() const override { return vocabulary_; }
   [[nodiscard]] std::int32_t unknown() const override;
 

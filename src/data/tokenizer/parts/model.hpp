@@ -19,6 +19,11 @@ class Model {
   virtual void encode(std::string_view word, std::vector<std::int32_t>& ids) const = 0;
   /// The same of a word whose bytes are still bytes: encode() of its letters (byte_level.hpp).
   virtual void encode_bytes(std::string_view word, std::vector<std::int32_t>& ids) const;
+  /// The end of the part of a word that begins at `at`: what encode() makes of a word is what it
+  /// makes of its parts. Whole texts that are one word are cheaper so.
+  [[nodiscard]] virtual std::size_t part_end(std::string_view word, std::size_t) const {
+    return word.size();
+  }
   [[nodiscard]] virtual const Vocabulary& vocabulary() const = 0;
   [[nodiscard]] virtual std::int32_t unknown() const = 0;  // -1 = none
 };
