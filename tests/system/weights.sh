@@ -1,5 +1,5 @@
 # Small models of Hugging Face's families (tests/reference/make_hf_cases.py) come in and go out: the loss is
-# that of the family's own code on any cuboid, export gives back every bit, training goes as PyTorch's does
+# and the text are those of the family's own code, export gives back every bit, training goes as PyTorch's does
 # from the same weights, and what does not fit is refused.
 . "$T3D_SOURCE/tests/support/job.sh"
 models=$T3D_SOURCE/tests/reference/hf
@@ -40,6 +40,20 @@ for name in gpt2 llama llama_bias mistral qwen2 qwen3; do
     sed -n '/^\[model\]/,$p' screen.log | grep = > $copy.txt
   done
   cmp -s whole.txt again.txt || { diff whole.txt again.txt; fail "$name: config.json says another model"; }
+done
+
+# The text that the family's own code writes, token for token.
+prompt=$(head -c 8 "$models/text.bin")
+for name in gpt2 llama llama_bias mistral qwen2 qwen3; do
+  ranks=1
+  [[ $name != qwen3 ]] || ranks=4
+  run $ranks generate $name-whole --prompt "$prompt" --tokens 64 --greedy
+  expect_status 0
+  python3 - "$models/$name/expected.json" <<'PY' || fail "$name writes another text"
+import json, sys
+want = bytes(json.load(open(sys.argv[1]))["greedy"])
+sys.exit(open("screen.log", "rb").read()[8:72] != want)
+PY
 done
 
 # A run begins from them; its first loss is that of eval, and 20 steps go as PyTorch's.
