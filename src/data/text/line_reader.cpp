@@ -10,7 +10,7 @@ constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
 
 }  // namespace
 
-LineReader::LineReader(std::unique_ptr<ByteStream> stream, index_t offset, index_t most)
+LineReader::LineReader(std::unique_ptr<InputStream> stream, index_t offset, index_t most)
     : stream_(std::move(stream)), offset_(offset), most_(most) {}
 
 bool LineReader::fill() {
@@ -54,7 +54,7 @@ std::optional<LineReader::Line> LineReader::next() {
 }
 
 index_t line_number(const std::string& path, index_t offset) {
-  const std::unique_ptr<ByteStream> stream = open_stream(path);
+  const std::unique_ptr<InputStream> stream = open_stream(path);
   std::string piece(kPieceBytes, '\0');
   index_t number = 1;
   for (index_t left = offset; left > 0;) {

@@ -5,14 +5,14 @@
 #include <string>
 #include <string_view>
 
-#include "data/text/byte_stream.hpp"
+#include "data/text/input_stream.hpp"
 
 namespace t3d {
 
 class LineReader {
  public:
   /// `offset`: of the stream's first byte in the file. `most`: bytes of a line.
-  LineReader(std::unique_ptr<ByteStream> stream, index_t offset, index_t most);
+  LineReader(std::unique_ptr<InputStream> stream, index_t offset, index_t most);
 
   struct Line {
     std::string_view text;  // without its end ("\n" or "\r\n"); until the next call
@@ -25,7 +25,7 @@ class LineReader {
  private:
   [[nodiscard]] bool fill();
 
-  std::unique_ptr<ByteStream> stream_;
+  std::unique_ptr<InputStream> stream_;
   index_t offset_ = 0;  // of buffer_[at_]
   index_t most_ = 0;
   std::string buffer_;

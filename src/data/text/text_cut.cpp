@@ -42,7 +42,7 @@ index_t cut_of_file(const std::string& path, index_t bytes, index_t offset) {
   return offset + static_cast<index_t>(at) - 1;
 }
 
-void for_pieces(ByteStream& stream, index_t bytes, index_t most,
+void for_pieces(InputStream& stream, index_t bytes, index_t most,
                 const std::function<void(std::string_view)>& take) {
   std::string text;
   bool more = true;

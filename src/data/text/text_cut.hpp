@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/text/byte_stream.hpp"
+#include "data/text/input_stream.hpp"
 
 namespace t3d {
 
@@ -19,7 +19,7 @@ namespace t3d {
 [[nodiscard]] index_t cut_of_file(const std::string& path, index_t bytes, index_t offset);
 
 /// Calls take(piece) for the pieces of about `most` bytes of a stream's next `bytes` bytes.
-void for_pieces(ByteStream& stream, index_t bytes, index_t most,
+void for_pieces(InputStream& stream, index_t bytes, index_t most,
                 const std::function<void(std::string_view)>& take);
 
 }  // namespace t3d

@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 #include "data/file_list.hpp"
-#include "data/text/byte_stream.hpp"
+#include "data/text/input_stream.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "core/error.hpp"
-#include "data/text/byte_stream.hpp"
+#include "data/text/input_stream.hpp"
 #include "data/text/line_reader.hpp"
 #include "data/text/text_cut.hpp"
 #include "data/text/text_input.hpp"

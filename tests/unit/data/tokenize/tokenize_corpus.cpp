@@ -229,11 +229,16 @@ TEST_CASE("finished parts of a killed command are taken when inputs and settings
   other.document_begin = true;
   CHECK(tokenize_corpus(inputs, out, other).parts_reused == 0);
   leave_parts(options);
-  write(folder.path() + "/in/d.txt", "now this\n");
+  std::string changed = texts.back();  // of the same size
+  changed.front() = '#';
+  write(folder.path() + "/in/d.txt", changed);
+  const auto file_time = std::filesystem::last_write_time(folder.path() + "/in/d.txt");
+  std::filesystem::last_write_time(folder.path() + "/in/d.txt",
+                                   file_time + std::chrono::seconds(2));
   result = tokenize_corpus(inputs, out, options);
   CHECK(result.parts_reused > 0);
   CHECK(result.parts_reused < left);
-  CHECK(documents_of(result.train_path).back() == "now this\n");
+  CHECK(documents_of(result.train_path).back() == changed);
 }
 
 TEST_CASE("lines of text can be documents, and begin and end marks stand where they are wanted") {

@@ -35,7 +35,8 @@ TEST_CASE("prompts are lines, or JSON lines") {
 }
 
 TEST_CASE("a line that is no prompt is named") {
-  CHECK(fault("{\"prompt\": \"a\"}\n\n{\"prompt\": \n") == "f:3 is not a JSON object: {\"prompt\": ");
+  CHECK(fault("{\"prompt\": \"a\"}\n\n{\"prompt\": \n") ==
+        "f:3 is not a JSON object: {\"prompt\": ");
   CHECK(fault("{\"prompt\": \"a\"}\nb") == "f:2 is not a JSON object: b");
   CHECK(fault("{\"prompt\": 3}") == "f:1 has no text in a field \"prompt\": {\"prompt\": 3}");
   CHECK(fault("{\"text\": \"a\"}") == "f:1 has no text in a field \"prompt\": {\"text\": \"a\"}");

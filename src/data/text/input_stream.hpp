@@ -7,9 +7,9 @@
 
 namespace t3d {
 
-class ByteStream {
+class InputStream {
  public:
-  virtual ~ByteStream() = default;
+  virtual ~InputStream() = default;
   /// Up to `most` (> 0) bytes; 0 only at the end. Error(io).
   virtual index_t read(char* out, index_t most) = 0;
 };
@@ -19,6 +19,6 @@ class ByteStream {
 
 /// Error(no_input) when it does not exist, Error(io) where it cannot be read, or is not whole as a
 /// compressed file. `begin`: of a compressed file, 0.
-[[nodiscard]] std::unique_ptr<ByteStream> open_stream(const std::string& path, index_t begin = 0);
+[[nodiscard]] std::unique_ptr<InputStream> open_stream(const std::string& path, index_t begin = 0);
 
 }  // namespace t3d

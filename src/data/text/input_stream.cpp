@@ -1,4 +1,4 @@
-#include "data/text/byte_stream.hpp"
+#include "data/text/input_stream.hpp"
 
 #include <zstd.h>
 
@@ -10,7 +10,7 @@
 namespace t3d {
 namespace {
 
-class PlainStream final : public ByteStream {
+class PlainStream final : public InputStream {
  public:
   PlainStream(const std::string& path, index_t begin) : file_(path), at_(begin) {}
   index_t read(char* out, index_t most) override {
@@ -24,7 +24,7 @@ class PlainStream final : public ByteStream {
   index_t at_ = 0;
 };
 
-class ZstdStream final : public ByteStream {
+class ZstdStream final : public InputStream {
  public:
   explicit ZstdStream(const std::string& path)
       : file_(path),
@@ -70,7 +70,7 @@ class ZstdStream final : public ByteStream {
 
 bool is_compressed(const std::string& path) { return path.ends_with(".zst"); }
 
-std::unique_ptr<ByteStream> open_stream(const std::string& path, index_t begin) {
+std::unique_ptr<InputStream> open_stream(const std::string& path, index_t begin) {
   if (!is_compressed(path)) return std::make_unique<PlainStream>(path, begin);
   T3D_CHECK(begin == 0, "{} from byte {}", path, begin);
   return std::make_unique<ZstdStream>(path);
