@@ -8,7 +8,7 @@ namespace t3d {
 namespace {
 
 // Holds back the beginning of a character; bytes that are no text stay what they are.
-class ByteStream final : public TextStream {
+class ByteTextStream final : public TextStream {
  public:
   std::string feed(std::int32_t id) override {
     if (id < 0 || id > 255)
@@ -39,7 +39,7 @@ class ByteTokenizer final : public Tokenizer {
     return ids;
   }
   std::unique_ptr<TextStream> stream(Specials) const override {
-    return std::make_unique<ByteStream>();
+    return std::make_unique<ByteTextStream>();
   }
   index_t vocab() const override { return 256; }
   std::string kind() const override { return "bytes"; }
