@@ -24,10 +24,10 @@ KvCache::KvCache(const Context& context, const ModelShape& shape, index_t sequen
   const MeshShape& mesh = context.mesh.shape();
   const Coord& coord = context.mesh.coord();
   const index_t rows = sequences * capacity, columns = kept_columns(shape, mesh, coord);
-  T3D_CHECK(rows < index_t{1} << 31, "{} kept rows", rows);
   const index_t bytes = kept_bytes(shape, mesh, coord, context.activation, sequences, capacity);
   const index_t free = context.device.capacity().free;
-  if (free > 0 && bytes > free)
+  const bool countable = rows < index_t{1} << 31;  // places are 32-bit numbers
+  if (!countable || (free > 0 && bytes > free))
     throw_error(ExitCode::unavailable,
                 "keys and values of {} sequences of up to {} tokens take {} MiB on a rank that has "
                 "{} MiB free: fewer sequences at a time (--batch) or fewer --tokens need less",

@@ -64,11 +64,11 @@ void each_decoding_case(DTypes dtypes, const CaseFn& fn) {
   const KeptShape kept[] = {{1, 1, 1, 1, 1, 4},   {5, 4, 7, 3, 3, 5},    {3, 3, 65, 2, 2, 64},
                             {9, 9, 33, 6, 2, 80}, {2, 2, 300, 4, 1, 20}, {2, 2, 9, 2, 2, 128},
                             {1, 1, 5, 1, 1, 250}, {0, 2, 8, 2, 2, 8},    {3, 2, 8, 0, 0, 8}};
-  const index_t rows[][2] = {{1, 1}, {3, 7}, {30, 65}, {5, 4100}, {0, 5}, {5, 0}, {40, 128}};
+  const index_t rows[][2] = {{1, 1}, {3, 7}, {30, 65}, {5, 4100}, {0, 5}, {5, 0}};
   for (const DType dtype : dtypes) {
     for (const auto& [m, n, k] : products)
-      for (int flags = 0; flags < 4; ++flags) {
-        const GemmShape shape{m, n, k, false, true, (flags & 1) != 0, (flags & 2) != 0};
+      for (const bool more : {false, true}) {
+        const GemmShape shape{m, n, k, false, true, more, more};
         fn(row_product_case(shape, dtype, dtype));
         if (dtype != DType::f32) fn(row_product_case(shape, dtype, DType::f32));
       }
@@ -76,7 +76,7 @@ void each_decoding_case(DTypes dtypes, const CaseFn& fn) {
     for (const auto& [heads, size] : {std::pair{3, 8}, std::pair{2, 80}, std::pair{1, 2}})
       for (const index_t count : {0, 1, 37}) fn(rope_positions_case(count, heads, size, dtype));
     for (const auto& [count, cols] : rows)
-      for (const DType to : dtypes) fn(put_rows_case(count, cols, dtype, to));
+      for (const DType to : {dtype, DType::f32}) fn(put_rows_case(count, cols, dtype, to));
   }
 }
 

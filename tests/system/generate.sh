@@ -50,6 +50,17 @@ expect_text '"end":"stop"'
 run 1 generate r --prompt "the old king" --tokens 12 --greedy --no-stream
 [[ $(cat screen.log) == "$full" ]] || fail "--no-stream gives another text"
 
+# The end of a document ends a text, unless it is not to.
+awk 'BEGIN { for (n = 0; n < 600; ++n) print "{\"text\": \"the king sings\"}" }' > songs.jsonl
+run 1 tokenize songs.jsonl -o songs --kind bpe --vocab 280
+expect_status 0
+run 1 input.toml -d songs --set "data.train='songs-train.h5'" --set data.format=auto --set model.vocab=0 --set run.steps=40
+expect_status 0
+run 1 generate songs --prompt "the king" --tokens 30 --greedy --json
+expect_text '"text":" sings".*"end":"eos"'
+run 1 generate songs --prompt "the king" --tokens 30 --greedy --json --ignore-eos
+expect_text '"tokens":30,"end":"length"'
+
 # Longer than the context of 32: the last 32 tokens count.
 run 1 generate r --prompt "the old king" --tokens 40 --greedy
 expect_status 0

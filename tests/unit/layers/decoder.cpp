@@ -3,11 +3,13 @@
 // the batch.
 #include "layers/decoder.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <set>
 
 #include "support/catch.hpp"
-#include "support/model_rig.hpp"
+#include "support/training.hpp"
 
 using namespace t3d;
 using namespace t3d::test;
@@ -32,9 +34,28 @@ std::vector<std::int32_t> text_of(index_t number, index_t length) {
   return ids;
 }
 
+using Weights = std::function<double(const std::string&, index_t)>;
+
+/// The weights of a model that has learned something, so that texts go on and on in other words.
+Weights trained_weights(Config config) {
+  config.optimizer.lr = 1e-2;
+  set_grid(config, {});
+  const auto tensors = std::make_shared<GlobalTensors>();
+  run_local_ranks(1, [&](Communicator& world) {
+    Machine machine(world, test_machine(config));
+    Trainer trainer(machine, plan_of(config, machine), test_options(config, 60), corpus(config));
+    for (index_t step = 0; step < 60; ++step) (void)trainer.step(kNoFlag);
+    collect(trainer.formation().model(), false, *tensors);
+  });
+  return [tensors](const std::string& name, index_t index) {
+    return tensors->values.at(name)[static_cast<std::size_t>(index)];
+  };
+}
+
 /// Runs `body` with the model on every rank of a cuboid.
 void with_model(Config config, const Grid& grid, AttentionRule attention, int threads,
-                const std::function<void(Transformer&, const Formation&)>& body) {
+                const std::function<void(Transformer&, const Formation&)>& body,
+                const Weights& values = weight) {
   set_grid(config, grid);
   config.mesh.attention = attention;
   run_local_ranks(grid.ranks(), [&](Communicator& world) {
@@ -44,25 +65,29 @@ void with_model(Config config, const Grid& grid, AttentionRule attention, int th
     const Formation formation(machine, plan_of(config, machine), config.optimizer);
     Transformer& model = formation.model();
     model.allocate();
-    set_weights(model, weight);
+    set_weights(model, values);
     body(model, formation);
   });
 }
 
 /// Logits after each token of the whole text at once, nothing kept.
-std::vector<Logits> without_cache(const Config& config, std::vector<std::int32_t> ids) {
+std::vector<Logits> without_cache(const Config& config, std::vector<std::int32_t> ids,
+                                  const Weights& values = weight) {
   const auto count = ids.size();
   ids.resize(static_cast<std::size_t>(config.model.context), 0);
   std::vector<Logits> result;
-  with_model(config, {}, AttentionRule::automatic, 1, [&](Transformer& model, auto&) {
-    PassInfo pass;
-    pass.length = config.model.context;
-    HeadLoss::RowsOfSlabs rows(1);
-    for (std::size_t at = 0; at < count; ++at) rows[0].push_back(static_cast<index_t>(at));
-    const Logits all = model.logits(ids, model.shape().tokens(1, pass.length), pass, rows);
-    for (auto row = all.begin(); row != all.end(); row += kVocab)
-      result.emplace_back(row, row + kVocab);
-  });
+  with_model(
+      config, {}, AttentionRule::automatic, 1,
+      [&](Transformer& model, auto&) {
+        PassInfo pass;
+        pass.length = config.model.context;
+        HeadLoss::RowsOfSlabs rows(1);
+        for (std::size_t at = 0; at < count; ++at) rows[0].push_back(static_cast<index_t>(at));
+        const Logits all = model.logits(ids, model.shape().tokens(1, pass.length), pass, rows);
+        for (auto row = all.begin(); row != all.end(); row += kVocab)
+          result.emplace_back(row, row + kVocab);
+      },
+      values);
   return result;
 }
 
@@ -110,18 +135,26 @@ double run_batch(Decoder& decoder, const std::vector<Sequence>& batch,
   return worst;
 }
 
-void check_grid(const Config& config, const Grid& grid, AttentionRule attention) {
+/// Logits of the sequences' texts, nothing kept.
+std::vector<std::vector<Logits>> wanted(const Config& config, const std::vector<Sequence>& batch) {
+  std::vector<std::vector<Logits>> result;
+  for (const Sequence& s : batch)
+    result.push_back(without_cache(config, text_of(s.length, s.length)));
+  return result;
+}
+
+struct Wanted {
   std::vector<std::vector<Logits>> first, second;
-  for (const Sequence& s : kFirst)
-    first.push_back(without_cache(config, text_of(s.length, s.length)));
-  for (const Sequence& s : kSecond)
-    second.push_back(without_cache(config, text_of(s.length, s.length)));
+};
+
+void check_grid(const Config& config, const Wanted& want, const Grid& grid,
+                AttentionRule attention) {
   std::mutex mutex;
   double worst = 0;
   with_model(config, grid, attention, 1, [&](Transformer& model, const Formation& formation) {
     Decoder decoder(formation.context(), model, 5, config.model.context);
     const double own =
-        std::max(run_batch(decoder, kFirst, first), run_batch(decoder, kSecond, second));
+        std::max(run_batch(decoder, kFirst, want.first), run_batch(decoder, kSecond, want.second));
     const std::lock_guard lock(mutex);
     worst = std::max(worst, std::isnan(own) ? INFINITY : own);
   });
@@ -167,9 +200,10 @@ std::vector<Logits> read_among_others(Decoder& decoder, const std::vector<std::i
 
 TEST_CASE("kept keys and values give the logits of the whole text") {
   for (const Config& config : {tiny_gpt(), tiny_llama(), tiny_qwen2(), tiny_qwen3()}) {
-    for (const Grid& grid : all_grids()) check_grid(config, grid, AttentionRule::automatic);
-    check_grid(config, {2, 2, 2, {}, {}, {}}, AttentionRule::sequences);
-    check_grid(config, {1, 2, 2, {}, {}, {}}, AttentionRule::heads);
+    const Wanted want{wanted(config, kFirst), wanted(config, kSecond)};
+    for (const Grid& grid : all_grids()) check_grid(config, want, grid, AttentionRule::automatic);
+    check_grid(config, want, {2, 2, 2, {}, {}, {}}, AttentionRule::sequences);
+    check_grid(config, want, {1, 2, 2, {}, {}, {}}, AttentionRule::heads);
   }
 }
 
@@ -189,4 +223,78 @@ TEST_CASE("on one rank a text does not depend on its batch, to the bit") {
                      CHECK(read_alone(alone, 0, ids, 4) == read_among_others(batch, ids, 4));
                    });
       }
+}
+
+TEST_CASE("greedy texts are those without kept keys, on every cuboid") {
+  const std::vector<std::size_t> prompts{3, 5, 2};
+  for (Config config : {tiny_gpt(), tiny_llama()}) {
+    config.precision.backend = BackendRule::cpu;
+    const auto likeliest = [](const float* logits) {
+      return static_cast<std::int32_t>(std::max_element(logits, logits + kVocab) - logits);
+    };
+    const Weights values = trained_weights(config);
+    std::vector<std::vector<std::int32_t>> want;
+    for (std::size_t number = 0; number < prompts.size(); ++number) {
+      std::vector<std::int32_t> ids = text_of(static_cast<index_t>(30 + number), 16);
+      for (std::size_t at = prompts[number]; at < ids.size(); ++at)
+        ids[at] = likeliest(
+            without_cache(config, {ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(at)},
+                          values)
+                .back()
+                .data());
+      want.push_back(ids);
+    }
+    std::set<std::int32_t> different;
+    for (const auto& ids : want) different.insert(ids.begin() + 5, ids.end());
+    CHECK(different.size() > 5);  // not one token again and again
+    for (const Grid& grid : all_grids()) {
+      std::mutex mutex;
+      std::vector<std::vector<std::vector<std::int32_t>>> texts;
+      with_model(
+          config, grid, AttentionRule::automatic, 1,
+          [&](Transformer& model, const Formation& formation) {
+            Decoder decoder(formation.context(), model, 3, 16);
+            std::vector<std::vector<std::int32_t>> own;
+            std::vector<Decoder::Prompt> reading;
+            for (std::size_t number = 0; number < prompts.size(); ++number) {
+              own.emplace_back(want[number].begin(),
+                               want[number].begin() + static_cast<std::ptrdiff_t>(prompts[number]));
+              reading.push_back({static_cast<index_t>(number), own.back()});
+            }
+            Logits logits = decoder.read(reading);
+            for (std::vector<index_t> slots{0, 1, 2}; !slots.empty();) {
+              std::vector<Decoder::Next> next;
+              for (std::size_t row = 0; row < slots.size(); ++row) {
+                auto& ids = own[static_cast<std::size_t>(slots[row])];
+                ids.push_back(likeliest(logits.data() + row * kVocab));
+                if (ids.size() < 16) next.push_back({slots[row], ids.back()});
+              }
+              slots.clear();
+              for (const Decoder::Next& going_on : next) slots.push_back(going_on.slot);
+              if (!next.empty()) logits = decoder.go_on(next);
+            }
+            const std::lock_guard lock(mutex);
+            texts.push_back(own);
+          },
+          values);
+      INFO(grid.text());
+      CHECK(std::count(texts.begin(), texts.end(), want) == grid.ranks());
+    }
+  }
+}
+
+TEST_CASE("too little memory for keys and values is said before any is taken") {
+  with_model(tiny_gpt(), {}, AttentionRule::automatic, 1,
+             [](Transformer& model, const Formation& formation) {
+               std::string message;
+               try {
+                 const Decoder decoder(formation.context(), model, 100'000'000, 16);
+               } catch (const Error& error) {
+                 CHECK(error.code() == ExitCode::unavailable);
+                 message = error.what();
+               }
+               // 2 layers, keys and values, 32 columns of fp32
+               CHECK(message.find("100000000 sequences of up to 16 tokens take 781250 MiB") ==
+                     std::string("keys and values of ").size());
+             });
 }

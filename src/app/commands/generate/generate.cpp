@@ -25,10 +25,20 @@ void load_tokenizer(const LoadedModel& loaded, Task& task, std::vector<std::stri
                 loaded.config.model.vocab);
 }
 
+/// With what the tokenizer puts before a text, and without the end that it may put behind one.
+std::vector<std::int32_t> ids_of_prompt(const Tokenizer& tokenizer, const std::string& text) {
+  std::vector<std::int32_t> ids = tokenizer.encode_document(text);
+  const std::vector<std::int32_t> plain = tokenizer.encode(text);
+  const std::int32_t eos = tokenizer.special_ids().eos;
+  const bool ends_itself = !plain.empty() && plain.back() == eos;
+  if (!ids.empty() && ids.back() == eos && !ends_itself) ids.pop_back();
+  return ids;
+}
+
 void encode_prompts(const ModelConfig& model, Task& task) {
   for (std::size_t at = 0; at < task.prompts.size(); ++at) {
     EncodedPrompt& prompt = task.prompts[at];
-    prompt.ids = task.tokenizer->encode(prompt.text);
+    prompt.ids = ids_of_prompt(*task.tokenizer, prompt.text);
     if (prompt.ids.empty())
       throw_error(ExitCode::config, "prompt {} is no token for the tokenizer", at + 1);
     if (std::ssize(prompt.ids) > model.context)

@@ -33,13 +33,22 @@ Session::Session(JobDecoder& model, const Tokenizer& tokenizer, const SessionOpt
 SessionTimes Session::run(const std::vector<EncodedPrompt>& prompts, index_t slots) {
   slots_.resize(static_cast<std::size_t>(slots));
   const auto some = [&] {
-    return std::any_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot; });
+    return std::any_of(slots_.begin(), slots_.end(),
+                       [](const auto& slot) { return slot.has_value(); });
   };
   do {
     fill_slots(prompts);
     write_step(prompts);
   } while (some() || next_ < prompts.size());
   return times_;
+}
+
+// The prompt's ids go through the stream too: what comes behind them may depend on them.
+Session::Text Session::text_for(const EncodedPrompt& prompt, index_t number) const {
+  Text text{
+      number, prompt.ids, 0, {}, tokenizer_.stream(Specials::skip), StopStrings(options_.stops)};
+  for (const std::int32_t id : prompt.ids) (void)text.characters->feed(id);
+  return text;
 }
 
 // Reading a prompt gives its first token too.
@@ -49,12 +58,7 @@ void Session::fill_slots(const std::vector<EncodedPrompt>& prompts) {
   for (std::size_t slot = 0; slot < slots_.size() && next_ < prompts.size(); ++slot) {
     if (slots_[slot]) continue;
     const EncodedPrompt& prompt = prompts[next_];
-    slots_[slot].emplace(Text{static_cast<index_t>(next_++),
-                              prompt.ids,
-                              0,
-                              {},
-                              TokenText(tokenizer_, prompt.ids),
-                              StopStrings(options_.stops)});
+    slots_[slot] = text_for(prompt, static_cast<index_t>(next_++));
     writer_.begin(prompt.text);
     if (options_.tokens > 0) {
       reading.push_back({static_cast<index_t>(slot), prompt.ids});
@@ -111,7 +115,7 @@ void Session::add_token(index_t slot, const float* logits, const EncodedPrompt& 
   if (id == options_.eos) return finish(slot, "eos", prompt);
   text.ids.push_back(id);
   ++text.added;
-  show(text, text.stops.add(text.characters.add(id)));
+  show(text, text.stops.add(text.characters->feed(id)));
   if (text.stops.stopped()) return finish(slot, "stop", prompt);
   if (text.added == options_.tokens) finish(slot, "length", prompt);
 }
@@ -124,7 +128,7 @@ void Session::show(Text& text, std::string_view piece) {
 void Session::finish(index_t slot, std::string_view why, const EncodedPrompt& prompt) {
   std::optional<Text>& text = slots_[static_cast<std::size_t>(slot)];
   if (!text->stops.stopped()) {
-    show(*text, text->stops.add(text->characters.rest()));
+    show(*text, text->stops.add(text->characters->finish()));
     if (text->stops.stopped()) why = "stop";
     show(*text, text->stops.rest());
   }

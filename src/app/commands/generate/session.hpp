@@ -7,8 +7,9 @@
 
 #include "app/commands/generate/job_decoder.hpp"
 #include "app/commands/generate/sampling.hpp"
-#include "app/commands/generate/token_text.hpp"
+#include "app/commands/generate/stop_strings.hpp"
 #include "app/commands/generate/writer.hpp"
+#include "data/tokenizer/tokenizer.hpp"
 
 namespace t3d {
 
@@ -45,9 +46,10 @@ class Session {
     std::vector<std::int32_t> ids;  // prompt and what was added
     index_t added = 0;
     std::string text;  // shown so far
-    TokenText characters;
+    std::unique_ptr<TextStream> characters;
     StopStrings stops;
   };
+  [[nodiscard]] Text text_for(const EncodedPrompt& prompt, index_t number) const;
   void fill_slots(const std::vector<EncodedPrompt>& prompts);
   void write_step(const std::vector<EncodedPrompt>& prompts);
   void add_token(index_t slot, const float* logits, const EncodedPrompt& prompt);

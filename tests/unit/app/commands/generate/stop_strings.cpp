@@ -1,17 +1,11 @@
-// Texts from tokens: whole characters only, and stop strings wherever the tokens' borders are.
-#include "app/commands/generate/token_text.hpp"
+// Stop strings end a text wherever the borders of its pieces are.
+#include "app/commands/generate/stop_strings.hpp"
 
 #include "support/catch.hpp"
 
 using namespace t3d;
 
 namespace {
-
-std::vector<std::int32_t> bytes_of(const std::string& text) {
-  std::vector<std::int32_t> ids;
-  for (const char letter : text) ids.push_back(static_cast<unsigned char>(letter));
-  return ids;
-}
 
 /// What is shown of `text` that comes in pieces of `size` bytes, and whether it was stopped.
 std::pair<std::string, bool> stopped(const std::string& text, std::size_t size,
@@ -25,27 +19,6 @@ std::pair<std::string, bool> stopped(const std::string& text, std::size_t size,
 }
 
 }  // namespace
-
-TEST_CASE("a character is shown when all of its bytes are there") {
-  const auto tokenizer = make_byte_tokenizer();
-  TokenText text(*tokenizer, bytes_of("prompt \xC3"));
-  std::vector<std::string> shown;
-  for (const std::int32_t id : bytes_of("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80z"))
-    shown.push_back(text.add(id));
-  CHECK(shown == std::vector<std::string>{"a", "", "\xC3\xA9", "", "", "\xE2\x82\xAC", "", "", "",
-                                          "\xF0\x9F\x98\x80", "z"});
-  CHECK(text.rest().empty());
-}
-
-TEST_CASE("bytes that are no characters are shown at last") {
-  const auto tokenizer = make_byte_tokenizer();
-  TokenText text(*tokenizer, {});
-  std::string shown;
-  const std::string bytes = "\xF0\xF0\xF0\xF0\xF0\xC3";
-  for (const std::int32_t id : bytes_of(bytes)) shown += text.add(id);
-  CHECK(shown.size() >= 2);
-  CHECK(shown + text.rest() == bytes);
-}
 
 TEST_CASE("stop strings end a text wherever its pieces end") {
   for (std::size_t size = 1; size < 12; ++size) {
