@@ -90,6 +90,7 @@ if ((!full)); then
   exit 0
 fi
 
+export T3D_HEADERS=all
 failed=()
 attempt() { echo "--- $*"; "$@" || failed+=("$*"); }
 build cpu

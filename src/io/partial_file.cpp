@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "io/lock/lock_owner.hpp"
 #include "io/posix_file.hpp"
@@ -46,9 +47,20 @@ void PartialFile::publish() {
   registry().names.erase(name_);
 }
 
+PartialFolder::PartialFolder(std::string path) : path_(std::move(path)) {
+  const std::lock_guard guard(registry().lock);
+  registry().names.insert(path_);
+}
+
+PartialFolder::~PartialFolder() {
+  const std::lock_guard guard(registry().lock);
+  registry().names.erase(path_);
+}
+
 void remove_partial_files() {
   registry().lock.lock();
-  for (const std::string& name : registry().names) ::unlink(name.c_str());
+  std::error_code ignored;
+  for (const std::string& name : registry().names) std::filesystem::remove_all(name, ignored);
 }
 
 }  // namespace t3d

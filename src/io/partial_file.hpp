@@ -27,8 +27,20 @@ class PartialFile {
   bool published_ = false;
 };
 
-/// Removes every file in the making. For the thread that is about to end the process: from here on
-/// no file is begun or published, threads that try wait for ever.
+/// A folder in the making: while one lives, a signal that ends the program removes the folder too.
+class PartialFolder {
+ public:
+  explicit PartialFolder(std::string path);
+  ~PartialFolder();
+  PartialFolder(const PartialFolder&) = delete;
+  PartialFolder& operator=(const PartialFolder&) = delete;
+
+ private:
+  std::string path_;
+};
+
+/// Removes every file and folder in the making. For the thread that is about to end the process:
+/// from here on no file is begun or published, threads that try wait for ever.
 void remove_partial_files();
 
 }  // namespace t3d

@@ -51,16 +51,17 @@ std::string generation_text(const HfTokens& tokens) {
 }
 
 /// What stands in the export of the tokenizer, and the ids that it gives a meaning.
-HfTokens write_tokenizer(const CheckpointInfo& checkpoint, const CommandLine& command,
-                         std::vector<std::string>& notes) {
+HfTokens write_tokenizer(const CheckpointInfo& checkpoint, const ModelConfig& model,
+                         const CommandLine& command, std::vector<std::string>& notes) {
   const std::string& folder = command.exports.folder;
   std::unique_ptr<Tokenizer> tokenizer;
   try {
-    // What an input must have beside a model.
-    std::vector<std::string> keys{"run.steps=1", "batch.sequences=1", "data.train=['-']"};
-    if (!checkpoint.state.texts.contains(kWeightsOnlyText)) keys.clear();
-    keys.insert(keys.end(), command.overrides.begin(), command.overrides.end());
-    const Config config = parse_config(input_of(checkpoint), checkpoint.path, keys);
+    Config config;
+    config.model = model;
+    const Config wished = glance_at_input("", "", command.overrides);
+    const Config before = glance_at_input(input_of(checkpoint), "", {});
+    config.data = before.data;
+    if (!wished.data.tokenizer.empty()) config.data.tokenizer = wished.data.tokenizer;
     tokenizer = load_tokenizer_of(checkpoint, config, notes);
   } catch (const Error& error) {
     notes.push_back(fmt::format("no tokenizer is exported: {}", error.what()));
@@ -79,12 +80,15 @@ std::string export_model(const CheckpointInfo& checkpoint, const CommandLine& co
                          std::vector<std::string>& notes) {
   const ExportCommand& wish = command.exports;
   const Number number = number_of(wish.dtype);
-  const ModelConfig model = parse_model_text(input_of(checkpoint), checkpoint.path + " (input)");
+  for (const std::string& word : command.overrides)
+    if (!word.starts_with("data.tokenizer="))
+      throw_error(ExitCode::usage, "export takes --set data.tokenizer=FILE, not {}", word);
+  const ModelConfig model = model_of_input(input_of(checkpoint));
   (void)hf_family(model);  // before anything is written
   check_folder(wish.folder);
   const auto source = open_checkpoint_weights(checkpoint.path, needs_of(model, false));
   make_folder(wish.folder);
-  const HfTokens tokens = write_tokenizer(checkpoint, command, notes);
+  const HfTokens tokens = write_tokenizer(checkpoint, model, command, notes);
   const HfFiles files = write_hf_weights(*source, model, number.dtype, wish.folder);
   write_text_durably(wish.folder + "/generation_config.json", generation_text(tokens));
   write_text_durably(wish.folder + "/README.md", model_card(checkpoint, model));

@@ -7,7 +7,6 @@
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/model_text.hpp"
 #include "app/stop_signal.hpp"
-#include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/checkpoint/checkpoint_write.hpp"
 #include "io/output.hpp"
 #include "io/partial_file.hpp"
@@ -18,9 +17,12 @@
 namespace t3d {
 namespace {
 
-ModelConfig wanted_model(const ImportCommand& wish) {
+ModelConfig wanted_model(const ImportCommand& wish, std::vector<std::string>& notes) {
   ModelConfig model = read_hf_model(wish.folder);
   model.max_context = model.context;
+  if (wish.context > model.context)
+    notes.push_back(fmt::format("--context {} is longer than the {} tokens that the model allows",
+                                wish.context, model.context));
   if (wish.context > 0)
     model.context = wish.context;
   else if (model.position == Position::rope)
@@ -61,31 +63,35 @@ void fill_fresh(const ModelConfig& model, const TensorPart& tensor, const Box& b
     out[at] = static_cast<float>(model.init_std * random_normal(key, box.row0 * tensor.cols + at));
 }
 
-/// Beside the checkpoint, as a run keeps its own. A model without a tokenizer is a model.
-void take_tokenizer(const ImportCommand& wish, CheckpointState& state,
-                    std::vector<std::string>& notes) {
+/// The tokenizer beside the model's files; a model without one is a model.
+std::unique_ptr<Tokenizer> find_tokenizer(const ImportCommand& wish,
+                                          std::vector<std::string>& notes) {
   try {
-    const auto tokenizer = load_tokenizer(wish.folder);
-    const std::uint64_t hash = tokenizer_hash(*tokenizer);
-    state.texts[kTokenizerText] = tokenizer_text(hash);
-    make_folder(wish.dir);
-    write_text_durably(tokenizer_file(wish.dir, hash), tokenizer->model());
+    return load_tokenizer(wish.folder);
   } catch (const Error& error) {
     notes.push_back(fmt::format("no tokenizer is taken: {}", error.what()));
+    return nullptr;
   }
 }
 
+/// Another run's folder, or an import that was killed, is not written into.
+void check_folder(const std::string& dir) {
+  if (path_exists(dir) && !(is_folder(dir) && list_folder(dir).empty()))
+    throw_error(ExitCode::usage, "{} is not empty; name a new folder", dir);
+}
+
 std::string import_model(const ImportCommand& wish, std::vector<std::string>& notes) {
-  if (const auto there = newest_published(wish.dir))
-    throw_error(ExitCode::usage, "{} holds {} already; name another folder", wish.dir, there->path);
-  const ModelConfig model = wanted_model(wish);
+  check_folder(wish.dir);
+  const ModelConfig model = wanted_model(wish, notes);
   const WeightNeeds needs = needs_of(model, wish.vocab > 0);
   const auto source = open_hf_weights(wish.folder, needs);
   CheckpointState state;
   state.run_id = "import";
   state.texts = {{"input", "# Imported from " + wish.folder + "\n" + model_text(model)},
                  {kWeightsOnlyText, wish.folder}};
-  take_tokenizer(wish, state, notes);
+  const std::unique_ptr<Tokenizer> tokenizer = find_tokenizer(wish, notes);
+  const std::uint64_t hash = tokenizer == nullptr ? 0 : tokenizer_hash(*tokenizer);
+  if (hash != 0) state.texts[kTokenizerText] = tokenizer_text(hash);
   CheckpointOptions options;
   options.dir = wish.dir;
   const std::string path =

@@ -1,12 +1,14 @@
 #include "app/commands/init_weights.hpp"
 
-#include <filesystem>
+#include <fmt/format.h>
+
 #include <set>
 #include <string_view>
 
+#include "app/commands/setup.hpp"
+#include "app/config/config_check.hpp"
 #include "app/config/model_text.hpp"
 #include "core/error.hpp"
-#include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/checkpoint/checkpoint_state.hpp"
 #include "io/posix_file.hpp"
 #include "tensor3d/whole_tensors.hpp"
@@ -16,22 +18,26 @@ namespace {
 
 constexpr std::string_view kHf = "hf:";
 
-std::string checkpoint_of(const std::string& path) {
-  if (!path_exists(path)) throw_error(ExitCode::no_input, "there is no {}", path);
-  if (path_exists(path + "/MANIFEST.json")) return path;
-  if (path_exists(path + "/config.json"))
-    throw_error(ExitCode::no_input,
-                "{} is no checkpoint; a folder of Hugging Face's is written \"hf:{}\"", path, path);
-  for (const std::string& dir : {path + "/ckpt", path})
-    if (const auto newest = newest_published(dir)) return newest->path;
-  throw_error(ExitCode::no_input, "there is no checkpoint in {}", path);
-}
-
 }  // namespace
 
-InitSource find_init_source(const std::string& from) {
+InitSource find_init_source(Communicator& world, const std::string& from) {
   if (from.starts_with(kHf)) return {true, from.substr(kHf.size())};
-  return {false, checkpoint_of(from)};
+  all_or_none(world, [&] {
+    if (world.rank() == 0 && path_exists(from + "/config.json"))
+      throw_error(ExitCode::no_input,
+                  "{} is no checkpoint; a folder of Hugging Face's is written \"hf:{}\"", from,
+                  from);
+  });
+  return {false, find_any_checkpoint(world, from).path};
+}
+
+void check_same_computation(const InitSource& source, const ModelConfig& model) {
+  const std::vector<std::string> lines = other_computation(model_of(source), model);
+  if (!lines.empty())
+    throw_error(ExitCode::config,
+                "[model] is not what the weights of {} were trained for\n  {}\nleave these keys "
+                "out: they are taken from there",
+                source.path, fmt::join(lines, "\n  "));
 }
 
 ModelConfig model_of(const InitSource& source) {
@@ -40,11 +46,10 @@ ModelConfig model_of(const InitSource& source) {
     model = read_hf_model(source.path);
   } else {
     const CheckpointState state = read_checkpoint_state(source.path);
-    const auto input = state.texts.find("input");
-    if (input == state.texts.end()) throw_error(ExitCode::io, "{} holds no input", source.path);
-    model = parse_model_text(input->second, source.path + " (input)");
+    model = model_of_input(input_of({source.path, state}));
     model.dropout = 0;  // of that run
   }
+  fill_model_defaults(model);
   if (model.max_context < model.context) model.max_context = model.context;
   if (model.position == Position::rope && model.context > kLongContext) model.context = 0;
   return model;

@@ -18,8 +18,8 @@ struct InitSource {
   bool hf = false;
   std::string path;  // DIR, or the checkpoint itself
 };
-/// Error(no_input) where there is no checkpoint.
-[[nodiscard]] InitSource find_init_source(const std::string& from);
+/// Collective: all get what rank 0 finds. AgreedError(no_input) where there is no checkpoint.
+[[nodiscard]] InitSource find_init_source(Communicator& world, const std::string& from);
 
 /// Longer contexts than this are a choice that the user has to make.
 inline constexpr index_t kLongContext = 8192;
@@ -29,6 +29,10 @@ inline constexpr index_t kLongContext = 8192;
 
 /// The tokenizer whose ids the source's rows mean; unknown where it has none.
 [[nodiscard]] TokenizerClaim tokenizer_of(const InitSource& source);
+
+/// Error(config), with a line for each key, when `model` computes something else than the weights
+/// of `source` were trained for. Local.
+void check_same_computation(const InitSource& source, const ModelConfig& model);
 
 [[nodiscard]] WeightNeeds needs_of(const ModelConfig& model, bool grow_vocabulary);
 

@@ -16,7 +16,9 @@ namespace {
 
 /// DIR of DIR/ckpt/step-00000100.
 std::string run_folder(const CheckpointInfo& checkpoint) {
-  return std::filesystem::path(checkpoint.path).parent_path().parent_path().string();
+  std::filesystem::path step(checkpoint.path);
+  if (!step.has_filename()) step = step.parent_path();  // "step-00000010/"
+  return step.parent_path().parent_path().string();
 }
 
 void add_losses(const CheckpointInfo& checkpoint, std::string& text) {

@@ -11,6 +11,8 @@
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
 #include "device/host_limits.hpp"
+#include "io/checkpoint/checkpoint_glance.hpp"
+#include "io/checkpoint/checkpoint_state.hpp"
 #include "train/step/state_parts.hpp"
 
 namespace t3d {
@@ -27,26 +29,57 @@ void all_or_none(Communicator& world, const std::function<void()>& work) {
 
 namespace {
 
-/// The model of what an input's init.from names, as every rank gets it. A source that is gone is no
-/// fault where the input says the model itself and a checkpoint goes on.
+/// The model that an input need not write out: of the checkpoint that will be continued, else of
+/// what init.from names. What cannot be read is a fault only where the input leaves keys out, or
+/// when the weights are wanted.
 struct BaseModel {
   std::string text, fault;  // either may be empty
 };
-BaseModel find_base(const std::string& text, const std::vector<std::string>& overrides) {
-  const std::string from = init_from_of(text, overrides);
-  if (from.empty()) return {};
+
+/// On rank 0: the checkpoint that a run with this input goes on from, as far as its folders say.
+std::optional<CheckpointInfo> continued_by(const Config& glance) {
+  const CheckpointConfig& checkpoint = glance.checkpoint;
+  if (checkpoint.restart == "never") return std::nullopt;
+  if (checkpoint.restart != "auto")
+    return CheckpointInfo{checkpoint.restart, read_checkpoint_state(checkpoint.restart)};
+  const auto newest = newest_published(checkpoint.dir);
+  if (!newest) return std::nullopt;
+  return CheckpointInfo{newest->path, read_checkpoint_state(newest->path)};
+}
+
+BaseModel base_of_run(const Config& glance) {
   try {
-    return {model_text(model_of(find_init_source(from))), ""};
-  } catch (const Error& error) {
-    return {"", fmt::format("init.from: {}", error.what())};
+    const auto info = continued_by(glance);
+    if (info && !info->state.texts.contains(kWeightsOnlyText))
+      return {model_text(model_of_input(input_of(*info))), ""};
+  } catch (const Error&) {  // told when the run looks for its checkpoint
   }
+  return {};
+}
+
+BaseModel find_base(Communicator& world, const Config& glance) {
+  if (glance.init.from.empty()) return {};
+  BaseModel base;
+  if (world.rank() == 0) base = base_of_run(glance);
+  base.text = broadcast_text(world, base.text);
+  if (!base.text.empty()) return base;
+  try {
+    const InitSource source = find_init_source(world, glance.init.from);
+    all_or_none(world, [&] {
+      if (world.rank() == 0) base.text = model_text(model_of(source));
+    });
+  } catch (const AgreedError& error) {
+    base.fault = fmt::format("init.from: {}", error.what());
+  }
+  base.text = broadcast_text(world, base.text);
+  return base;
 }
 
 Config parse_with(const BaseModel& base, const std::string& text, const std::string& path,
                   const std::vector<std::string>& overrides, Origins& origins) {
   try {
     if (base.text.empty()) return parse_config(text, path, overrides, &origins);
-    const ModelConfig model = read_model_text(base.text);
+    const ModelConfig model = model_of_input(base.text);
     return parse_config(text, path, overrides, &origins, &model);
   } catch (const ConfigErrors& errors) {
     if (base.fault.empty()) throw;
@@ -61,18 +94,14 @@ Config load_input(Communicator& world, const std::string& path,
   std::string command = path;
   for (const std::string& word : overrides) command += '\n' + word;
   std::string text;
-  BaseModel base;
   all_or_none(world, [&] {
     try {
-      if (world.rank() != 0) return;
-      text = read_input(path);
-      base = find_base(text, overrides);
+      if (world.rank() == 0) text = read_input(path);
     } catch (const std::exception& error) {
       throw on_this_rank(world, as_error(error));
     }
   });
   text = broadcast_text(world, text);
-  base = {broadcast_text(world, base.text), broadcast_text(world, base.fault)};
   const std::string first = broadcast_text(world, command);
   Config config;
   all_or_none(world, [&] {
@@ -81,6 +110,9 @@ Config load_input(Communicator& world, const std::string& path,
                   "the command line of rank {} (node {}) names another input or other options and "
                   "is not that of rank 0",
                   world.rank(), host_name());
+  });
+  const BaseModel base = find_base(world, glance_at_input(text, path, overrides));
+  all_or_none(world, [&] {
     config = parse_with(base, text, path, overrides, origins);
     check_against_ranks(config, ranks, origins);
   });
@@ -242,7 +274,12 @@ LoadedModel load_model(Communicator& world, const std::string& path,
   model.allocate();
   HostImage image(loaded.formation->context());
   std::vector<TensorPart> parts = weight_parts(model, image);
-  load_checkpoint(world, found.path, parts);
+  if (found.state.texts.contains(kWeightsOnlyText))  // of whatever number format
+    read_together(world, [&] {
+      fill_weights({false, found.path}, needs_of(loaded.config.model, false), parts);
+    });
+  else
+    load_checkpoint(world, found.path, parts);
   image.upload();
   model.weights_changed();
   return loaded;

@@ -215,8 +215,8 @@ class TrainJob {
       tokenizer_ = check_tokenizers(config_.data, texts_.train->tokens(), texts_.validation_sets(),
                                     info ? &*info : nullptr);
       // Tokens that were added to a vocabulary are not known to the weights' own tokenizer.
-      if (!info && !config_.init.from.empty() && !config_.init.grow_vocab)
-        (void)same_tokenizer(tokenizer_of(find_init_source(config_.init.from)),
+      if (init_source_ && !config_.init.grow_vocab)
+        (void)same_tokenizer(tokenizer_of(*init_source_),
                              {tokenizer_.hash, tokenizer_of(texts_.train->tokens()).who},
                              tokenizer_.notes);
       const std::string file = tokenizer_file(config_.checkpoint.dir, tokenizer_.hash);
@@ -317,11 +317,14 @@ class TrainJob {
   /// The first weights, each rank its own boxes.
   void take_weights() {
     std::vector<TensorPart> parts = trainer_->parts();
+    init_source_ = find_init_source(world_, config_.init.from);
     all_or_none(world_, [&] {
-      const InitSource source = find_init_source(config_.init.from);
-      fill_weights(source, needs_of(config_.model, config_.init.grow_vocab), parts);
-      plan_notes_.push_back(fmt::format("weights from {}", source.path));
+      if (world_.rank() == 0) check_same_computation(*init_source_, config_.model);
     });
+    read_together(world_, [&] {
+      fill_weights(*init_source_, needs_of(config_.model, config_.init.grow_vocab), parts);
+    });
+    plan_notes_.push_back(fmt::format("weights from {}", init_source_->path));
     trainer_->restore(0, {}, config_.batch.sequences);
   }
 
@@ -677,6 +680,7 @@ class TrainJob {
   index_t steps_run_ = 0;  // by this process
   index_t steps_reported_ = 0;
   StartClock start_clock_;
+  std::optional<InitSource> init_source_;  // of a run that begins with weights
   std::string run_id_;
   Lineage lineage_;
   std::unique_ptr<Continuation> from_;

@@ -309,8 +309,7 @@ class CrossCheck {
 
 }  // namespace
 
-void fill_computed_defaults(Config& config, const std::string& file_name) {
-  ModelConfig& model = config.model;
+void fill_model_defaults(ModelConfig& model) {
   if (model.kv_heads == 0) model.kv_heads = model.heads;
   if (model.max_context <= model.context) model.max_context = 0;
   // One way to say it, so that runs that mean the same compare as equal.
@@ -319,6 +318,10 @@ void fill_computed_defaults(Config& config, const std::string& file_name) {
     model.ffn = model.activation == Activation::swiglu ? round_up((8 * model.hidden + 2) / 3, 64)
                                                        : 4 * model.hidden;
   }
+}
+
+void fill_computed_defaults(Config& config, const std::string& file_name) {
+  fill_model_defaults(config.model);
   AggregateConfig& aggregate = config.aggregate;
   const bool sgd = config.optimizer.kind == OptimizerKind::sgd;
   if (aggregate.placement == AggregatePlacement::automatic)

@@ -14,6 +14,9 @@ namespace t3d {
 /// Whence each key's value came: "table.key" -> place. Absent = default or computed.
 using Origins = std::map<std::string, Where>;
 
+/// The part of them that is of [model].
+void fill_model_defaults(ModelConfig& model);
+
 /// Fills what other keys determine: kv_heads, ffn, run.name, run.dir, checkpoint.dir.
 void fill_computed_defaults(Config& config, const std::string& file_name);
 

@@ -57,7 +57,9 @@ class Loader {
  public:
   Loader(std::string file_name, const std::vector<std::string>& overrides, const ModelConfig* base)
       : file_name_(std::move(file_name)), overrides_(overrides) {
-    if (base != nullptr) config_.model = *base;
+    if (base == nullptr) return;
+    config_.model = *base;
+    has_base_ = true;
   }
 
   Config load(const std::string& text) {
@@ -115,6 +117,8 @@ class Loader {
     for (const InputEntry& entry : entries_) {
       if (entry.name() == "model.preset") (void)set_value(*find_key("model.preset"), entry, probe);
     }
+    // What the weights are of says more than a name.
+    if (has_base_) return;
     if (const Preset* preset = find_preset(probe.model.preset)) config_.model = preset->model;
   }
 
@@ -211,6 +215,7 @@ class Loader {
   std::set<std::string> faulty_;
   std::vector<Fault> faults_;
   std::size_t hints_ = 0;  // to unknown keys
+  bool has_base_ = false;
 };
 
 }  // namespace

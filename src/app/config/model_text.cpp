@@ -1,7 +1,12 @@
 #include "app/config/model_text.hpp"
 
+#include <algorithm>
+#include <array>
+
+#include "app/config/config_check.hpp"
 #include "app/config/config_load.hpp"
 #include "app/config/config_schema.hpp"
+#include "app/config/presets.hpp"
 
 namespace t3d {
 
@@ -19,26 +24,47 @@ ModelConfig parse_model_text(const std::string& text, const std::string& path) {
   return parse_config(text, path, {"run.steps=1", "batch.sequences=1", "data.train=['-']"}).model;
 }
 
-ModelConfig read_model_text(const std::string& text) {
+Config glance_at_input(const std::string& text, const std::string& file_name,
+                       const std::vector<std::string>& overrides) {
   Config config;
-  for (const InputEntry& entry : parse_toml(text, "").entries)
-    if (const Key* key = find_key(entry.name()); key != nullptr && entry.table == "model")
-      (void)set_value(*key, entry, config);
-  return config.model;
-}
-
-std::string init_from_of(const std::string& text, const std::vector<std::string>& overrides) {
-  Config config;
-  const Key& key = *find_key("init.from");
   const auto take = [&](const InputEntry& entry) {
-    if (entry.name() == key.full_name()) (void)set_value(key, entry, config);
+    if (const Key* key = find_key(entry.name())) (void)set_value(*key, entry, config);
   };
   try {
-    for (const InputEntry& entry : parse_toml(text, "").entries) take(entry);
-    for (const std::string& assignment : overrides) take(parse_override(assignment));
+    const InputDocument document = parse_toml(text, file_name);
+    std::vector<InputEntry> entries = document.entries;
+    for (const std::string& assignment : overrides) entries.push_back(parse_override(assignment));
+    for (const InputEntry& entry : entries)
+      if (entry.name() == "model.preset") take(entry);
+    if (const Preset* preset = find_preset(config.model.preset)) config.model = preset->model;
+    for (const InputEntry& entry : entries) take(entry);
   } catch (const ConfigErrors&) {  // told, with all others, when the input is parsed
   }
-  return config.init.from;
+  fill_computed_defaults(config, file_name);
+  return config;
+}
+
+ModelConfig model_of_input(const std::string& text) { return glance_at_input(text, "", {}).model; }
+
+std::vector<std::string> other_computation(const ModelConfig& a, const ModelConfig& b) {
+  constexpr std::array<std::string_view, 8> kFree{
+      "preset", "context", "max_context", "dropout", "init_std", "vocab", "bias", "attention_bias"};
+  Config first, second;
+  first.model = a, second.model = b;
+  std::vector<std::string> lines;
+  for (const Key* key : keys_of("model")) {
+    if (std::find(kFree.begin(), kFree.end(), key->name) != kFree.end()) continue;
+    const std::string before = value_text(*key, first), after = value_text(*key, second);
+    if (before != after)
+      lines.push_back(fmt::format("model.{}: {} -> {}", key->name, before, after));
+  }
+  const auto biases = [](const ModelConfig& m) {
+    return fmt::format("qkv {}, projection {}, feed-forward {}, norms {}", m.qkv_bias(),
+                       m.proj_bias(), m.mlp_bias(), m.norm_vectors() > 1);
+  };
+  if (biases(a) != biases(b))
+    lines.push_back(fmt::format("biases: {} -> {}", biases(a), biases(b)));
+  return lines;
 }
 
 }  // namespace t3d

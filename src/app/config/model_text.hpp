@@ -3,19 +3,24 @@
 #include <string>
 #include <vector>
 
-#include "core/options.hpp"
+#include "app/config/config.hpp"
 
 namespace t3d {
 
 /// An input with every key of [model] and nothing else.
 [[nodiscard]] std::string model_text(const ModelConfig& model);
-/// The model that an input's [model] says, whatever else stands in it. ConfigErrors, naming `path`,
-/// where that is wrong.
+/// The same back, checked as an input is. ConfigErrors, naming `path`, where it is no model.
 [[nodiscard]] ModelConfig parse_model_text(const std::string& text, const std::string& path);
-/// The keys of [model] that model_text() wrote, as they are: no default is filled in.
-[[nodiscard]] ModelConfig read_model_text(const std::string& text);
-/// init.from of an input and of --set values; empty where it is not there or wrong.
-[[nodiscard]] std::string init_from_of(const std::string& text,
-                                       const std::vector<std::string>& overrides);
+/// The [model] of an input that was accepted before, preset and defaults included; what else stands
+/// in it is not looked at.
+[[nodiscard]] ModelConfig model_of_input(const std::string& text);
+/// What an input and --set values say, without a check: wrong ones are told when it is parsed.
+/// run.name, run.dir and checkpoint.dir have their defaults.
+[[nodiscard]] Config glance_at_input(const std::string& text, const std::string& file_name,
+                                     const std::vector<std::string>& overrides);
+/// A line for each key of [model] that is another computation in `b`: "rope_base: 500 -> 10000".
+/// Lengths, dropout and fresh weights are none.
+[[nodiscard]] std::vector<std::string> other_computation(const ModelConfig& a,
+                                                         const ModelConfig& b);
 
 }  // namespace t3d

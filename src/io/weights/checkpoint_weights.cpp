@@ -1,9 +1,11 @@
 // The weights of a checkpoint, by one process.
 #include <algorithm>
 
+#include "comm/agree.hpp"
 #include "core/copy_rows.hpp"
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
+#include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/checkpoint_read.hpp"
 #include "io/weights/safetensors.hpp"
 #include "io/weights/weight_source.hpp"
@@ -71,6 +73,13 @@ class CheckpointWeights final : public WeightSource {
 };
 
 }  // namespace
+
+void read_together(Communicator& world, const std::function<void()>& read) {
+  const auto all = checkpoint_group(world);
+  std::optional<Error> fault;
+  attempt(fault, read);
+  agree(*all, fault);
+}
 
 std::unique_ptr<WeightSource> open_checkpoint_weights(const std::string& path,
                                                       const WeightNeeds& needs) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +17,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr index_t kTokens = 100'000'000, kLayers = 100'000;
+
 /// Reads the keys of one object; what is null counts as not there.
 class ConfigReader {
  public:
@@ -25,14 +28,21 @@ class ConfigReader {
     const auto found = json_.find(key);
     return found == json_.end() || found->is_null() ? nullptr : &*found;
   }
-  [[nodiscard]] index_t count(const char* key, std::optional<index_t> otherwise = {}) const {
+  /// Also with null as its value.
+  [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
+  [[nodiscard]] bool holds_objects() const {
+    return std::any_of(json_.begin(), json_.end(),
+                       [](const Json& value) { return value.is_object(); });
+  }
+  /// Of layers, widths and tokens: products of three still fit into an index.
+  [[nodiscard]] index_t count(const char* key, std::optional<index_t> otherwise = {},
+                              index_t most = 1'000'000) const {
     const Json* value = find(key);
     if (value == nullptr && otherwise) return *otherwise;
-    constexpr index_t kMany = 100'000'000;
     if (value == nullptr) throw_error(ExitCode::io, "{} has no {}", path_, key);
     if (!value->is_number_integer() || value->get<std::int64_t>() < 0 ||
-        value->get<std::int64_t>() > kMany)
-      refuse(key, "a number from 0 to 1e8");
+        value->get<std::int64_t>() > most)
+      refuse(key, fmt::format("a number from 0 to {}", most));
     return value->get<index_t>();
   }
   [[nodiscard]] double number(const char* key, double otherwise) const {
@@ -75,7 +85,7 @@ class ConfigReader {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  [[noreturn]] void refuse(const char* key, const char* what) const {
+  [[noreturn]] void refuse(const char* key, const std::string& what) const {
     throw_error(ExitCode::io, "{}: {} is not {}", path_, key, what);
   }
   const Json& json_;
@@ -88,35 +98,55 @@ ModelConfig gpt2_model(const ConfigReader& in) {
   in.must_be("scale_attn_by_inverse_layer_idx", false);
   in.must_be("add_cross_attention", false);
   ModelConfig model;
-  model.layers = in.count("n_layer");
+  model.layers = in.count("n_layer", {}, kLayers);
   model.hidden = in.count("n_embd");
   model.heads = model.kv_heads = in.count("n_head");
   model.ffn = in.count("n_inner", 4 * model.hidden);
-  model.vocab = in.count("vocab_size");
-  model.context = in.count("n_positions");
+  model.vocab = in.count("vocab_size", {}, kTokens);
+  model.context = in.count("n_positions", {}, kTokens);
   model.norm_eps = in.number("layer_norm_epsilon", 1e-5);
   model.tied_embeddings = in.flag("tie_word_embeddings", true);
   model.init_std = in.number("initializer_range", 0.02);
   return model;
 }
 
+/// Where transformers looks: rope_scaling before rope_parameters.
+std::optional<ConfigReader> scaling_of(const ConfigReader& config) {
+  const bool older = config.find("rope_scaling") != nullptr;
+  const std::optional<ConfigReader> scaling =
+      config.object(older ? "rope_scaling" : "rope_parameters");
+  if (scaling && scaling->holds_objects())
+    throw_error(ExitCode::config, "{}: rotations that differ from layer to layer are not computed",
+                config.path());
+  return scaling;
+}
+
+void refuse_partial(const ConfigReader& in) {
+  if (in.number("partial_rotary_factor", 1) != 1)
+    throw_error(ExitCode::config, "{}: partial_rotary_factor is not computed here", in.path());
+}
+
 RopeOptions rope_of(const ConfigReader& config, index_t positions) {
   RopeOptions rope;
-  const std::optional<ConfigReader> newer = config.object("rope_parameters");
-  const std::optional<ConfigReader> scaling = newer ? newer : config.object("rope_scaling");
+  refuse_partial(config);
+  const std::optional<ConfigReader> parameters = config.object("rope_parameters");
+  const std::optional<ConfigReader> scaling = scaling_of(config);
   rope.base = config.number("rope_theta", 10000);
+  if (parameters) rope.base = parameters->number("rope_theta", rope.base);
   if (!scaling) return rope;
   rope.base = scaling->number("rope_theta", rope.base);
-  if (scaling->number("partial_rotary_factor", 1) != 1)
-    throw_error(ExitCode::config, "{}: partial_rotary_factor is not computed here", config.path());
+  refuse_partial(*scaling);
   const char* key = scaling->find("rope_type") != nullptr ? "rope_type" : "type";
   scaling->one_of(key, "default", {"default", "linear", "llama3", "yarn"});
   const std::string kind = scaling->word(key, "default");
   if (kind == "default") return rope;
   rope.scaling = *choice_of<RopeScaling>(kind);
+  if (scaling->find("factor") == nullptr)
+    throw_error(ExitCode::config, "{}: {} of rope_scaling needs its factor", config.path(), kind);
   rope.factor = scaling->number("factor", 1);
   if (rope.scaling == RopeScaling::linear) return rope;
-  rope.original_context = scaling->count("original_max_position_embeddings", positions);
+  const index_t original = config.count("original_max_position_embeddings", positions, kTokens);
+  rope.original_context = scaling->count("original_max_position_embeddings", original, kTokens);
   rope.low_freq_factor = scaling->number("low_freq_factor", rope.low_freq_factor);
   rope.high_freq_factor = scaling->number("high_freq_factor", rope.high_freq_factor);
   rope.beta_fast = scaling->number("beta_fast", rope.beta_fast);
@@ -130,19 +160,29 @@ RopeOptions rope_of(const ConfigReader& config, index_t positions) {
   return rope;
 }
 
-/// Whole attention in every layer; a window as long as the context changes nothing.
-void refuse_windows(const ConfigReader& in, index_t context, bool by_switch) {
-  const bool on =
-      by_switch ? in.flag("use_sliding_window", false) : in.find("sliding_window") != nullptr;
-  if (on && in.count("sliding_window", context) < context)
+/// Whole attention in every layer; a window as long as the context changes nothing. Where a file
+/// says nothing of its width, the family's default holds.
+void refuse_windows(const ConfigReader& in, index_t context, const std::string& type) {
+  constexpr index_t kDefaultWindow = 4096;
+  const bool by_switch = type == "qwen2" || type == "qwen3";
+  const bool on = by_switch ? in.flag("use_sliding_window", false)
+                            : in.find("sliding_window") != nullptr ||
+                                  (type == "mistral" && !in.has("sliding_window"));
+  if (on && in.count("sliding_window", kDefaultWindow, kTokens) < context)
     throw_error(ExitCode::config,
                 "{}: sliding_window = {} is not computed here (max_position_embeddings = {})",
-                in.path(), in.count("sliding_window"), context);
+                in.path(), in.count("sliding_window", kDefaultWindow, kTokens), context);
   if (const Json* kinds = in.find("layer_types"); kinds != nullptr && kinds->is_array())
     for (const Json& kind : *kinds)
       if (kind != "full_attention" && !(kind == "sliding_attention" && !on))
         throw_error(ExitCode::config, "{}: layer_types other than full_attention are not computed",
                     in.path());
+}
+
+/// Of num_key_value_heads where the file does not have the key; null means: as many as heads.
+index_t default_kv_heads(const ConfigReader& in, const std::string& type, index_t heads) {
+  if (in.has("num_key_value_heads") || type == "llama") return heads;
+  return type == "mistral" ? 8 : 32;
 }
 
 ModelConfig llama_model(const ConfigReader& in, const std::string& type) {
@@ -151,14 +191,14 @@ ModelConfig llama_model(const ConfigReader& in, const std::string& type) {
   model.norm = NormKind::rms;
   model.activation = Activation::swiglu;
   model.position = Position::rope;
-  model.layers = in.count("num_hidden_layers");
+  model.layers = in.count("num_hidden_layers", {}, kLayers);
   model.hidden = in.count("hidden_size");
   model.heads = in.count("num_attention_heads");
-  model.kv_heads = in.count("num_key_value_heads", model.heads);
+  model.kv_heads = in.count("num_key_value_heads", default_kv_heads(in, type, model.heads));
   model.head_columns = in.count("head_dim", type == "qwen3" ? 128 : 0);
   model.ffn = in.count("intermediate_size");
-  model.vocab = in.count("vocab_size");
-  model.context = in.count("max_position_embeddings");
+  model.vocab = in.count("vocab_size", {}, kTokens);
+  model.context = in.count("max_position_embeddings", {}, kTokens);
   model.norm_eps = in.number("rms_norm_eps", 1e-6);
   model.tied_embeddings = in.flag("tie_word_embeddings", false);
   model.init_std = in.number("initializer_range", 0.02);
@@ -170,7 +210,7 @@ ModelConfig llama_model(const ConfigReader& in, const std::string& type) {
                                          : AttentionBias::none;
   if (model.bias == attention && type != "qwen2") model.attention_bias = AttentionBias::as_bias;
   model.rope = rope_of(in, model.context);
-  refuse_windows(in, model.context, type == "qwen2" || type == "qwen3");
+  refuse_windows(in, model.context, type);
   return model;
 }
 
@@ -236,7 +276,7 @@ void write_llama(const ModelConfig& m, HfFamily family, nlohmann::ordered_json& 
   out["num_key_value_heads"] = m.kv_heads;
   out["head_dim"] = m.head_size();
   out["intermediate_size"] = m.ffn;
-  out["max_position_embeddings"] = m.context;
+  out["max_position_embeddings"] = std::max(m.context, m.max_context);
   out["hidden_act"] = "silu";
   out["rms_norm_eps"] = m.norm_eps;
   if (family != HfFamily::qwen2) out["attention_bias"] = m.qkv_bias();

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/error.hpp"
 #include "io/posix_file.hpp"
 #include "io/weights/hf_layout.hpp"
 #include "io/weights/safetensors.hpp"
@@ -13,6 +15,8 @@ namespace t3d {
 namespace {
 
 constexpr index_t kStripNumbers = index_t{4} << 20;
+// A strip of a transposed matrix is columns of ours, for which all of its blocks are read.
+constexpr index_t kTurnedNumbers = index_t{32} << 20;
 
 index_t bytes_of(const HfTensor& tensor, DType dtype) {
   return tensor.box.count() * size_of(dtype);
@@ -37,12 +41,15 @@ std::vector<std::vector<HfTensor>> shards_of(const std::vector<HfTensor>& tensor
 template <class T>
 class Strips {
  public:
-  Strips(const WeightSource& source, SafetensorsWriter& file) : source_(source), file_(file) {}
+  Strips(const WeightSource& source, SafetensorsWriter& file, DType dtype)
+      : source_(source), file_(file), dtype_(dtype) {}
 
   void write(const HfTensor& tensor) {
     const Box& box = tensor.box;
     const index_t across = tensor.transposed ? box.rows : box.cols;  // of a row of the file
-    const index_t rows = tensor.rows(), at_once = std::max<index_t>(1, kStripNumbers / across);
+    const index_t rows = tensor.rows(),
+                  at_once = std::max<index_t>(
+                      1, (tensor.transposed ? kTurnedNumbers : kStripNumbers) / across);
     for (index_t row = 0; row < rows; row += at_once) {
       const index_t now = std::min(at_once, rows - row);
       numbers_.resize(static_cast<std::size_t>(now * across));
@@ -50,11 +57,19 @@ class Strips {
                                           : Box{box.row0 + row, box.col0, now, box.cols};
       source_.read(tensor.ours, strip, dtype_of<T>(), numbers_.data(), strip.cols);
       if (tensor.transposed) turn(strip);
+      if (dtype_ == DType::f16) check_range(tensor.name);
       file_.write(dtype_of<T>(), numbers_.data(), now * across);
     }
   }
 
  private:
+  void check_range(const std::string& name) const {
+    constexpr T kLargest = 65504;
+    for (const T number : numbers_)
+      if (std::abs(number) > kLargest)
+        throw_error(ExitCode::config, "{} holds {}, which fp16 does not have; take bf16", name,
+                    number);
+  }
   void turn(const Box& strip) {
     turned_.resize(numbers_.size());
     for (index_t row = 0; row < strip.rows; ++row)
@@ -66,6 +81,7 @@ class Strips {
 
   const WeightSource& source_;
   SafetensorsWriter& file_;
+  DType dtype_;
   std::vector<T> numbers_, turned_;
 };
 
@@ -81,9 +97,9 @@ void write_shard(const WeightSource& source, const std::vector<HfTensor>& tensor
     for (const HfTensor& tensor : tensors) strips.write(tensor);
   };
   if (dtype == DType::f64)
-    write_all(Strips<double>(source, file));
+    write_all(Strips<double>(source, file, dtype));
   else
-    write_all(Strips<float>(source, file));
+    write_all(Strips<float>(source, file, dtype));
   file.finish();
 }
 

@@ -34,10 +34,10 @@ void check_name(const std::string& name, const std::string& index) {
 }  // namespace
 
 HfFolder::HfFolder(const std::string& folder) : path_(folder) {
-  if (path_exists(folder + "/" + kIndex))
-    open_indexed(folder + "/" + kIndex);
-  else if (path_exists(folder + "/" + kWhole))
+  if (path_exists(folder + "/" + kWhole))
     open(kWhole);
+  else if (path_exists(folder + "/" + kIndex))
+    open_indexed(folder + "/" + kIndex);
   else
     no_safetensors(folder);
 }

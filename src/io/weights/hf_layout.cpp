@@ -7,9 +7,9 @@
 namespace t3d {
 namespace {
 
-class Builder {
+class TensorList {
  public:
-  explicit Builder(const ModelConfig& model) : m_(model) {}
+  explicit TensorList(const ModelConfig& model) : m_(model) {}
 
   std::vector<HfTensor> gpt2() {
     matrix("transformer.wte.weight", "wte.weight", m_.vocab, m_.hidden).vocabulary = true;
@@ -144,7 +144,7 @@ HfFamily hf_family(const ModelConfig& model) {
 }
 
 std::vector<HfTensor> hf_tensors(const ModelConfig& model) {
-  return hf_family(model) == HfFamily::gpt2 ? Builder(model).gpt2() : Builder(model).llama();
+  return hf_family(model) == HfFamily::gpt2 ? TensorList(model).gpt2() : TensorList(model).llama();
 }
 
 bool is_no_weight(const std::string& name) {

@@ -52,6 +52,10 @@ class HfWeights final : public WeightSource {
         surplus.push_back(
             fmt::format("{} {}", printable(name, 100), shape_text(place.entry->shape)));
     std::vector<std::string> faults;
+    if (needs.model.tied_embeddings && !same_head(needs.model))
+      faults.emplace_back(
+          "lm_head.weight is not the embedding, though config.json ties them: write "
+          "\"tie_word_embeddings\": false");
     say("not there:", missing, faults);
     say("of another shape:", shapes, faults);
     say("left over, which the model does not have:", surplus, faults);
@@ -91,6 +95,24 @@ class HfWeights final : public WeightSource {
     const HfFolder::Place* place = nullptr;
   };
 
+  /// A tied model's files may hold the head too; then it must be the embedding.
+  [[nodiscard]] bool same_head(const ModelConfig& model) const {
+    const auto head = find("lm_head.weight").second;
+    const auto table = tensors_.find("wte.weight");
+    if (head == nullptr || table == tensors_.end()) return true;
+    const HfFolder::Place& own = *table->second.place;
+    if (head->entry->shape != own.entry->shape) return false;
+    const index_t count = model.hidden * own.entry->shape.front();
+    std::vector<double> a(static_cast<std::size_t>(std::min(count, kReadNumbers))), b(a.size());
+    for (index_t done = 0; done < count; done += kReadNumbers) {
+      const index_t now = std::min(kReadNumbers, count - done);
+      own.file->read(*own.entry, done, now, DType::f64, a.data());
+      head->file->read(*head->entry, done, now, DType::f64, b.data());
+      if (!std::equal(a.begin(), a.begin() + now, b.begin())) return false;
+    }
+    return true;
+  }
+
   /// Files of the first GPT-2 models leave out the prefix.
   [[nodiscard]] std::pair<std::string, const HfFolder::Place*> find(const std::string& name) const {
     constexpr std::string_view kPrefix = "transformer.";
@@ -116,7 +138,8 @@ class HfWeights final : public WeightSource {
       faults.push_back(fmt::format("{} is {}, {} wanted", printable(tensor.name, 100),
                                    shape_text(shape), shape_text(wanted)));
     if (shorter) tensor.box.rows = shape[0];
-    if (tensor.vocabulary) vocabulary_ = tensor.box.rows;
+    if (tensor.vocabulary)
+      vocabulary_ = vocabulary_ == 0 ? tensor.box.rows : std::min(vocabulary_, tensor.box.rows);
     if (!dtype_of_safetensors(place.entry->dtype))
       faults.push_back(fmt::format("{} is {}, no number of a model", printable(tensor.name, 100),
                                    place.entry->dtype));

@@ -1,10 +1,12 @@
 // Weights of a model that lie somewhere, read box by box by one process: from a folder of Hugging
 // Face's, or from a checkpoint of ours.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "comm/communicator.hpp"
 #include "core/box.hpp"
 #include "core/dtype.hpp"
 #include "core/options.hpp"
@@ -43,5 +45,9 @@ class WeightSource {
 /// A published checkpoint. Errors as above.
 [[nodiscard]] std::unique_ptr<WeightSource> open_checkpoint_weights(const std::string& path,
                                                                     const WeightNeeds& needs);
+
+/// Collective: local `read` on every rank, with the time limit of checkpoints for who waits. What
+/// fails on one is thrown on all, as AgreedError.
+void read_together(Communicator& world, const std::function<void()>& read);
 
 }  // namespace t3d
