@@ -110,6 +110,45 @@ grep -q "wte.weight\|embed_tokens.weight is \[256, 32\], \[300, 32\] wanted" out
 run 1 tune.toml -d grown --set init.from=hf:$models/llama --set model.vocab=300 --set init.grow_vocab=true --set run.steps=1
 expect_status 0
 
+# Inputs with more in them than a model: their runs go out and are begun from all the same.
+run 2 tune.toml -d rich --set "init.from=hf:$models/llama" --set run.steps=4 --set schedule.warmup_steps=2 --set batch.micro=2 \
+  --set mesh.replicas=2 --set 'aggregate.method="adasum"' --set 'model.preset="llama-160m"'
+expect_status 0
+grep -q "^model.rope_base = 500$" rich/plan.toml || fail "a preset won over the weights' own model"
+run 1 export rich -o rich-out
+expect_status 0
+grep -q '"max_position_embeddings": 128' rich-out/config.json || fail "the export forgot how long contexts may be"
+run 1 tune.toml -d of-rich --set init.from=rich --set run.steps=1
+expect_status 0
+
+# A run that goes on needs its source no more.
+cp -r "$models/qwen3" source
+run 1 tune.toml -d lonely --set init.from=hf:source --set run.steps=4
+expect_status 0
+rm -r source
+run 1 tune.toml -d lonely --set init.from=hf:source --set run.steps=6
+expect_status 0
+grep -q "resumed from" out.log || fail "it began anew"
+refused_source() { # WORDS options...: training from a changed copy of a model
+  local words=$1
+  shift
+  run 1 tune.toml -d changed --set init.from=hf:source "$@"
+  expect_status 78
+  grep -q -- "$words" out.log || fail "no word of \"$words\""
+}
+cp -r "$models/llama" source
+refused_source "model.rope_base: 500 -> 10000" --set model.rope_base=10000
+refused_source "model.tied_embeddings: false -> true" --set model.tied_embeddings=true
+refused_source "model.layers: 2 -> 1" --set model.layers=1
+python3 - <<'PY'
+import json
+config = json.load(open("source/config.json"))
+json.dump({**config, "sliding_window": 8, "hidden_act": "gelu"}, open("source/config.json", "w"))
+PY
+refused_source 'hidden_act = "gelu" is not computed' --set model.layers=2 --set model.hidden=32 --set model.heads=4 \
+  --set model.kv_heads=2 --set model.ffn=48 --set model.vocab=256 --set 'model.norm="rmsnorm"' --set 'model.activation="swiglu"' \
+  --set 'model.position="rope"' --set model.bias=false --set model.tied_embeddings=false
+
 # What cannot be: clear answers, and nothing left behind.
 refused() { # STATUS WORDS args...
   local code=$1 words=$2
@@ -120,7 +159,8 @@ refused() { # STATUS WORDS args...
 }
 refused 64 "not empty" export qwen2 -o qwen2-out
 refused 66 "there is no nowhere" import nowhere -o x
-refused 64 "holds .*step-00000000 already" import "$models/llama" -o llama
+refused 64 "llama is not empty" import "$models/llama" -o llama
+refused 64 "export takes --set data.tokenizer" export llama -o y --set model.context=3
 refused 78 "holds weights alone" tune.toml -r llama/step-00000000 -d y --set init.from=llama
 mkdir pickled
 cp "$models/gpt2/config.json" pickled

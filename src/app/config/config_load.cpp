@@ -59,6 +59,8 @@ class Loader {
       : file_name_(std::move(file_name)), overrides_(overrides) {
     if (base == nullptr) return;
     config_.model = *base;
+    // It allows that, however short the sequences will be.
+    config_.model.max_context = std::max(base->max_context, base->context);
     has_base_ = true;
   }
 
