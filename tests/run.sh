@@ -90,7 +90,7 @@ if ((!full)); then
   exit 0
 fi
 
-export T3D_HEADERS=all
+export T3D_LINT_ALL=1
 failed=()
 attempt() { echo "--- $*"; "$@" || failed+=("$*"); }
 build cpu

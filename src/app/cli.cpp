@@ -234,6 +234,7 @@ void add_import(CLI::App& app, ImportCommand& command) {
       ->check(CLI::Range(index_t{1}, index_t{100'000'000}));
   sub->add_option("--vocab", command.vocab, "more tokens than the model has: their rows are fresh")
       ->check(CLI::Range(index_t{1}, index_t{100'000'000}));
+  sub->add_flag("--no-tokenizer", command.no_tokenizer, "take the weights alone");
 }
 
 void add_status(CLI::App& app, StatusCommand& command) {

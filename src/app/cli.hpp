@@ -42,6 +42,7 @@ struct ExportCommand {
 struct ImportCommand {
   std::string folder, dir;
   index_t context = 0, vocab = 0;  // 0 = the model's
+  bool no_tokenizer = false;       // leave it out
 };
 
 struct StatusCommand {

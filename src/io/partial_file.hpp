@@ -27,16 +27,27 @@ class PartialFile {
   bool published_ = false;
 };
 
-/// A folder in the making: while one lives, a signal that ends the program removes the folder too.
+/// A new folder in the making: it has its name when all in it is there, so that of two programs
+/// that make one folder, one wins whole and the other is told.
 class PartialFolder {
  public:
-  explicit PartialFolder(std::string path);
+  /// Makes path + ".partial-TOKEN". Error(usage) when there is something at `path` already that is
+  /// not an empty folder; Error(io).
+  explicit PartialFolder(const std::string& path);
+  /// Removes the folder unless it was published.
   ~PartialFolder();
   PartialFolder(const PartialFolder&) = delete;
   PartialFolder& operator=(const PartialFolder&) = delete;
 
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// The name for now.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// fsync and rename to path(). Error(usage) when somebody else was faster.
+  void publish();
+
  private:
-  std::string path_;
+  std::string path_, name_;
+  bool published_ = false;
 };
 
 /// Removes every file and folder in the making. For the thread that is about to end the process:

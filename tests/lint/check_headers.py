@@ -3,18 +3,21 @@
 
     check_headers.py [SOURCE_FOLDER]
 
-A third of them, another one every day; all with T3D_HEADERS=all. Asks the compiler of a build folder (T3D_BUILD, else build/cpu of the tree) with the include folders and
+Asks the compiler of a build folder (T3D_BUILD, else build/cpu of the tree) with the include folders and
 definitions of the sources beside the header. Headers of GPU folders are left out: nvcc reads them.
-Ends with 77 (left out) where there is no build folder.
+With T3D_LINT_SAMPLE=N it takes every N-th of them, others every day
+(tests/support/lint_sample.py). Ends with 77 (left out) where there is no build folder.
 """
 import concurrent.futures
-import datetime
 import json
 import os
 import pathlib
 import shlex
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from lint_sample import todays_sample  # noqa: E402
 
 GPU_FOLDERS = ("src/device/cuda/", "src/ops/cuda/", "src/comm/nccl/")
 # Kernels are compiled once per instruction set, by files that define its name.
@@ -61,8 +64,7 @@ def main():
     commands = commands_of(build)
     names = [path.relative_to(root).as_posix() for path in sorted((root / "src").rglob("*.hpp"))]
     names = [name for name in names if not name.startswith(GPU_FOLDERS)]
-    if os.environ.get("T3D_HEADERS") != "all":
-        names = names[datetime.date.today().toordinal() % 3::3]
+    names = todays_sample(names)
     if not names:
         sys.exit("check_headers: no headers in src; wrong folder?")
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:

@@ -110,6 +110,30 @@ grep -q "wte.weight\|embed_tokens.weight is \[256, 32\], \[300, 32\] wanted" out
 run 1 tune.toml -d grown --set init.from=hf:$models/llama --set model.vocab=300 --set init.grow_vocab=true --set run.steps=1
 expect_status 0
 
+# A tokenizer goes along: in, beside the checkpoint, and out again.
+cp -r "$models/llama" spoken
+cp "$T3D_SOURCE/tests/reference/tokenizers/gpt2.json" spoken/tokenizer.json
+run 1 import spoken -o spoken-in --context 32
+expect_status 78
+grep -q -- "--vocab [0-9]* grows" out.log || fail "a tokenizer with more ids than the model"
+run 1 import spoken -o spoken-in --context 32 --vocab 4000
+expect_status 0
+run 1 generate spoken-in --prompt "a ship" --tokens 5 --greedy
+expect_status 0
+run 1 export spoken-in -o spoken-out
+expect_status 0
+cmp "$T3D_SOURCE/tests/reference/tokenizers/gpt2.json" spoken-out/tokenizer.json || fail "the tokenizer came out another"
+truncate -s 100 spoken/tokenizer.json
+run 1 import spoken -o spoken-again
+expect_status 74
+run 1 import spoken -o spoken-again --no-tokenizer
+expect_status 0
+
+# Two at once into one folder: one is whole, the other is refused, and nothing else stays.
+for n in 1 2; do "$T3D_BIN" export llama -o raced > raced$n.log 2>&1 & done
+wait
+[[ -e raced/config.json && $(ls -d raced* | wc -l) == 3 ]] || fail "a race left $(ls -d raced*)"
+
 # Inputs with more in them than a model: their runs go out and are begun from all the same.
 run 2 tune.toml -d rich --set "init.from=hf:$models/llama" --set run.steps=4 --set schedule.warmup_steps=2 --set batch.micro=2 \
   --set mesh.replicas=2 --set 'aggregate.method="adasum"' --set 'model.preset="llama-160m"'
@@ -157,9 +181,9 @@ refused() { # STATUS WORDS args...
   expect_status "$code"
   grep -q -- "$words" out.log || fail "no word of \"$words\": $*"
 }
-refused 64 "not empty" export qwen2 -o qwen2-out
+refused 64 "qwen2-out is there already" export qwen2 -o qwen2-out
 refused 66 "there is no nowhere" import nowhere -o x
-refused 64 "llama is not empty" import "$models/llama" -o llama
+refused 64 "llama is there already" import "$models/llama" -o llama
 refused 64 "export takes --set data.tokenizer" export llama -o y --set model.context=3
 refused 78 "holds weights alone" tune.toml -r llama/step-00000000 -d y --set init.from=llama
 mkdir pickled

@@ -4,6 +4,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/first_plan.hpp"
+#include "app/commands/init_weights.hpp"
 #include "app/commands/rank_cost.hpp"
 #include "app/commands/resident.hpp"
 #include "app/commands/setup.hpp"
@@ -158,8 +159,14 @@ int run_dry(Communicator& world, const CommandLine& command) {
   const int ranks = command.dry_run_ranks ? static_cast<int>(*command.dry_run_ranks) : world.size();
   Origins origins;
   Config config = load_input(world, command.input, command.overrides, ranks, origins);
+  std::optional<InitSource> source;
+  if (!config.init.from.empty()) source = find_init_source(world, config.init.from);
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
+    if (source) {
+      check_same_computation(*source, config.model);
+      (void)open_weights(*source, needs_of(config.model, config.init.grow_vocab));
+    }
     if (config.model.vocab == 0)
       (void)open_corpus(read_token_cards(train_files(config.data), config.data.format), config,
                         false);

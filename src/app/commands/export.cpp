@@ -31,14 +31,6 @@ Number number_of(const std::string& word) {
   throw_error(ExitCode::usage, "--dtype {} is not known", word);
 }
 
-/// Files of another model beside ours would be taken for parts of it.
-void check_folder(const std::string& folder) {
-  if (!path_exists(folder)) return;
-  if (!is_folder(folder)) throw_error(ExitCode::usage, "{} is no folder", folder);
-  if (!list_folder(folder).empty())
-    throw_error(ExitCode::usage, "{} is not empty; name a new folder", folder);
-}
-
 std::string generation_text(const HfTokens& tokens) {
   std::string lines;
   const auto add = [&](const char* key, std::int64_t id) {
@@ -52,8 +44,8 @@ std::string generation_text(const HfTokens& tokens) {
 
 /// What stands in the export of the tokenizer, and the ids that it gives a meaning.
 HfTokens write_tokenizer(const CheckpointInfo& checkpoint, const ModelConfig& model,
-                         const CommandLine& command, std::vector<std::string>& notes) {
-  const std::string& folder = command.exports.folder;
+                         const CommandLine& command, const std::string& folder,
+                         std::vector<std::string>& notes) {
   std::unique_ptr<Tokenizer> tokenizer;
   try {
     Config config;
@@ -85,15 +77,17 @@ std::string export_model(const CheckpointInfo& checkpoint, const CommandLine& co
       throw_error(ExitCode::usage, "export takes --set data.tokenizer=FILE, not {}", word);
   const ModelConfig model = model_of_input(input_of(checkpoint));
   (void)hf_family(model);  // before anything is written
-  check_folder(wish.folder);
   const auto source = open_checkpoint_weights(checkpoint.path, needs_of(model, false));
-  make_folder(wish.folder);
-  const HfTokens tokens = write_tokenizer(checkpoint, model, command, notes);
-  const HfFiles files = write_hf_weights(*source, model, number.dtype, wish.folder);
-  write_text_durably(wish.folder + "/generation_config.json", generation_text(tokens));
-  write_text_durably(wish.folder + "/README.md", model_card(checkpoint, model));
-  // The last: a folder without it is no model.
-  write_text_durably(wish.folder + "/config.json", hf_config_text(model, number.hf, tokens));
+  PartialFolder folder(wish.folder);
+  const HfTokens tokens = write_tokenizer(checkpoint, model, command, folder.name(), notes);
+  const HfFiles files = write_hf_weights(*source, model, number.dtype, folder.name());
+  const auto write = [&](const char* name, const std::string& text) {
+    write_text_durably(folder.name() + "/" + name, text);
+  };
+  write("generation_config.json", generation_text(tokens));
+  write("README.md", model_card(checkpoint, model));
+  write("config.json", hf_config_text(model, number.hf, tokens));
+  folder.publish();
   return fmt::format("{}: {} of weights as {} in {} file(s)\n", wish.folder,
                      format_bytes(static_cast<double>(files.bytes)), number.hf, files.names.size());
 }

@@ -64,24 +64,27 @@ void fill_fresh(const ModelConfig& model, const TensorPart& tensor, const Box& b
 }
 
 /// The tokenizer beside the model's files; a model without one is a model.
-std::unique_ptr<Tokenizer> find_tokenizer(const ImportCommand& wish,
+std::unique_ptr<Tokenizer> find_tokenizer(const ImportCommand& wish, const ModelConfig& model,
                                           std::vector<std::string>& notes) {
+  if (wish.no_tokenizer) return nullptr;
+  std::unique_ptr<Tokenizer> tokenizer;
   try {
-    return load_tokenizer(wish.folder);
+    tokenizer = load_tokenizer(wish.folder);
   } catch (const Error& error) {
+    if (error.code() != ExitCode::no_input && holds_tokenizer(wish.folder))
+      throw_error(error.code(), "{}\n--no-tokenizer leaves it out", error.what());
     notes.push_back(fmt::format("no tokenizer is taken: {}", error.what()));
     return nullptr;
   }
-}
-
-/// Another run's folder, or an import that was killed, is not written into.
-void check_folder(const std::string& dir) {
-  if (path_exists(dir) && !(is_folder(dir) && list_folder(dir).empty()))
-    throw_error(ExitCode::usage, "{} is not empty; name a new folder", dir);
+  if (tokenizer->vocab() > model.vocab)
+    throw_error(ExitCode::config,
+                "the tokenizer of {} has {} ids, the model {}; --vocab {} grows the model, "
+                "--no-tokenizer leaves the tokenizer out",
+                wish.folder, tokenizer->vocab(), model.vocab, tokenizer->vocab());
+  return tokenizer;
 }
 
 std::string import_model(const ImportCommand& wish, std::vector<std::string>& notes) {
-  check_folder(wish.dir);
   const ModelConfig model = wanted_model(wish, notes);
   const WeightNeeds needs = needs_of(model, wish.vocab > 0);
   const auto source = open_hf_weights(wish.folder, needs);
@@ -89,20 +92,26 @@ std::string import_model(const ImportCommand& wish, std::vector<std::string>& no
   state.run_id = "import";
   state.texts = {{"input", "# Imported from " + wish.folder + "\n" + model_text(model)},
                  {kWeightsOnlyText, wish.folder}};
-  const std::unique_ptr<Tokenizer> tokenizer = find_tokenizer(wish, notes);
+  const std::unique_ptr<Tokenizer> tokenizer = find_tokenizer(wish, model, notes);
   const std::uint64_t hash = tokenizer == nullptr ? 0 : tokenizer_hash(*tokenizer);
   if (hash != 0) state.texts[kTokenizerText] = tokenizer_text(hash);
   CheckpointOptions options;
-  options.dir = wish.dir;
+  PartialFolder folder(wish.dir);
+  options.dir = folder.name();
   const std::string path =
       write_checkpoint(options, state, parts_of(needs.tensors),
                        [&](const TensorPart& tensor, const Box& box, void* out) {
                          if (box.row1() > source->vocabulary() && grows(tensor, needs))
                            fill_fresh(model, tensor, box, static_cast<float*>(out));
                          source->read(tensor.name, box, DType::f32, out, box.cols);
+                         check_finite(tensor.name, DType::f32, out, box.count());
                        });
+  if (hash != 0 && !tokenizer->model().empty())
+    write_text_durably(tokenizer_file(folder.name(), hash), tokenizer->model());
+  folder.publish();
   std::string text =
-      fmt::format("{}: {} parameters, context {}", path, parameter_count(model), model.context);
+      fmt::format("{}{}: {} parameters, context {}", folder.path(),
+                  path.substr(folder.name().size()), parameter_count(model), model.context);
   if (model.max_context > model.context)
     text += fmt::format(" of {} (--context takes another)", model.max_context);
   return text + "\n";

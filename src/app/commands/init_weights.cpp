@@ -9,6 +9,7 @@
 #include "app/config/config_check.hpp"
 #include "app/config/model_text.hpp"
 #include "core/error.hpp"
+#include "core/finite.hpp"
 #include "io/checkpoint/checkpoint_state.hpp"
 #include "io/posix_file.hpp"
 #include "tensor3d/whole_tensors.hpp"
@@ -61,8 +62,20 @@ TokenizerClaim tokenizer_of(const InitSource& source) {
   try {
     return {tokenizer_hash(*load_tokenizer(source.path)), source.path};
   } catch (const Error&) {  // a model without a tokenizer is a model
+    if (holds_tokenizer(source.path)) throw;
     return {0, source.path};
   }
+}
+
+bool holds_tokenizer(const std::string& folder) {
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "tiktoken.model"})
+    if (path_exists(folder + "/" + name)) return true;
+  return false;
+}
+
+void check_finite(const std::string& tensor, DType dtype, const void* numbers, index_t count) {
+  if (!all_finite(dtype, numbers, count))
+    throw_error(ExitCode::config, "{} holds numbers that are not finite", tensor);
 }
 
 WeightNeeds needs_of(const ModelConfig& model, bool grow_vocabulary) {
@@ -81,9 +94,11 @@ void fill_weights(const InitSource& source, const WeightNeeds& needs,
   for (const WholeTensor& tensor : needs.tensors) names.insert(tensor.name);
   for (const TensorPart& part : parts) {
     if (!names.contains(part.name)) continue;
-    for (const auto& [box, offset] : part.boxes)
-      weights->read(part.name, box, part.dtype,
-                    static_cast<std::byte*>(part.data) + offset * size_of(part.dtype), box.cols);
+    for (const auto& [box, offset] : part.boxes) {
+      std::byte* numbers = static_cast<std::byte*>(part.data) + offset * size_of(part.dtype);
+      weights->read(part.name, box, part.dtype, numbers, box.cols);
+      check_finite(part.name, part.dtype, numbers, box.count());
+    }
   }
 }
 

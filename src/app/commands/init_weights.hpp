@@ -34,6 +34,11 @@ inline constexpr index_t kLongContext = 8192;
 /// of `source` were trained for. Local.
 void check_same_computation(const InitSource& source, const ModelConfig& model);
 
+/// Whether a folder has a file with the name of a tokenizer's.
+[[nodiscard]] bool holds_tokenizer(const std::string& folder);
+/// Error(config) when one of the numbers (fp32 or fp64) is not finite.
+void check_finite(const std::string& tensor, DType dtype, const void* numbers, index_t count);
+
 [[nodiscard]] WeightNeeds needs_of(const ModelConfig& model, bool grow_vocabulary);
 
 [[nodiscard]] std::unique_ptr<WeightSource> open_weights(const InitSource& source,

@@ -6,7 +6,6 @@
 #include "io/checkpoint/node_file.hpp"
 #include "io/checkpoint/save_steps.hpp"
 #include "io/lock/lock_owner.hpp"
-#include "io/partial_file.hpp"
 
 namespace t3d {
 namespace {
@@ -38,7 +37,6 @@ std::string write_checkpoint(const CheckpointOptions& options, const CheckpointS
   check_space(options.dir, tensor_bytes(whole));
   const std::string owner = random_token();
   const std::string partial = make_partial_folder(options.dir, state, owner);
-  const PartialFolder unfinished(partial);
   try {
     NodeFile file(partial, node_file_name(0, state, owner.substr(0, 8)), plan, state);
     write_pieces(plan, tensors, fill, strip_bytes, file);
