@@ -1,7 +1,5 @@
 #include "io/partial_file.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <mutex>
 #include <set>
@@ -14,7 +12,7 @@
 namespace t3d {
 namespace {
 
-/// Names of all files in the making. Never destroyed: a signal may come while the program exits.
+/// Names of all that is in the making. Never destroyed: a signal may come while the program exits.
 struct Registry {
   std::mutex lock;
   std::set<std::string> names;
@@ -23,32 +21,6 @@ Registry& registry() {
   static auto& all = *new Registry;
   return all;
 }
-
-}  // namespace
-
-PartialFile::PartialFile(const std::string& path)
-    : path_(replaceable_file(path)), name_(path_ + ".partial-" + random_token()) {
-  const std::string folder = std::filesystem::path(path_).parent_path().string();
-  if (!folder.empty()) make_folder(folder);
-  const std::lock_guard guard(registry().lock);
-  registry().names.insert(name_);
-}
-
-PartialFile::~PartialFile() {
-  const std::lock_guard guard(registry().lock);
-  registry().names.erase(name_);
-  if (!published_) ::unlink(name_.c_str());
-}
-
-void PartialFile::publish() {
-  sync_path(name_);
-  const std::lock_guard guard(registry().lock);
-  rename_durably(name_, path_);
-  published_ = true;
-  registry().names.erase(name_);
-}
-
-namespace {
 
 std::string without_slash(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -64,31 +36,41 @@ void check_free(const std::string& path) {
 
 }  // namespace
 
-PartialFolder::PartialFolder(const std::string& path)
-    : path_(without_slash(path)), name_(path_ + ".partial-" + random_token()) {
-  check_free(path_);
-  {
-    const std::lock_guard guard(registry().lock);
-    registry().names.insert(name_);
-  }
-  make_folder(name_);
+PartialPath::PartialPath(std::string path)
+    : path_(std::move(path)), name_(path_ + ".partial-" + random_token()) {
+  const std::lock_guard guard(registry().lock);
+  registry().names.insert(name_);
 }
 
-PartialFolder::~PartialFolder() {
+PartialPath::~PartialPath() {
   const std::lock_guard guard(registry().lock);
   registry().names.erase(name_);
   std::error_code ignored;
   if (!published_) std::filesystem::remove_all(name_, ignored);
 }
 
-// A rename takes the place of an empty folder, and of nothing else.
-void PartialFolder::publish() {
+void PartialPath::rename() {
   sync_path(name_);
-  check_free(path_);
   const std::lock_guard guard(registry().lock);
   rename_durably(name_, path_);
   published_ = true;
   registry().names.erase(name_);
+}
+
+PartialFile::PartialFile(const std::string& path) : PartialPath(replaceable_file(path)) {
+  const std::string folder = std::filesystem::path(this->path()).parent_path().string();
+  if (!folder.empty()) make_folder(folder);
+}
+
+PartialFolder::PartialFolder(const std::string& path) : PartialPath(without_slash(path)) {
+  check_free(this->path());
+  make_folder(name());
+}
+
+// A rename takes the place of an empty folder, and of nothing else.
+void PartialFolder::publish() {
+  check_free(path());
+  rename();
 }
 
 void remove_partial_files() {
