@@ -2,7 +2,10 @@
 // Plain data; names, types, checks and help are in app/config/config_schema.cpp. What only app
 // reads stands in app/config/config.hpp.
 #pragma once
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/choices.hpp"
 #include "core/types.hpp"
@@ -21,6 +24,23 @@ struct RopeOptions {
   friend bool operator==(const RopeOptions&, const RopeOptions&) = default;
 };
 
+/// Of [lora]: adapters of low rank beside matrices that stay as they are (Hu et al. 2021, section
+/// 4.1): W + alpha / rank * B A with A [rank, in], B [out, rank].
+struct LoraOptions {
+  index_t rank = 0;                            // 0 = none
+  double alpha = 0;                            // 0 = rank
+  std::vector<std::string> targets{"q", "v"};  // words of kLoraTargets
+  [[nodiscard]] bool on() const { return rank > 0; }
+  [[nodiscard]] double factor() const { return alpha > 0 ? alpha / static_cast<double>(rank) : 1; }
+  [[nodiscard]] bool adapts(std::string_view target) const {
+    return on() && std::find(targets.begin(), targets.end(), target) != targets.end();
+  }
+  friend bool operator==(const LoraOptions&, const LoraOptions&) = default;
+};
+/// Parts of the linears of a block: of attention (o is its projection) and of the feed-forward
+/// part (gate only with swiglu).
+inline constexpr std::string_view kLoraTargets[] = {"q", "k", "v", "o", "gate", "up", "down"};
+
 struct ModelConfig {
   std::string preset;
   index_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, context = 0;
@@ -37,6 +57,8 @@ struct ModelConfig {
   bool tied_embeddings = true;
   double dropout = 0;
   double init_std = 0.02;
+  std::vector<std::string> freeze;  // patterns of parameters' names that are not trained
+  LoraOptions lora;
   [[nodiscard]] index_t head_size() const {
     return head_columns > 0 ? head_columns : hidden / heads;
   }

@@ -42,6 +42,13 @@ void check_model(const ModelConfig& m) {
                                     {"norm_eps", m.norm_eps},
                                     {"init_std", m.init_std}})
     if (!std::isfinite(value) || value < 0) refuse("model.{} is {}", name, value);
+  const LoraOptions& lora = m.lora;
+  if (lora.rank < 0 || !std::isfinite(lora.alpha) || lora.alpha < 0)
+    refuse("lora.rank is {}, lora.alpha {}", lora.rank, lora.alpha);
+  for (const std::string& target : lora.targets)
+    if (std::find(std::begin(kLoraTargets), std::end(kLoraTargets), target) ==
+        std::end(kLoraTargets))
+      refuse("lora.targets has {}", target);
   if (!(m.dropout >= 0 && m.dropout < 1)) refuse("model.dropout is {}", m.dropout);
 }
 

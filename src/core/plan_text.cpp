@@ -39,6 +39,11 @@ std::string list_of(const Number& numbers) {
   for (const auto number : numbers) out += (out.empty() ? "" : ", ") + fmt::format("{}", number);
   return "[" + out + "]";
 }
+std::string text_of(const std::vector<std::string>& strings) {
+  std::string out;
+  for (const std::string& one : strings) out += (out.empty() ? "\"" : ", \"") + one + '"';
+  return "[" + out + "]";
+}
 std::string text_of(const Cuboid& cuboid) { return list_of(cuboid); }
 std::string text_of(const std::vector<int>& list) { return list_of(list); }
 std::string text_of(const std::vector<index_t>& list) { return list_of(list); }
@@ -146,6 +151,17 @@ void read(const std::string& text, Choice& out, const char* name) {
   if (!choice) bad(fmt::format("{} cannot be {}", name, word));
   out = *choice;
 }
+/// Of strings without quotes or commas.
+void read(const std::string& text, std::vector<std::string>& out, const char* name) {
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') bad("a list is missing");
+  out.clear();
+  for (std::size_t at = 1; at + 1 < text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size() - 1);
+    read(text.substr(at, comma - at), out.emplace_back(), name);
+    at = comma + 1;
+    while (at + 1 < text.size() && text[at] == ' ') ++at;
+  }
+}
 void read(const std::string& text, Cuboid& out, const char*) {
   const std::vector<index_t> numbers = list_from(text);
   if (numbers.size() != out.size()) bad("a cuboid has three extents");
@@ -217,6 +233,10 @@ void visit_plan(P& plan, Visit&& visit) {
   visit("model.rope_beta_fast", m.rope.beta_fast);
   visit("model.rope_beta_slow", m.rope.beta_slow);
   visit("model.rope_attention_factor", m.rope.attention_factor);
+  visit("model.freeze", m.freeze);
+  visit("lora.rank", m.lora.rank);
+  visit("lora.alpha", m.lora.alpha);
+  visit("lora.targets", m.lora.targets);
   visit("optimizer", plan.optimizer);
   auto& a = plan.aggregate;
   visit("aggregate.method", a.method);
@@ -284,10 +304,10 @@ void take(WrittenTable& table, const char* key, T& target) {
 
 /// Keys that plans of earlier versions do not have: what they did then is the default.
 bool came_later(std::string_view key) {
-  constexpr std::array<std::string_view, 4> names{kWhole, "model.head_size", "model.qk_norm",
-                                                  "model.attention_bias"};
-  return key.starts_with("model.rope_") ? key != "model.rope_base"
-                                        : std::find(names.begin(), names.end(), key) != names.end();
+  constexpr std::array<std::string_view, 5> names{kWhole, "model.head_size", "model.qk_norm",
+                                                  "model.attention_bias", "model.freeze"};
+  if (key.starts_with("model.rope_")) return key != "model.rope_base";
+  return key.starts_with("lora.") || std::find(names.begin(), names.end(), key) != names.end();
 }
 
 /// Fills the fields from the table; every key must be there and no other.

@@ -7,12 +7,14 @@ namespace t3d {
 Attention::Attention(const Context& context, const std::string& name, index_t number,
                      const ModelShape& shape, ParamBucket& qkv, ParamBucket& proj,
                      ParamBucket* inner_vectors, ParamBucket* hidden_vectors,
-                     ParamBucket* head_vectors)
+                     ParamBucket* head_vectors, const AdapterBuckets& adapters)
     : context_(context),
       number_(number),
       shape_(shape),
       qkv_(context, name + ".qkv", shape.qkv(), qkv, inner_vectors),
       proj_(context, name + ".proj", shape.proj(), proj, hidden_vectors) {
+  qkv_.adapt(name + ".qkv", shape.model, BlockLinear::qkv, shape.qkv(), adapters);
+  proj_.adapt(name + ".proj", shape.model, BlockLinear::proj, shape.proj(), adapters);
   if (head_vectors == nullptr) return;
   q_norm_.emplace(context, name + ".q_norm", shape.model.norm_eps, *head_vectors);
   k_norm_.emplace(context, name + ".k_norm", shape.model.norm_eps, *head_vectors);
@@ -107,7 +109,7 @@ DistTensor Attention::forward(DistTensor h, const PassInfo& pass, Saved* saved) 
   }
   if (saved == nullptr) return proj_.forward(out, nullptr, alone);
   DistTensor o = proj_.forward(out, &saved->proj_saved);
-  if (!saved->qkv_saved.gathered.allocated()) saved->input = std::move(h);
+  if (qkv_.needs_input() && !saved->qkv_saved.gathered.allocated()) saved->input = std::move(h);
   saved->qkv = std::move(qkv);
   saved->out = std::move(out);
   saved->lse = std::move(lse);

@@ -21,7 +21,8 @@ class Attention {
   /// the heads' norms; null = the model has none.
   Attention(const Context& context, const std::string& name, index_t number,
             const ModelShape& shape, ParamBucket& qkv, ParamBucket& proj,
-            ParamBucket* inner_vectors, ParamBucket* hidden_vectors, ParamBucket* head_vectors);
+            ParamBucket* inner_vectors, ParamBucket* hidden_vectors, ParamBucket* head_vectors,
+            const AdapterBuckets& adapters);
 
   struct Saved {
     DistTensor input, qkv, out;

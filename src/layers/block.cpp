@@ -27,10 +27,11 @@ Block::Block(const Context& context, const std::string& name, index_t number,
              buckets.hidden_vectors),
       attention_(context, name + ".attn", number, shape, buckets.qkv, buckets.proj,
                  where(shape.model.qkv_bias(), buckets.inner_vectors),
-                 where(shape.model.proj_bias(), buckets.hidden_vectors), buckets.head_vectors),
+                 where(shape.model.proj_bias(), buckets.hidden_vectors), buckets.head_vectors,
+                 buckets.adapters),
       mlp_(context, name + ".mlp", shape, buckets.up, buckets.down,
            where(shape.model.mlp_bias(), buckets.inner_vectors),
-           where(shape.model.mlp_bias(), buckets.hidden_vectors)) {}
+           where(shape.model.mlp_bias(), buckets.hidden_vectors), buckets.adapters) {}
 
 void residual_dropout(const Context& context, DistTensor& x, const PassInfo& pass, double p,
                       std::uint64_t place) {

@@ -19,6 +19,7 @@ struct BlockBuckets {
   ParamBucket& inner_vectors;   // biases cut over j
   ParamBucket& hidden_vectors;  // norms and biases cut over k
   ParamBucket* head_vectors;    // norms of queries and keys; null = none
+  AdapterBuckets adapters;
 };
 
 class Block {

@@ -68,7 +68,8 @@ void Embedding::add_own_positions(DistTensor& x, ConstTensorView positions) {
 void Embedding::backward(DistTensor dx, ConstTensorView ids, const PassInfo& pass) {
   const PhaseClock::Scope scope(context_.clock, "embedding");
   residual_dropout(context_, dx, pass, shape_.model.dropout, 0);
-  if (position_entry_ >= 0) add_position_gradient(dx, pass);
+  if (position_entry_ >= 0 && !vectors_.frozen()) add_position_gradient(dx, pass);
+  if (table_.frozen()) return;
   const Partition& tokens = dx.layout.rows.partition;
   const index_t row0 = shape_.vocab().begin(context_.coord(Axis::j));
   const TensorView dtable = table_.gradient_to_add(table_entry_);

@@ -213,7 +213,9 @@ DistTensor HeadLoss::train(const DistTensor& h, ConstTensorView targets, double 
   const bool direct = context_.extent(Axis::k) == 1;
   Tensor dslice;
   ParamBucket::GradientTarget target;
-  if (direct) {
+  if (table_.frozen()) {
+    // no gradient of the weight
+  } else if (direct) {
     target = table_.gradient(entry_);
   } else {
     dslice = context_.make(context_.accumulator(), weight.rows, weight.cols, MemoryKind::gradients);
@@ -233,7 +235,7 @@ DistTensor HeadLoss::train(const DistTensor& h, ConstTensorView targets, double 
     target.accumulate = true;
   }
   table_.release();
-  if (!direct) add_weight_gradient(dslice);
+  if (dslice.allocated()) add_weight_gradient(dslice);
   return scatter_hidden(std::move(dwhole), h.layout);
 }
 
@@ -244,6 +246,7 @@ void HeadLoss::chunk_backward(ConstTensorView dlogits, ConstTensorView h, ConstT
   dgrad.b = weight;
   dgrad.c = dh;
   context_.ops.gemm(context_.queue, dgrad);
+  if (table_.frozen()) return;
   GemmArgs wgrad;
   wgrad.a = dlogits;
   wgrad.b = h;

@@ -34,9 +34,10 @@ void HeadNorm::backward(TensorView dheads, Saved& saved) {
   Tensor sums = context_.make(context_.accumulator(), rows, 2, MemoryKind::workspace);
   context_.ops.copy(context_.queue, dheads, dy.view().reshaped(dheads.rows, dheads.cols));
   context_.ops.norm_backward_stats(context_.queue, dy, saved.input, saved.moments, gamma, sums);
+  const TensorView dgamma =
+      vectors_.frozen() ? TensorView() : vectors_.gradient_to_add(gamma_).flat();
   context_.ops.norm_backward_apply(context_.queue, NormKind::rms, dy, saved.input, saved.moments,
-                                   gamma, sums, size, false, dx,
-                                   vectors_.gradient_to_add(gamma_).flat(), {});
+                                   gamma, sums, size, false, dx, dgamma, {});
   context_.ops.copy(context_.queue, dx.view().reshaped(dheads.rows, dheads.cols), dheads);
   saved = {};
 }

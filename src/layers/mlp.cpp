@@ -3,12 +3,17 @@
 namespace t3d {
 
 Mlp::Mlp(const Context& context, const std::string& name, const ModelShape& shape, ParamBucket& up,
-         ParamBucket& down, ParamBucket* inner_vectors, ParamBucket* hidden_vectors)
+         ParamBucket& down, ParamBucket* inner_vectors, ParamBucket* hidden_vectors,
+         const AdapterBuckets& adapters)
     : context_(context),
       activation_(shape.model.activation),
       up_(context, name + (activation_ == Activation::swiglu ? ".gate_up" : ".up"), shape.up(), up,
           inner_vectors),
-      down_(context, name + ".down", shape.down(), down, hidden_vectors) {}
+      down_(context, name + ".down", shape.down(), down, hidden_vectors) {
+  up_.adapt(name + (activation_ == Activation::swiglu ? ".gate_up" : ".up"), shape.model,
+            BlockLinear::up, shape.up(), adapters);
+  down_.adapt(name + ".down", shape.model, BlockLinear::down, shape.down(), adapters);
+}
 
 DistTensor Mlp::forward(DistTensor h, const PassInfo& pass, Saved* saved) {
   const Partition tokens = h.layout.rows.partition;
@@ -22,9 +27,10 @@ DistTensor Mlp::forward(DistTensor h, const PassInfo& pass, Saved* saved) {
   }
   if (saved == nullptr) return down_.forward(active, nullptr, alone);
   DistTensor y = down_.forward(active, &saved->down_saved);
-  if (!saved->up_saved.gathered.allocated()) saved->input = std::move(h);
+  if (up_.needs_input() && !saved->up_saved.gathered.allocated()) saved->input = std::move(h);
   saved->up = std::move(u);
-  if (!saved->down_saved.gathered.allocated()) saved->active = std::move(active);
+  if (down_.needs_input() && !saved->down_saved.gathered.allocated())
+    saved->active = std::move(active);
   return y;
 }
 

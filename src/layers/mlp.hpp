@@ -13,7 +13,8 @@ namespace t3d {
 class Mlp {
  public:
   Mlp(const Context& context, const std::string& name, const ModelShape& shape, ParamBucket& up,
-      ParamBucket& down, ParamBucket* inner_vectors, ParamBucket* hidden_vectors);
+      ParamBucket& down, ParamBucket* inner_vectors, ParamBucket* hidden_vectors,
+      const AdapterBuckets& adapters);
 
   struct Saved {
     DistTensor input, up, active;

@@ -57,8 +57,11 @@ void Norm::backward_add(const DistTensor& dy, const DistTensor& x, Saved& saved,
   context_.ops.norm_backward_stats(context_.queue, dy.local, x.local, saved.moments, gamma, sums);
   if (context_.extent(Axis::k) > 1)
     context_.mesh.along(Axis::k).all_reduce(sums, ReduceOp::sum).wait(context_.queue);
-  const TensorView dgamma = vectors_.gradient_to_add(gamma_).flat();
-  const TensorView dbeta = beta_ < 0 ? TensorView() : vectors_.gradient_to_add(beta_).flat();
+  TensorView dgamma, dbeta;  // none of frozen vectors
+  if (!vectors_.frozen()) {
+    dgamma = vectors_.gradient_to_add(gamma_).flat();
+    if (beta_ >= 0) dbeta = vectors_.gradient_to_add(beta_).flat();
+  }
   context_.ops.norm_backward_apply(context_.queue, kind_, dy.local, x.local, saved.moments, gamma,
                                    sums, length_, true, dx.local, dgamma, dbeta);
   saved.moments.reset();

@@ -20,12 +20,17 @@ Transformer::Transformer(const Context& context, const ModelShape& shape, bool r
   hidden_vectors_ = &take();
   inner_vectors_ = &take();
   if (model.qk_norm) head_vectors_ = &take();
+  if (model.lora.on()) {
+    adapters_.over_k = &take();
+    adapters_.over_j = &take();
+  }
+  shared_.assign(buckets_.begin() + 1, buckets_.begin() + static_cast<std::ptrdiff_t>(next));
   head_table_ = model.tied_embeddings ? table_ : &take();
   embedding_ = std::make_unique<Embedding>(context, shape_, *table_, *hidden_vectors_);
   for (index_t number = 0; number < model.layers; ++number) {
     ParamBucket &qkv = take(), &proj = take(), &up = take(), &down = take();
-    const BlockBuckets buckets{qkv,          proj, up, down, *inner_vectors_, *hidden_vectors_,
-                               head_vectors_};
+    const BlockBuckets buckets{qkv,           proj,     up, down, *inner_vectors_, *hidden_vectors_,
+                               head_vectors_, adapters_};
     blocks_.push_back(std::make_unique<Block>(context, number, shape_, buckets, recompute));
   }
   final_norm_ = std::make_unique<Norm>(context, "final_norm", model.norm, model.hidden,
@@ -64,9 +69,7 @@ DistTensor Transformer::forward(ConstTensorView ids, const Partition& tokens, co
   const index_t context = shape_.model.context;
   T3D_CHECK(pass.length == context || (pass.kept != nullptr && pass.length <= context),
             "sequences of {} tokens, context {}", pass.length, context);
-  hidden_vectors_->acquire();
-  inner_vectors_->acquire();
-  if (head_vectors_ != nullptr) head_vectors_->acquire();
+  for (ParamBucket* bucket : shared_) bucket->acquire();
   DistTensor x = embedding_->forward(ids, tokens, pass);
   for (std::size_t number = 0; number < blocks_.size(); ++number) {
     if (number + 1 < blocks_.size()) blocks_[number + 1]->buckets().front()->prefetch();
@@ -97,15 +100,11 @@ void Transformer::reduce_block(std::size_t number, const GradientSink* sink) {
 
 void Transformer::reduce_shared() {
   table_->start_reduce();
-  inner_vectors_->start_reduce();
-  hidden_vectors_->start_reduce();
-  if (head_vectors_ != nullptr) head_vectors_->start_reduce();
+  for (ParamBucket* bucket : shared_) bucket->start_reduce();
 }
 
-void Transformer::release_vectors() {
-  inner_vectors_->release();
-  hidden_vectors_->release();
-  if (head_vectors_ != nullptr) head_vectors_->release();
+void Transformer::release_shared() {
+  for (ParamBucket* bucket : shared_) bucket->release();
 }
 
 void Transformer::train_recorded(const MicroBatch& batch, PassInfo pass, double scale, bool last,
@@ -143,7 +142,7 @@ void Transformer::run_training(const Uploaded& data, const Partition& tokens, co
   }
   embedding_->backward(std::move(dx), data.ids, pass);
   if (last) reduce_shared();
-  release_vectors();
+  release_shared();
 }
 
 void Transformer::tell(const GradientSink* sink, const std::vector<ParamBucket*>& complete) {
@@ -163,7 +162,7 @@ void Transformer::evaluate(const MicroBatch& batch, PassInfo pass) {
       forward(data.ids, shape_.tokens(batch.sequences, pass.length), pass, nullptr);
   const DistTensor h = final_norm_->forward(x, nullptr);
   head_->evaluate(h, data.targets, loss_sum_);
-  release_vectors();
+  release_shared();
 }
 
 std::vector<float> Transformer::logits(std::span<const std::int32_t> ids, const Partition& tokens,
@@ -173,7 +172,7 @@ std::vector<float> Transformer::logits(std::span<const std::int32_t> ids, const 
   const DistTensor x = forward(on_device, tokens, pass, nullptr);
   const DistTensor h = final_norm_->forward(x, nullptr);
   const Tensor logits = head_->logits_of(h, rows);
-  release_vectors();
+  release_shared();
   Tensor narrow = context_.make(DType::f32, logits.rows(), logits.cols(), MemoryKind::workspace);
   context_.ops.copy(context_.queue, logits, narrow);
   std::vector<float> result(static_cast<std::size_t>(logits.rows() * logits.cols()));

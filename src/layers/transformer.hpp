@@ -85,7 +85,7 @@ class Transformer {
   /// Starts the sums of a block's gradients, and of what blocks share.
   void reduce_block(std::size_t number, const GradientSink* sink);
   void reduce_shared();
-  void release_vectors();
+  void release_shared();
   void tell(const GradientSink* sink, const std::vector<ParamBucket*>& complete);
   [[nodiscard]] DistTensor forward(ConstTensorView ids, const Partition& tokens,
                                    const PassInfo& pass, std::vector<Block::Saved>* saved);
@@ -97,6 +97,8 @@ class Transformer {
   ParamBucket *table_ = nullptr, *head_table_ = nullptr;  // the same where tied
   ParamBucket *inner_vectors_ = nullptr, *hidden_vectors_ = nullptr;
   ParamBucket* head_vectors_ = nullptr;  // only with qk_norm
+  AdapterBuckets adapters_;
+  std::vector<ParamBucket*> shared_;  // of all blocks: vectors and adapters, gathered for a pass
   std::unique_ptr<Embedding> embedding_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::unique_ptr<Norm> final_norm_;

@@ -19,6 +19,16 @@ Linear3d::Linear3d(const Context& context, const std::string& name, const Linear
       out_columns_(out_.columns_partition().size(context.coord(out_axis_))),
       in_columns_(in_.columns_partition().size(context.coord(in_axis_))) {}
 
+void Linear3d::adapt(const std::string& name, const ModelConfig& model, BlockLinear which,
+                     const LinearShape& shape, const AdapterBuckets& adapters) {
+  const std::vector<index_t> segments = adapted_segments(model, which);
+  if (segments.empty()) return;
+  const bool out_over_j = out_axis_ == Axis::j;
+  ParamBucket &a = out_over_j ? *adapters.over_k : *adapters.over_j,
+              &b = out_over_j ? *adapters.over_j : *adapters.over_k;
+  adapter_.emplace(context_, name, shape, segments, model.lora, a, b);
+}
+
 namespace {
 
 /// The second cut of a side by rows, where it is by rows.
@@ -87,16 +97,21 @@ void Linear3d::multiply_forward(ConstTensorView x, TensorView y, index_t rows, b
   products_.forward(context_.ops, context_.queue, x, weights_.weights(weight_entry_),
                     with_bias ? vectors_->weights(bias_entry_).flat() : ConstTensorView(), y, rows,
                     rows_alone);
+  if (adapter_) adapter_->forward(x, y, rows, rows_alone);
 }
 
-void Linear3d::multiply_dgrad(ConstTensorView dy, TensorView dx, index_t rows) {
+Tensor Linear3d::multiply_dgrad(ConstTensorView dy, TensorView dx, index_t rows) {
   const PhaseClock::Scope scope(context_.clock, "matmul");
   products_.input_gradient(context_.ops, context_.queue, dy, weights_.weights(weight_entry_), dx,
                            rows);
+  return adapter_ ? adapter_->input_gradient(dy, dx, rows) : Tensor();
 }
 
-void Linear3d::multiply_wgrad(ConstTensorView dy, ConstTensorView x, index_t rows) {
+void Linear3d::multiply_wgrad(ConstTensorView dy, ConstTensorView x, const Tensor& dlow,
+                              index_t rows) {
   const PhaseClock::Scope scope(context_.clock, "matmul");
+  if (adapter_) adapter_->weight_gradient(dy, x, dlow, rows);
+  if (weights_.frozen()) return;
   const ParamBucket::GradientTarget target = weights_.gradient(weight_entry_);
   products_.weight_gradient(context_.ops, context_.queue, dy, x, target.view, target.accumulate,
                             rows);
@@ -127,7 +142,8 @@ DistTensor Linear3d::forward(const DistTensor& x, Saved* saved, bool rows_alone)
         .wait(context_.queue);
   }
   weights_.release();
-  if (saved != nullptr && context_.keep_inputs) saved->gathered = std::move(buffer);
+  if (saved != nullptr && context_.keep_inputs && needs_input())
+    saved->gathered = std::move(buffer);
   return y;
 }
 
@@ -146,35 +162,40 @@ DistTensor Linear3d::backward(const DistTensor& dy, const DistTensor& x, Saved& 
   DistTensor dx = DistTensor::make(context_, input_layout(tokens), context_.activation,
                                    MemoryKind::activations);
   const DType partial = partial_dtype(products_.out);
-  Tensor sum;
+  Tensor sum, dlow;
   Work scatter;
   if (context_.extent(out_axis_) == 1 && partial == context_.activation) {
-    multiply_dgrad(dy_whole, dx.local.view().flat(), rows);
+    dlow = multiply_dgrad(dy_whole, dx.local.view().flat(), rows);
   } else {
     sum = context_.make(partial, 1, rows * in_columns_, MemoryKind::workspace);
-    multiply_dgrad(dy_whole, sum, rows);
+    dlow = multiply_dgrad(dy_whole, sum, rows);
     scatter = context_.mesh.along(out_axis_).reduce_scatter(
         sum, dx.local.view().flat(), counts(in_, out_axis_, rows, tokens, products_.in));
   }
   weights_.release();
 
   // The weight gradient runs while dX is on its way.
-  if (context_.extent(out_axis_) == 1) {
-    multiply_wgrad(dy_whole, x.local.view().flat(), rows);
-  } else {
-    if (!saved.gathered.allocated())
-      (void)gather(x, in_, out_axis_, products_.in, saved.gathered, "gather input");
-    multiply_wgrad(dy_whole, saved.gathered, rows);
-  }
-  saved.gathered.reset();
+  if (needs_input()) weight_gradients(dy_whole, x, saved, dlow, rows);
   const PhaseClock::Scope scope(context_.clock, "reduce input gradient");
   scatter.wait(context_.queue);
   return dx;
 }
 
+void Linear3d::weight_gradients(ConstTensorView dy, const DistTensor& x, Saved& saved,
+                                const Tensor& dlow, index_t rows) {
+  if (context_.extent(out_axis_) == 1) {
+    multiply_wgrad(dy, x.local.view().flat(), dlow, rows);
+    return;
+  }
+  if (!saved.gathered.allocated())
+    (void)gather(x, in_, out_axis_, products_.in, saved.gathered, "gather input");
+  multiply_wgrad(dy, saved.gathered, dlow, rows);
+  saved.gathered.reset();
+}
+
 // Each rank sums the part of dY that it holds at rest; the vector bucket's plane adds the rest.
 void Linear3d::add_bias_gradient(const DistTensor& dy) {
-  if (bias_entry_ < 0) return;
+  if (bias_entry_ < 0 || vectors_->frozen()) return;
   TensorView target = vectors_->gradient_to_add(bias_entry_).flat();
   if (out_.panels) {
     const Panel& own = products_.out[static_cast<std::size_t>(context_.coord(in_axis_))];

@@ -15,12 +15,15 @@
 // Panels (attention layout B): the second cut of a side may be by columns instead of by rows. The
 // local block then consists of column panels stacked one after another, each [M_i x panel].
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tensor3d/adapter.hpp"
 #include "tensor3d/context.hpp"
 #include "tensor3d/features.hpp"
 #include "tensor3d/linear_products.hpp"
+#include "tensor3d/model_shape.hpp"
 #include "tensor3d/param_bucket.hpp"
 
 namespace t3d {
@@ -31,6 +34,12 @@ class Linear3d {
   /// name + ".bias"; null for no bias.
   Linear3d(const Context& context, const std::string& name, const LinearShape& shape,
            ParamBucket& weights, ParamBucket* vectors);
+
+  /// From now on with the adapter of the block's linear `which`, where the model has one there.
+  void adapt(const std::string& name, const ModelConfig& model, BlockLinear which,
+             const LinearShape& shape, const AdapterBuckets& adapters);
+  /// Backward needs x: there is something to train.
+  [[nodiscard]] bool needs_input() const { return adapter_.has_value() || !weights_.frozen(); }
 
   /// What backward needs beside x: the gathered input, where it was kept.
   struct Saved {
@@ -43,7 +52,8 @@ class Linear3d {
 
   /// `rows_alone`: as in GemmArgs.
   [[nodiscard]] DistTensor forward(const DistTensor& x, Saved* saved, bool rows_alone = false);
-  /// dX; adds to the gradients of weight and bias. x is read only where `saved` kept nothing.
+  /// dX; adds to the gradients of what is trained. x is read only where needs_input() and `saved`
+  /// kept nothing.
   [[nodiscard]] DistTensor backward(const DistTensor& dy, const DistTensor& x, Saved& saved);
 
  private:
@@ -56,8 +66,11 @@ class Linear3d {
                                   const std::vector<Panel>& panels, Tensor& buffer,
                                   const char* phase) const;
   void multiply_forward(ConstTensorView x, TensorView y, index_t rows, bool rows_alone);
-  void multiply_dgrad(ConstTensorView dy, TensorView dx, index_t rows);
-  void multiply_wgrad(ConstTensorView dy, ConstTensorView x, index_t rows);
+  /// What multiply_wgrad() needs of it: Adapter::input_gradient().
+  [[nodiscard]] Tensor multiply_dgrad(ConstTensorView dy, TensorView dx, index_t rows);
+  void multiply_wgrad(ConstTensorView dy, ConstTensorView x, const Tensor& dlow, index_t rows);
+  void weight_gradients(ConstTensorView dy, const DistTensor& x, Saved& saved, const Tensor& dlow,
+                        index_t rows);
   void add_bias_gradient(const DistTensor& dy);
   [[nodiscard]] DType partial_dtype(const std::vector<Panel>& summed) const;
 
@@ -68,6 +81,7 @@ class Linear3d {
   ParamBucket* vectors_;
   int weight_entry_, bias_entry_;  // bias: -1 = none
   LinearProducts products_;
+  std::optional<Adapter> adapter_;
   index_t out_columns_, in_columns_;  // local N_o, K_c
 };
 

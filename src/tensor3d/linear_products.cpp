@@ -1,15 +1,6 @@
 #include "tensor3d/linear_products.hpp"
 
 namespace t3d {
-namespace {
-
-template <class View>
-View panel_of(View stacked, index_t rows, const Panel& panel) {
-  return {stacked.flat().at(0, rows * panel.first), stacked.dtype, rows, panel.count};
-}
-
-}  // namespace
-
 void LinearProducts::forward(Ops& ops, Queue& queue, ConstTensorView x, ConstTensorView weight,
                              ConstTensorView bias, TensorView y, index_t rows,
                              bool rows_alone) const {
@@ -31,9 +22,10 @@ void LinearProducts::forward(Ops& ops, Queue& queue, ConstTensorView x, ConstTen
 }
 
 void LinearProducts::input_gradient(Ops& ops, Queue& queue, ConstTensorView dy,
-                                    ConstTensorView weight, TensorView dx, index_t rows) const {
+                                    ConstTensorView weight, TensorView dx, index_t rows,
+                                    bool accumulate) const {
   for (const Panel& to : in) {
-    bool first = true;
+    bool first = !accumulate;
     for (const Panel& from : out) {
       GemmArgs args;
       args.a = panel_of(dy, rows, from);

@@ -1,5 +1,7 @@
 #include "tensor3d/model_shape.hpp"
 
+#include <string_view>
+
 namespace t3d {
 namespace {
 
@@ -40,6 +42,33 @@ LinearShape ModelShape::down() const {
 
 Layout ModelShape::residual(const Partition& tokens) const {
   return {t3d::cut(tokens, Axis::i, Axis::j), t3d::cut(hidden(), Axis::k)};
+}
+
+std::vector<index_t> adapted_segments(const ModelConfig& model, BlockLinear linear) {
+  using Names = std::vector<std::string_view>;
+  const bool gated = model.activation == Activation::swiglu;
+  const Names names = linear == BlockLinear::qkv    ? Names{"q", "k", "v"}
+                      : linear == BlockLinear::proj ? Names{"o"}
+                      : linear == BlockLinear::down ? Names{"down"}
+                      : gated                       ? Names{"gate", "up"}
+                                                    : Names{"up"};
+  std::vector<index_t> result;
+  for (std::size_t segment = 0; segment < names.size(); ++segment)
+    if (model.lora.adapts(names[segment])) result.push_back(static_cast<index_t>(segment));
+  return result;
+}
+
+index_t adapter_count(const ModelConfig& m) {
+  const index_t kv = m.kv_heads * m.head_size();
+  const auto sides = [&](std::string_view target) -> index_t {
+    if (!m.lora.adapts(target)) return 0;
+    if (target == "q" || target == "o") return m.hidden + m.query_columns();
+    if (target == "k" || target == "v") return m.hidden + kv;
+    return target == "gate" && m.activation != Activation::swiglu ? 0 : m.hidden + m.ffn;
+  };
+  index_t sum = 0;
+  for (const std::string_view target : kLoraTargets) sum += sides(target);
+  return m.lora.rank * sum;
 }
 
 index_t parameter_count(const ModelConfig& m) {

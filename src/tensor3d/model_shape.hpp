@@ -2,6 +2,8 @@
 // each made once and shared by every layer, so that consecutive linears chain without
 // redistribution. Pure arithmetic.
 #pragma once
+#include <array>
+
 #include "core/plan.hpp"
 #include "tensor3d/features.hpp"
 
@@ -31,7 +33,16 @@ struct ModelShape {
   [[nodiscard]] Layout residual(const Partition& tokens) const;
 };
 
-/// Parameters of the whole model.
+/// The linears of a block, in the order of its weights.
+enum class BlockLinear : int { qkv, proj, up, down };
+inline constexpr std::array<BlockLinear, 4> kBlockLinears{BlockLinear::qkv, BlockLinear::proj,
+                                                          BlockLinear::up, BlockLinear::down};
+/// Segments of a linear's output that have an adapter, rising; empty: it has none.
+[[nodiscard]] std::vector<index_t> adapted_segments(const ModelConfig& model, BlockLinear linear);
+/// Of adapters: parameters of one block.
+[[nodiscard]] index_t adapter_count(const ModelConfig& model);
+
+/// Parameters of the whole model, without adapters.
 [[nodiscard]] index_t parameter_count(const ModelConfig& model);
 /// Training flops per token: 6 N + 6 L C T (causal half, as llm.c counts) or 6 N + 12 L C T (PaLM).
 [[nodiscard]] double flops_per_token(const ModelConfig& model, bool full_square);

@@ -101,6 +101,7 @@ ConstTensorView ParamBucket::weights(int entry) const {
 }
 
 void ParamBucket::ensure_gradient_block() {
+  T3D_CHECK(!frozen(), "{} is frozen and has no gradients", name());
   Tensor& target = group_.size() == 1 ? gradient_shard_ : gradient_block_;
   if (target.allocated()) return;
   target = context_.make(context_.accumulator(), 1, table_.count, MemoryKind::gradients);
@@ -126,9 +127,13 @@ TensorView ParamBucket::gradient_to_add(int entry) {
 }
 
 void ParamBucket::start_reduce() {
+  if (frozen()) return;
   ensure_gradient_block();
-  for (std::size_t entry = 0; entry < entries().size(); ++entry)
+  for (std::size_t entry = 0; entry < entries().size(); ++entry) {
     if (!gradient_written_[entry]) (void)gradient_to_add(static_cast<int>(entry));
+    if (entries()[entry].frozen)  // beside others that are trained
+      context_.ops.fill(context_.queue, gradient(static_cast<int>(entry)).view, 0);
+  }
   if (group_.size() == 1) return;
   gradient_shard_ = context_.make(context_.accumulator(), 1, shard_count(), MemoryKind::gradients);
   reducing_ = group_.reduce_scatter(gradient_block_, gradient_shard_, counts_);

@@ -32,6 +32,7 @@ class ParamBucket {
   [[nodiscard]] const std::vector<ParamEntry>& entries() const { return table_.entries; }
   /// Number of an entry; a bug where there is none.
   [[nodiscard]] int entry(const std::string& name) const;
+  [[nodiscard]] bool frozen() const { return table_.frozen; }
   [[nodiscard]] index_t shard_count() const { return table_.shard_count(); }
   [[nodiscard]] std::vector<PlacedBox> shard_boxes(const ParamEntry& entry) const {
     return table_.shard_boxes(entry);
@@ -42,6 +43,7 @@ class ParamBucket {
 
   /// This rank's shard: flat [1, shard_count()], accumulator dtype.
   [[nodiscard]] TensorView master() { return master_; }
+  /// Of a frozen bucket: no data.
   [[nodiscard]] TensorView gradient_shard() { return gradient_shard_; }
 
   void prefetch();    // starts the gather if the block is not there
@@ -51,8 +53,8 @@ class ParamBucket {
   /// Whole local matrix of an entry, between acquire and release.
   [[nodiscard]] ConstTensorView weights(int entry) const;
 
-  /// Local gradient matrix, accumulator dtype. `accumulate` says whether it holds something
-  /// already; the caller must then add, else overwrite all of it.
+  /// Local gradient matrix, accumulator dtype; not of a frozen bucket. `accumulate` says whether it
+  /// holds something already; the caller must then add, else overwrite all of it.
   struct GradientTarget {
     TensorView view;
     bool accumulate = false;

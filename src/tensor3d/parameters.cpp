@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "core/error.hpp"
+#include "tensor3d/frozen.hpp"
 
 namespace t3d {
 namespace {
@@ -27,21 +30,30 @@ void append_range(const Box& box, index_t a, index_t b, index_t base, std::vecto
 }
 
 /// Calls visit(row0, rows) for the rows of W[N_o] that a rank holds: by panel, then by segment.
+/// Only `segments` (rising), as if the others were not there.
 template <class Visit>
-void for_each_row_segment(const LinearShape& linear, const MeshShape& mesh, const Coord& coord,
-                          Visit&& visit) {
+void for_each_row_segment(const LinearShape& linear, const std::vector<index_t>& segments,
+                          const MeshShape& mesh, const Coord& coord, Visit&& visit) {
   const Features& out = linear.out;
   const index_t part = coord.at(linear.out_axis);
   const index_t panels = out.panels ? mesh.extent(linear.in_axis) : 1;
   const Partition split = Partition::even("panel", out.groups.size(part), panels);
   for (index_t panel = 0; panel < panels; ++panel) {
     index_t base = 0;  // global row where the segment starts
-    for (const index_t columns : out.segments) {
+    for (const index_t segment : segments) {
+      const index_t columns = out.segments[static_cast<std::size_t>(segment)];
       visit(base + (out.groups.begin(part) + split.begin(panel)) * columns,
             split.size(panel) * columns);
       base += out.groups.length() * columns;
     }
   }
+}
+template <class Visit>
+void for_each_row_segment(const LinearShape& linear, const MeshShape& mesh, const Coord& coord,
+                          Visit&& visit) {
+  std::vector<index_t> all(linear.out.segments.size());
+  std::iota(all.begin(), all.end(), index_t{0});
+  for_each_row_segment(linear, all, mesh, coord, std::forward<Visit>(visit));
 }
 
 /// Fills the buckets in the order in which the layers come.
@@ -51,31 +63,56 @@ class Builder {
       : shape_(shape), model_(shape.model), mesh_(mesh), coord_(coord) {}
 
   std::vector<BucketTable> build() {
-    BucketTable table("wte", Group::i, true);
-    BucketTable over_k("vectors over k", Group::ij, false);
-    BucketTable over_j("vectors over j", Group::ik, false);
-    BucketTable heads("vectors of heads", Group::cuboid, false);
+    BucketTable table(std::string(kTableBucket), Group::i, true);
+    Shared shared;
     table.add(vocabulary("wte.weight"));
-    if (model_.position == Position::learned) over_k.add(positions());
+    if (model_.position == Position::learned) shared.over_k.add(positions());
     std::vector<BucketTable> blocks;
     for (index_t number = 0; number < model_.layers; ++number)
-      add_block(fmt::format("blocks.{}", number), over_k, over_j, heads, blocks);
-    add_norm("final_norm", over_k);
+      add_block(fmt::format("blocks.{}", number), shared, blocks);
+    add_norm("final_norm", shared.over_k);
     std::vector<BucketTable> all;
     all.push_back(std::move(table));
-    all.push_back(std::move(over_k));
-    all.push_back(std::move(over_j));
-    if (model_.qk_norm) all.push_back(std::move(heads));
+    all.push_back(std::move(shared.over_k));
+    all.push_back(std::move(shared.over_j));
+    if (model_.qk_norm) all.push_back(std::move(shared.heads));
+    if (model_.lora.on()) {
+      all.push_back(std::move(shared.adapters_over_k));
+      all.push_back(std::move(shared.adapters_over_j));
+    }
     if (!model_.tied_embeddings) {
-      all.emplace_back("head", Group::i, true);
+      all.emplace_back(std::string(kHeadBucket), Group::i, true);
       all.back().add(vocabulary("head.weight"));
     }
     std::move(blocks.begin(), blocks.end(), std::back_inserter(all));
-    for (BucketTable& bucket : all) cut_shards(bucket, mesh_, coord_, shape_.cut.storage);
+    for (BucketTable& bucket : all) {
+      freeze(bucket);
+      cut_shards(bucket, mesh_, coord_, shape_.cut.storage);
+    }
     return all;
   }
 
  private:
+  /// Buckets that the blocks fill together.
+  struct Shared {
+    BucketTable over_k{std::string(kHiddenVectors), Group::ij, false};
+    BucketTable over_j{std::string(kInnerVectors), Group::ik, false};
+    BucketTable heads{std::string(kHeadVectors), Group::cuboid, false};
+    BucketTable adapters_over_k{std::string(kHiddenAdapters), Group::ij, true};
+    BucketTable adapters_over_j{std::string(kInnerAdapters), Group::ik, true};
+  };
+
+  // What is frozen does not decay either.
+  void freeze(BucketTable& bucket) const {
+    for (ParamEntry& entry : bucket.entries) {
+      entry.frozen = is_frozen(model_, entry.name);
+      if (entry.frozen) entry.decay = false;
+    }
+    bucket.frozen = !bucket.entries.empty() &&
+                    std::all_of(bucket.entries.begin(), bucket.entries.end(),
+                                [](const ParamEntry& entry) { return entry.frozen; });
+  }
+
   /// [V x H] cut over j and k.
   [[nodiscard]] ParamEntry vocabulary(std::string name) const {
     const Box own{shape_.vocab().begin(coord_.j), shape_.hidden().begin(coord_.k),
@@ -106,35 +143,76 @@ class Builder {
         {name + ".weight", size, 1, true, false, {ParamInit::Kind::ones, 0}, {{0, 0, size, 1}}, 0});
   }
 
-  void add_linear(const std::string& bucket, const std::string& name, const LinearShape& linear,
-                  double init_std, bool bias, BucketTable& vectors,
-                  std::vector<BucketTable>& blocks) const {
-    blocks.emplace_back(bucket, Group::i, true);
-    blocks.back().add(linear_weight(name, linear, mesh_, coord_, init_std));
-    if (bias) vectors.add(linear_bias(name, linear, mesh_, coord_));
+  struct Linear {
+    BlockLinear which;
+    std::string bucket, name;
+    LinearShape shape;
+    double init_std;
+    bool bias;
+  };
+
+  void add_linear(const Linear& linear, Shared& shared, std::vector<BucketTable>& blocks) const {
+    const bool out_over_j = linear.shape.out_axis == Axis::j;
+    blocks.emplace_back(linear.bucket, Group::i, true);
+    blocks.back().add(linear_weight(linear.name, linear.shape, mesh_, coord_, linear.init_std));
+    if (linear.bias)
+      (out_over_j ? shared.over_j : shared.over_k)
+          .add(linear_bias(linear.name, linear.shape, mesh_, coord_));
+    const std::vector<index_t> adapted = adapted_segments(model_, linear.which);
+    if (adapted.empty()) return;
+    (out_over_j ? shared.adapters_over_k : shared.adapters_over_j)
+        .add(adapter_a(linear, std::ssize(adapted)));
+    (out_over_j ? shared.adapters_over_j : shared.adapters_over_k).add(adapter_b(linear, adapted));
   }
 
-  void add_block(const std::string& name, BucketTable& over_k, BucketTable& over_j,
-                 BucketTable& heads, std::vector<BucketTable>& blocks) const {
+  // Deviation as of PEFT's uniform numbers within +-1 / sqrt(in).
+  [[nodiscard]] ParamEntry adapter_a(const Linear& linear, index_t parts) const {
+    const Partition in = linear.shape.in.columns_partition();
+    const index_t rows = parts * model_.lora.rank, at = coord_.at(linear.shape.in_axis);
+    const ParamInit init{ParamInit::Kind::normal,
+                         1 / std::sqrt(3 * static_cast<double>(in.length()))};
+    return {linear.name + std::string(kAdapterA),   rows, in.length(), false, true, init,
+            {{0, in.begin(at), rows, in.size(at)}}, 0};
+  }
+
+  [[nodiscard]] ParamEntry adapter_b(const Linear& linear,
+                                     const std::vector<index_t>& adapted) const {
+    index_t rows = 0;
+    for (const index_t segment : adapted)
+      rows += linear.shape.out.groups.length() *
+              linear.shape.out.segments[static_cast<std::size_t>(segment)];
+    const index_t rank = model_.lora.rank;
+    ParamEntry entry{linear.name + std::string(kAdapterB), rows, rank, false, true,
+                     {ParamInit::Kind::zeros, 0},          {},   0};
+    for_each_row_segment(linear.shape, adapted, mesh_, coord_, [&](index_t row0, index_t count) {
+      entry.segments.push_back({row0, 0, count, rank});
+    });
+    return entry;
+  }
+
+  void add_block(const std::string& name, Shared& shared, std::vector<BucketTable>& blocks) const {
     // Residual projections start smaller, by the number of additions to the stream (GPT-2,
     // section 2.3).
     const double residual_std =
         model_.init_std / std::sqrt(2.0 * static_cast<double>(model_.layers));
     const char* up = model_.activation == Activation::swiglu ? ".mlp.gate_up" : ".mlp.up";
-    add_norm(name + ".norm1", over_k);
-    add_norm(name + ".norm2", over_k);
+    add_norm(name + ".norm1", shared.over_k);
+    add_norm(name + ".norm2", shared.over_k);
     if (model_.qk_norm) {
-      add_head_norm(name + ".attn.q_norm", heads);
-      add_head_norm(name + ".attn.k_norm", heads);
+      add_head_norm(name + ".attn.q_norm", shared.heads);
+      add_head_norm(name + ".attn.k_norm", shared.heads);
     }
-    add_linear(name + ".attn.qkv", name + ".attn.qkv", shape_.qkv(), model_.init_std,
-               model_.qkv_bias(), over_j, blocks);
-    add_linear(name + ".attn.proj", name + ".attn.proj", shape_.proj(), residual_std,
-               model_.proj_bias(), over_k, blocks);
-    add_linear(name + ".mlp.up", name + up, shape_.up(), model_.init_std, model_.mlp_bias(), over_j,
-               blocks);
-    add_linear(name + ".mlp.down", name + ".mlp.down", shape_.down(), residual_std,
-               model_.mlp_bias(), over_k, blocks);
+    const auto add = [&](BlockLinear which, const std::string& bucket, const std::string& weight,
+                         const LinearShape& shape, double std, bool bias) {
+      add_linear({which, name + bucket, name + weight, shape, std, bias}, shared, blocks);
+    };
+    add(BlockLinear::qkv, ".attn.qkv", ".attn.qkv", shape_.qkv(), model_.init_std,
+        model_.qkv_bias());
+    add(BlockLinear::proj, ".attn.proj", ".attn.proj", shape_.proj(), residual_std,
+        model_.proj_bias());
+    add(BlockLinear::up, ".mlp.up", up, shape_.up(), model_.init_std, model_.mlp_bias());
+    add(BlockLinear::down, ".mlp.down", ".mlp.down", shape_.down(), residual_std,
+        model_.mlp_bias());
   }
 
   const ModelShape& shape_;
@@ -229,6 +307,16 @@ Partition uneven_shards(const std::string& name, index_t count, const Partition&
 std::vector<BucketTable> parameter_buckets(const ModelShape& shape, const MeshShape& mesh,
                                            const Coord& coord) {
   return Builder(shape, mesh, coord).build();
+}
+
+std::vector<BucketTable> whole_buckets(const ModelConfig& model) {
+  ReplicaPlan whole;
+  whole.hidden = Partition::even("hidden", model.hidden, 1);
+  whole.groups = Partition::even("groups", model.kv_heads, 1);
+  whole.ffn = Partition::even("ffn", model.ffn, 1);
+  whole.vocab = Partition::even("vocab", model.vocab, 1);
+  whole.storage = Partition::even("storage", 1, 1);
+  return parameter_buckets(ModelShape(model, whole), MeshShape(1, 1, 1, 1), {});
 }
 
 ParamEntry linear_weight(const std::string& name, const LinearShape& linear, const MeshShape& mesh,

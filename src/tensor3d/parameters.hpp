@@ -6,6 +6,8 @@
 //   vectors over the hidden slice k (norms, positions, biases): shared over plane (i,j)
 //   vectors over the slice j (biases of qkv and up): shared over plane (i,k)
 //   vectors of every head (its norms of queries and keys): shared over the cuboid
+//   adapters of a linear (LoRA): A [parts * rank, K_c] over the side of its input, B [rows of the
+//   adapted parts of N_o, rank] over that of its output, shared like the vectors over that slice
 #pragma once
 #include <string>
 #include <string_view>
@@ -32,11 +34,21 @@ struct ParamEntry {
   ParamInit init;
   std::vector<Box> segments;  // local row segments, in local order
   index_t offset = 0;         // in the gathered bucket
+  bool frozen = false;        // not trained (tensor3d/frozen.hpp)
 
   [[nodiscard]] index_t local_rows() const;
   [[nodiscard]] index_t local_cols() const { return segments.empty() ? 0 : segments.front().cols; }
   [[nodiscard]] index_t count() const { return local_rows() * local_cols(); }
 };
+
+inline constexpr std::string_view kAdapterA = ".lora_a", kAdapterB = ".lora_b";
+// Names of the buckets that all blocks share; those of blocks are their matrices' without
+// ".weight".
+inline constexpr std::string_view kTableBucket = "wte", kHiddenVectors = "vectors over k",
+                                  kInnerVectors = "vectors over j",
+                                  kHeadVectors = "vectors of heads",
+                                  kHiddenAdapters = "adapters over k",
+                                  kInnerAdapters = "adapters over j", kHeadBucket = "head";
 
 /// Parameters that a group of ranks needs together, as one rank of the group sees them: all members
 /// gather the same elements, and each keeps a flat part of them, its shard.
@@ -45,9 +57,10 @@ struct BucketTable {
   Group group = Group::i;  // i, ij, ik or cuboid
   bool matrices = true;    // gathered in the activations' type; vectors in the accumulator's
   std::vector<ParamEntry> entries;
-  index_t count = 0;   // elements of the gathered bucket
-  Partition shards;    // of them, by member of the group
-  index_t member = 0;  // this rank's number in the group
+  bool frozen = false;  // all entries are: neither gradients nor state
+  index_t count = 0;    // elements of the gathered bucket
+  Partition shards;     // of them, by member of the group
+  index_t member = 0;   // this rank's number in the group
 
   BucketTable(std::string name_, Group group_, bool matrices_)
       : name(std::move(name_)), group(group_), matrices(matrices_) {}
@@ -73,9 +86,13 @@ void cut_shards(BucketTable& bucket, const MeshShape& mesh, const Coord& coord,
                                       const Partition& storage, index_t beside);
 
 /// All buckets of the rank at `coord` (mesh seen from its replica): wte, vectors over k, vectors
-/// over j, with qk_norm those of heads, an untied head, then four per block.
+/// over j, with qk_norm those of heads, with [lora] adapters over k and over j, an untied head,
+/// then four per block.
 [[nodiscard]] std::vector<BucketTable> parameter_buckets(const ModelShape& shape,
                                                          const MeshShape& mesh, const Coord& coord);
+
+/// Those of a model that is not cut.
+[[nodiscard]] std::vector<BucketTable> whole_buckets(const ModelConfig& model);
 
 /// Weight and bias of a linear; `bias` is left out by whoever has none.
 [[nodiscard]] ParamEntry linear_weight(const std::string& name, const LinearShape& linear,

@@ -25,6 +25,7 @@ class Router {
     const std::vector<BucketTable>& own = tables_[static_cast<std::size_t>(rank_)];
     for (std::size_t bucket = 0; bucket < own.size(); ++bucket) {
       RefinedBucket& routes = result.emplace_back();
+      if (own[bucket].frozen) continue;  // nothing of it travels
       for (std::size_t entry = 0; entry < own[bucket].entries.size(); ++entry)
         add_entry(own[bucket], bucket, entry, routes);
     }

@@ -23,7 +23,7 @@ two: a fused multiply-add gives the same bits. Each file holds (fp32 unless said
     checksum/NAME         fp64 sum of the initial parameter, to find a wrong formula first
     logits                [3, context, vocab] with the initial weights
     loss                  mean over all 3 * context positions
-    grads/NAME            of that loss, every element, before clipping
+    grads/NAME            of that loss, every element, before clipping; of what is trained
     adamw/losses          [10] loss before each update
     adamw/grad_norms      [10] global L2 norm before clipping
 """
@@ -51,6 +51,14 @@ CASES = {
                    norm="rmsnorm", activation="swiglu", position="rope", bias=False,
                    head_size=12, qk_norm=True, rope_scaling="llama3", rope_factor=8.0,
                    rope_original_context=8, rope_base=100.0),
+    "lora": Shape(layers=2, hidden=48, heads=6, kv_heads=3, ffn=80, vocab=61, context=16,
+                  norm="rmsnorm", activation="swiglu", position="rope", bias=False,
+                  attention_bias="qkv", tied_embeddings=False, lora_rank=4, lora_alpha=6.0,
+                  lora_targets=("q", "v", "o", "up", "down")),
+    "lora_gpt2": Shape(layers=2, hidden=32, heads=4, vocab=61, context=16, lora_rank=3,
+                       lora_targets=("k", "up")),
+    "frozen": Shape(layers=2, hidden=32, heads=4, vocab=61, context=16,
+                    freeze=("wte.*", "blocks.0.*", "*.norm2.*", "blocks.1.mlp.up.weight")),
 }
 
 
@@ -80,6 +88,10 @@ def initial(name, shape):
     return w.reshape(shape)
 
 
+def trained(model):
+    return [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+
+
 def compute(shape, dtype):
     """Everything that a file holds, as numpy arrays by path."""
     torch.manual_seed(0)
@@ -104,9 +116,10 @@ def compute(shape, dtype):
         losses.append(loss.item())
         if step == 0:
             out["loss"] = np.float32(loss.item())
-            for name, parameter in model.named_parameters():
+            for name, parameter in trained(model):
                 out["grads/" + name] = parameter.grad.numpy().copy()
-        norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP_NORM).item())
+        norms.append(torch.nn.utils.clip_grad_norm_(
+            [parameter for _, parameter in trained(model)], CLIP_NORM).item())
         optimizer.step()
     out["adamw/losses"], out["adamw/grad_norms"] = np.array(losses), np.array(norms)
     return out

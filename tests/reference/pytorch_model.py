@@ -4,6 +4,7 @@ Parameter names and shapes are those of transformer3d ("blocks.0.attn.qkv.weight
 [(heads + 2 kv_heads) D, H], rows q, then k, then v; "blocks.0.mlp.gate_up.weight" has the gate's
 rows first), so that a test or a benchmark can go through both sides by name.
 """
+import fnmatch
 import math
 from dataclasses import dataclass
 
@@ -39,6 +40,10 @@ class Shape:
     rope_high_freq_factor: float = 4.0
     rope_beta_fast: float = 32.0
     rope_beta_slow: float = 1.0
+    freeze: tuple = ()            # patterns of parameters that are not trained
+    lora_rank: int = 0            # the keys of table [lora]
+    lora_alpha: float = 0.0
+    lora_targets: tuple = ()
 
     def __post_init__(self):
         self.kv_heads = self.kv_heads or self.heads
@@ -104,13 +109,43 @@ def rotate(x, shape):
     return torch.cat([low * cosine - high * sine, high * cosine + low * sine], -1)
 
 
+class Linear(nn.Linear):
+    """With low-rank adapters on the parts of its output that are targets: [(name, rows), ...].
+
+    lora_a stacks the parts' A [rank, in], lora_b their B [rows, rank].
+    """
+
+    def __init__(self, shape, inputs, parts, bias):
+        super().__init__(inputs, sum(rows for _, rows in parts), bias=bias)
+        self.parts, self.rank = parts, shape.lora_rank
+        self.adapted = [name for name, _ in parts if self.rank and name in shape.lora_targets]
+        if self.adapted:
+            self.factor = (shape.lora_alpha or self.rank) / self.rank
+            rows = sum(rows for name, rows in parts if name in self.adapted)
+            self.lora_a = nn.Parameter(torch.zeros(len(self.adapted) * self.rank, inputs))
+            self.lora_b = nn.Parameter(torch.zeros(rows, self.rank))
+
+    def forward(self, x):
+        y = super().forward(x)
+        if not self.adapted:
+            return y
+        out, low, row = [], 0, 0
+        for (name, rows), part in zip(self.parts, y.split([rows for _, rows in self.parts], -1)):
+            if name in self.adapted:
+                u = F.linear(x, self.lora_a[low:low + self.rank])
+                part = part + self.factor * F.linear(u, self.lora_b[row:row + rows])
+                low, row = low + self.rank, row + rows
+            out.append(part)
+        return torch.cat(out, -1)
+
+
 class Attention(nn.Module):
     def __init__(self, shape):
         super().__init__()
         self.shape = shape
-        rows = (shape.heads + 2 * shape.kv_heads) * shape.head_size
-        self.qkv = nn.Linear(shape.hidden, rows, bias=shape.qkv_bias())
-        self.proj = nn.Linear(shape.heads * shape.head_size, shape.hidden, bias=shape.proj_bias())
+        q, kv = shape.heads * shape.head_size, shape.kv_heads * shape.head_size
+        self.qkv = Linear(shape, shape.hidden, [("q", q), ("k", kv), ("v", kv)], shape.qkv_bias())
+        self.proj = Linear(shape, q, [("o", shape.hidden)], shape.proj_bias())
         if shape.qk_norm:
             self.q_norm = RmsNorm(shape.head_size, shape.norm_eps)
             self.k_norm = RmsNorm(shape.head_size, shape.norm_eps)
@@ -135,10 +170,11 @@ class Mlp(nn.Module):
     def __init__(self, shape):
         super().__init__()
         if shape.activation == "swiglu":
-            self.gate_up = nn.Linear(shape.hidden, 2 * shape.ffn, bias=shape.bias)
+            self.gate_up = Linear(shape, shape.hidden, [("gate", shape.ffn), ("up", shape.ffn)],
+                                  shape.bias)
         else:
-            self.up = nn.Linear(shape.hidden, shape.ffn, bias=shape.bias)
-        self.down = nn.Linear(shape.ffn, shape.hidden, bias=shape.bias)
+            self.up = Linear(shape, shape.hidden, [("up", shape.ffn)], shape.bias)
+        self.down = Linear(shape, shape.ffn, [("down", shape.hidden)], shape.bias)
 
     def forward(self, x):
         if hasattr(self, "gate_up"):
@@ -169,6 +205,10 @@ class Model(nn.Module):
         self.final_norm = make_norm(shape)
         if not shape.tied_embeddings:
             self.head = nn.Linear(shape.hidden, shape.vocab, bias=False)
+        for name, parameter in self.named_parameters():
+            adapter = name.endswith((".lora_a", ".lora_b"))
+            frozen = shape.lora_rank or any(fnmatch.fnmatchcase(name, p) for p in shape.freeze)
+            parameter.requires_grad = adapter or not frozen
 
     def forward(self, ids):
         """Logits [batch, T, V] of token numbers [batch, T]."""
@@ -189,8 +229,9 @@ class Model(nn.Module):
 
 def adamw(model, lr, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1):
     """AdamW as in transformer3d: matrices (embeddings too) decay, vectors do not."""
-    matrices = [p for p in model.parameters() if p.ndim >= 2]
-    vectors = [p for p in model.parameters() if p.ndim < 2]
+    trained = [p for p in model.parameters() if p.requires_grad]
+    matrices = [p for p in trained if p.ndim >= 2]
+    vectors = [p for p in trained if p.ndim < 2]
     return torch.optim.AdamW([{"params": matrices, "weight_decay": weight_decay},
                               {"params": vectors, "weight_decay": 0.0}],
                              lr=lr, betas=betas, eps=eps)

@@ -20,19 +20,21 @@ struct GlobalTensors {
   std::map<std::string, std::vector<double>> values;
 };
 
-/// Calls visit(name, global index, local element view) for every element of this rank's shares.
-/// Vectors have global index = element number.
+/// Calls visit(name, global index, local element view) for every element of this rank's shares; of
+/// gradients those that are trained. Vectors have global index = element number.
 inline void for_each_element(
     Transformer& model, bool gradients,
     const std::function<void(const ParamEntry&, index_t, TensorView, index_t)>& visit) {
   for (ParamBucket* bucket : model.buckets()) {
     TensorView shard = gradients ? bucket->gradient_shard() : bucket->master();
-    for (const ParamEntry& entry : bucket->entries())
+    for (const ParamEntry& entry : bucket->entries()) {
+      if (gradients && entry.frozen) continue;
       for (const PlacedBox& piece : bucket->shard_boxes(entry))
         for (index_t r = 0; r < piece.box.rows; ++r)
           for (index_t c = 0; c < piece.box.cols; ++c)
             visit(entry, (piece.box.row0 + r) * entry.cols + piece.box.col0 + c, shard,
                   piece.offset + r * piece.box.cols + c);
+    }
   }
 }
 
@@ -120,6 +122,22 @@ inline Config tiny_qwen3() {
   config.model.tied_embeddings = true;
   config.model.rope = {
       .base = 100, .scaling = RopeScaling::llama3, .factor = 8, .original_context = 8};
+  return config;
+}
+
+/// Adapters on parts of all four linears, beside biases of queries, keys and values.
+inline Config tiny_lora() {
+  Config config = tiny_llama();
+  config.model.kv_heads = 3;
+  config.model.attention_bias = AttentionBias::qkv;
+  config.model.lora = {.rank = 4, .alpha = 6, .targets = {"q", "v", "o", "up", "down"}};
+  return config;
+}
+
+/// Some blocks, some matrices, and some vectors beside others that are trained.
+inline Config tiny_frozen() {
+  Config config = tiny_gpt();
+  config.model.freeze = {"wte.*", "blocks.0.*", "*.norm2.*", "blocks.1.mlp.up.weight"};
   return config;
 }
 

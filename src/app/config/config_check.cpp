@@ -8,6 +8,7 @@
 
 #include "app/config/replan_wish.hpp"
 #include "core/utf8.hpp"
+#include "tensor3d/frozen.hpp"
 
 namespace t3d {
 namespace {
@@ -41,6 +42,7 @@ class CrossCheck {
 
   std::vector<Fault> all() {
     model();
+    trained_part();
     batch_and_length();
     mesh();
     aggregate();
@@ -81,6 +83,50 @@ class CrossCheck {
                         m.kv_heads),
             "each head of keys and values serves the same number of query heads");
     }
+  }
+
+  void trained_part() {
+    const LoraOptions& lora = config_.model.lora;
+    if (usable({"lora.targets"})) lora_targets(lora);
+    if (lora.on() && lora.targets.empty())
+      fault("lora.targets", "lora.rank > 0 needs targets", "the usual ones are [\"q\", \"v\"]");
+    const bool parts = lora.on() || !config_.model.freeze.empty();
+    if (config_.optimizer.kind == OptimizerKind::muon && parts)
+      fault("optimizer.kind",
+            "muon trains all matrices of the blocks; with lora.rank or model.freeze some stay as "
+            "they are",
+            "optimizer.kind = \"adamw\"");
+    if (usable({"model.layers", "model.hidden", "model.heads", "model.kv_heads", "model.ffn",
+                "model.freeze"}) &&
+        faults_.empty())
+      frozen();
+  }
+
+  void lora_targets(const LoraOptions& lora) {
+    for (const std::string& target : lora.targets) {
+      if (std::find(std::begin(kLoraTargets), std::end(kLoraTargets), target) ==
+          std::end(kLoraTargets))
+        fault("lora.targets", fmt::format("lora.targets has \"{}\"", target),
+              "q, k, v, o, gate, up and down are known");
+      else if (target == "gate" && lora.on() && config_.model.activation != Activation::swiglu)
+        fault("lora.targets", "lora.targets has \"gate\", which only swiglu has", "leave it out");
+    }
+  }
+
+  // A pattern that means nothing is a slip of the pen.
+  void frozen() {
+    const ModelConfig& model = config_.model;
+    if (model.freeze.empty()) return;
+    std::vector<std::string> names = parameter_names(model);
+    for (const std::string& pattern : model.freeze)
+      if (std::none_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return matches(pattern, name); }))
+        fault("model.freeze", fmt::format("\"{}\" in model.freeze is no parameter's name", pattern),
+              "names are like wte.weight, blocks.0.attn.qkv.weight, blocks.0.norm1.weight; "
+              "* stands for any letters");
+    if (std::all_of(names.begin(), names.end(),
+                    [&](const std::string& name) { return is_frozen(model, name); }))
+      fault("model.freeze", "model.freeze leaves nothing to train", "freeze fewer parameters");
   }
 
   void rope() {

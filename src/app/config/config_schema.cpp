@@ -184,6 +184,23 @@ void model_keys(std::vector<Key>& keys) {
            {.range = share(false, true)});
   rows.add("init_std", &ModelConfig::init_std, "Standard deviation of the initial weights.",
            {.range = above(0)});
+  rows.add("freeze", &ModelConfig::freeze,
+           "Parameters that are not trained: names as `inspect` shows them, * for any letters "
+           "(\"wte.*\", \"blocks.0.*\").");
+}
+
+void lora_keys(std::vector<Key>& keys) {
+  TableRows<LoraOptions> rows(keys, "lora", [](Config& c) -> LoraOptions& { return c.model.lora; });
+  rows.add("rank", &LoraOptions::rank,
+           "Train only two matrices of this rank beside each target; all other parameters stay "
+           "as they are. 0 = train the model itself.",
+           {.range = at_least(0, kMany)});
+  rows.add("alpha", &LoraOptions::alpha,
+           "The product of the two matrices is multiplied by alpha / rank. 0 = rank.",
+           {.range = at_least(0)});
+  rows.add("targets", &LoraOptions::targets,
+           "Matrices that get an adapter: q, k, v, o of attention; gate (of swiglu), up, down of "
+           "the feed-forward part.");
 }
 
 void init_keys(std::vector<Key>& keys) {
@@ -523,6 +540,7 @@ const std::vector<TableHelp>& config_tables() {
       {"model",
        "The transformer. A preset, init.from, or layers, hidden, heads and context, are "
        "required."},
+      {"lora", "Adapters of low rank: train few parameters beside a model that stays as it is."},
       {"init", "Weights to begin from."},
       {"mesh", "How ranks form replicas of a p x q x r cuboid."},
       {"data", "What is read."},
@@ -546,6 +564,7 @@ const std::vector<Key>& config_keys() {
     std::vector<Key> keys;
     run_keys(keys);
     model_keys(keys);
+    lora_keys(keys);
     init_keys(keys);
     mesh_keys(keys);
     data_keys(keys);

@@ -47,8 +47,9 @@ Config glance_at_input(const std::string& text, const std::string& file_name,
 ModelConfig model_of_input(const std::string& text) { return glance_at_input(text, "", {}).model; }
 
 std::vector<std::string> other_computation(const ModelConfig& a, const ModelConfig& b) {
-  constexpr std::array<std::string_view, 8> kFree{
-      "preset", "context", "max_context", "dropout", "init_std", "vocab", "bias", "attention_bias"};
+  constexpr std::array<std::string_view, 9> kFree{"preset",  "context",        "max_context",
+                                                  "dropout", "init_std",       "vocab",
+                                                  "bias",    "attention_bias", "freeze"};
   Config first, second;
   first.model = a, second.model = b;
   std::vector<std::string> lines;

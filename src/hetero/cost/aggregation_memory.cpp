@@ -62,6 +62,7 @@ class ColumnsMemory : public AggregationMemory {
       for (Share& share : shares_) share.rows.reset();
     }
     for (std::size_t bucket = 0; bucket < shares_.size(); ++bucket) {
+      if (model_.all()[bucket]->frozen) continue;
       arrive(bucket);
       spread(bucket);
     }

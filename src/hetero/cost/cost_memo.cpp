@@ -23,6 +23,11 @@ CostMemo::Shards& CostMemo::shards(const Partition& storage) {
   return known != shards_.end() ? *known : shards_.emplace_back(storage);
 }
 
+const FrozenBuckets& CostMemo::frozen(const ModelConfig& model) {
+  if (!frozen_) frozen_.emplace(model);
+  return *frozen_;
+}
+
 const MatrixOwners& CostMemo::owners(const ModelConfig& model, const ReplicaPlan& replica) {
   const auto& [p, q, r] = replica.cuboid;
   const auto [entry, is_new] = owners_.try_emplace({p * q * r, replica.whole});

@@ -4,11 +4,13 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/partition.hpp"
 #include "hetero/cost/matrix_owners.hpp"
+#include "tensor3d/frozen.hpp"
 
 namespace t3d {
 
@@ -34,10 +36,13 @@ class CostMemo {
   };
   [[nodiscard]] Shards& shards(const Partition& storage);
 
+  [[nodiscard]] const FrozenBuckets& frozen(const ModelConfig& model);
+
   /// Who computes which of Muon's matrices in such a replica.
   [[nodiscard]] const MatrixOwners& owners(const ModelConfig& model, const ReplicaPlan& replica);
 
  private:
+  std::optional<FrozenBuckets> frozen_;
   std::deque<Shards> shards_;  // a deque, since its elements stay where they are
   std::map<std::pair<index_t, std::vector<index_t>>, MatrixOwners> owners_;  // ranks, speeds
 };

@@ -17,14 +17,17 @@ class MicroWork {
     const index_t layers = rank_.model.layers;
     // Recomputed blocks go forward twice.
     const index_t forwards = rank_.plan.recompute == Recompute::block ? 2 : 1;
-    const index_t backwards = 2;  // gradients of input and weight
     const index_t slice = even_size(rank_.vocab, rank_.r, rank_.coord.k);
+    const AdapterSizes adapters(rank_);
+    const bool head_frozen = rank_.model.tied_embeddings ? rank_.frozen.table : rank_.frozen.head;
     StepWork work;
-    const index_t passes = layers * (forwards + backwards);
-    work.around_attention = passes * products(2 * rank_.heads + rank_.kv);
-    work.feed_forward = passes * products(rank_.up + rank_.ffn);
+    work.around_attention = linear(0, forwards, rank_.heads + rank_.kv) +
+                            linear(1, forwards, rank_.heads) +
+                            layers * low_rank(adapters.around_attention, forwards);
+    work.feed_forward = linear(2, forwards, rank_.up) + linear(3, forwards, rank_.ffn) +
+                        layers * low_rank(adapters.feed_forward, forwards);
     work.matmul = work.around_attention + work.feed_forward +
-                  (1 + backwards) * 2 * rows_.slab * rank_.model.hidden * slice;
+                  (head_frozen ? 2 : 3) * 2 * rows_.slab * rank_.model.hidden * slice;
     work.attention = layers * (2 * forwards + 5) * attention_product();
     work.streamed =
         layers * (forwards * forward_bytes() + backward_bytes()) + 3 * head_bytes(slice);
@@ -32,9 +35,16 @@ class MicroWork {
   }
 
  private:
-  /// 2 M N K of linears between hidden and so many columns.
-  [[nodiscard]] index_t products(index_t columns) const {
-    return 2 * rows_.slab * rank_.hidden * columns;
+  /// 2 M N K of all blocks' linears of a kind, between hidden and so many columns: forward, the
+  /// input's gradient, and the weight's where it is trained.
+  [[nodiscard]] index_t linear(std::size_t kind, index_t forwards, index_t columns) const {
+    const index_t layers = rank_.model.layers;
+    const index_t passes = layers * (forwards + 1) + layers - rank_.frozen.count(kind);
+    return passes * 2 * rows_.slab * rank_.hidden * columns;
+  }
+  /// Adapters: A and B forward; backward B and A for the input, both gradients, and A once more.
+  [[nodiscard]] index_t low_rank(const AdapterSizes::Products& of, index_t forwards) const {
+    return 2 * rows_.slab * ((forwards + 3) * of.a + (forwards + 2) * of.b);
   }
   /// Of queries with keys: pairs of places of which half count.
   [[nodiscard]] index_t attention_product() const {
@@ -83,7 +93,7 @@ index_t optimizer_numbers(OptimizerKind kind) {
 
 void add_update_work(const RankView& rank, StepWork& work) {
   index_t at_rest = 0;
-  for (const BucketSize& size : bucket_sizes(rank)) at_rest += size.copies * size.shard;
+  for (const BucketSize& size : bucket_sizes(rank)) at_rest += size.trained * size.shard;
   const index_t leaves = rank.plan.leaves_per_replica();
   const index_t updates = rank.plan.updates_locally() ? leaves : 1;
   work.streamed +=

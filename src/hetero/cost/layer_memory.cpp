@@ -30,6 +30,8 @@ struct LinearMemory {
   Side in, out;
   BucketMemory &weights, &vectors;
   bool bias = false;
+  bool needs_input = true;  // in backward
+  index_t low = 0;          // columns between the two matrices of its adapter; 0 = none
 };
 
 /// One micro-batch.
@@ -58,6 +60,7 @@ class Pass {
     return take(MemoryKind::gathered, elements * act_);
   }
   [[nodiscard]] LinearMemory linear(std::size_t block, Kind kind);
+  [[nodiscard]] Held adapter(const LinearMemory& linear);
   [[nodiscard]] Held forward(const LinearMemory& linear, Held* saved);
   [[nodiscard]] Held backward(const LinearMemory& linear, Held& saved);
   [[nodiscard]] Held norm(Held* moments);
@@ -92,19 +95,51 @@ class Pass {
 LinearMemory Pass::linear(std::size_t block, Kind kind) {
   auto& buckets = model_.block(block);
   BucketMemory &over_j = model_.inner_vectors(), &over_k = model_.hidden_vectors();
+  const bool input = model_.needs_input(block, kind);
+  const index_t low =
+      rank_.model.lora.rank * std::ssize(adapted_segments(rank_.model, kBlockLinears[kind]));
   switch (kind) {
     case kQkv:
-      return {hidden_, head_side(rank_, rows_, rank_.group_columns), buckets[0], over_j,
-              rank_.model.qkv_bias()};
+      return {hidden_,
+              head_side(rank_, rows_, rank_.group_columns),
+              buckets[0],
+              over_j,
+              rank_.model.qkv_bias(),
+              input,
+              low};
     case kProj:
-      return {head_side(rank_, rows_, rank_.group_heads * rank_.model.head_size()), hidden_,
-              buckets[1], over_k, rank_.model.proj_bias()};
+      return {head_side(rank_, rows_, rank_.group_heads * rank_.model.head_size()),
+              hidden_,
+              buckets[1],
+              over_k,
+              rank_.model.proj_bias(),
+              input,
+              low};
     case kUp:
-      return {hidden_, inner_side(rank_, rows_, rank_.up), buckets[2], over_j,
-              rank_.model.mlp_bias()};
+      return {hidden_,
+              inner_side(rank_, rows_, rank_.up),
+              buckets[2],
+              over_j,
+              rank_.model.mlp_bias(),
+              input,
+              low};
     case kDown: break;
   }
-  return {inner_side(rank_, rows_, rank_.ffn), hidden_, buckets[3], over_k, rank_.model.mlp_bias()};
+  return {inner_side(rank_, rows_, rank_.ffn),
+          hidden_,
+          buckets[3],
+          over_k,
+          rank_.model.mlp_bias(),
+          input,
+          low};
+}
+
+// Summed in the accumulator's type, used in the activations'.
+Held Pass::adapter(const LinearMemory& linear) {
+  if (linear.low == 0) return {};
+  Held sums = take(MemoryKind::workspace, rows_.slab * linear.low * acc_);
+  if (rank_.activation == rank_.accumulator) return sums;
+  return take(MemoryKind::workspace, rows_.slab * linear.low * act_);
 }
 
 Held Pass::forward(const LinearMemory& linear, Held* saved) {
@@ -113,10 +148,13 @@ Held Pass::forward(const LinearMemory& linear, Held* saved) {
   if (linear.in.members > 1) buffer = gathered(linear.in.all());
   Held y = activations(linear.out.own());
   const DType sums = partial(rank_, linear.in);
+  Held sum;
   if (linear.out.members > 1 || sums != rank_.activation)
-    (void)take(MemoryKind::workspace, linear.out.all() * size_of(sums));
+    sum = take(MemoryKind::workspace, linear.out.all() * size_of(sums));
+  (void)adapter(linear);
+  sum.reset();
   model_.release(linear.weights);
-  if (saved != nullptr && rank_.plan.keep_inputs) *saved = std::move(buffer);
+  if (saved != nullptr && rank_.plan.keep_inputs && linear.needs_input) *saved = std::move(buffer);
   return y;
 }
 
@@ -129,8 +167,15 @@ Held Pass::backward(const LinearMemory& linear, Held& saved) {
   const DType sums = partial(rank_, linear.out);
   if (linear.in.members > 1 || sums != rank_.activation)
     sum = take(MemoryKind::workspace, linear.in.all() * size_of(sums));
+  const Held dlow = adapter(linear);
   model_.release(linear.weights);
+  if (!linear.needs_input) return dx;
   if (linear.in.members > 1 && !saved.there()) saved = gathered(linear.in.all());
+  if (linear.low > 0) {
+    model_.ensure_gradient(model_.hidden_adapters());
+    model_.ensure_gradient(model_.inner_adapters());
+    (void)adapter(linear);
+  }
   model_.ensure_gradient(linear.weights);
   saved.reset();
   return dx;
@@ -185,7 +230,8 @@ Held Pass::attention(std::size_t block, Held h, SavedBlock* saved) {
   Held lse = take(MemoryKind::activations, head_side(rank_, rows_, rank_.group_heads).own() * acc_);
   Held y = forward(proj, saved != nullptr ? &saved->proj_gathered : nullptr);
   if (saved == nullptr) return y;
-  if (!saved->attention_gathered.there()) saved->attention_input = std::move(h);
+  if (model_.needs_input(block, kQkv) && !saved->attention_gathered.there())
+    saved->attention_input = std::move(h);
   saved->qkv = std::move(qkv);
   saved->out = std::move(out);
   saved->lse = std::move(lse);
@@ -198,9 +244,11 @@ Held Pass::mlp(std::size_t block, Held h, SavedBlock* saved) {
   Held active = activations(down.in.own());
   Held y = forward(down, saved != nullptr ? &saved->down_gathered : nullptr);
   if (saved == nullptr) return y;
-  if (!saved->up_gathered.there()) saved->mlp_input = std::move(h);
+  if (model_.needs_input(block, kUp) && !saved->up_gathered.there())
+    saved->mlp_input = std::move(h);
   saved->up = std::move(up);
-  if (!saved->down_gathered.there()) saved->active = std::move(active);
+  if (model_.needs_input(block, kDown) && !saved->down_gathered.there())
+    saved->active = std::move(active);
   return y;
 }
 
@@ -275,6 +323,7 @@ Held Pass::embedding() {
 
 void Pass::embedding_backward() {
   if (rank_.model.position == Position::learned) model_.ensure_gradient(model_.hidden_vectors());
+  if (model_.table().frozen) return;
   model_.ensure_gradient(model_.table());
   if (rank_.q > 1) (void)gathered(rows_.slab * rank_.hidden);
 }
@@ -338,22 +387,21 @@ Held Pass::head() {
   Held dwhole =
       take(MemoryKind::workspace, rows_.slab * rank_.model.hidden * size_of(rank_.reduce));
   Held dslice;
+  const bool trained = !model_.head_table().frozen;
   if (rank_.r == 1)
     model_.ensure_gradient(model_.head_table());
-  else
+  else if (trained)
     dslice = take(MemoryKind::gradients, slice * rank_.model.hidden * acc_);
   head_chunks(slice);
   model_.release(model_.head_table());
-  if (rank_.r > 1) head_weight_gradient(slice);
+  if (rank_.r > 1 && trained) head_weight_gradient(slice);
   return scatter_hidden(std::move(dwhole));
 }
 
 void Pass::run(bool last, const BucketDone& done) {
   const Held ids = take(MemoryKind::workspace, rows_.slab * size_of(DType::i32));
   const Held targets = take(MemoryKind::workspace, rows_.slab * size_of(DType::i32));
-  model_.prefetch(model_.hidden_vectors());
-  model_.prefetch(model_.inner_vectors());
-  if (model_.normed_heads()) model_.prefetch(model_.head_vectors());
+  for (BucketMemory* bucket : model_.shared_vectors()) model_.prefetch(*bucket);
   Held x = embedding();
   for (std::size_t block = 0; block < saved_.size(); ++block) {
     if (block + 1 < saved_.size()) model_.prefetch(model_.block(block + 1).front());
@@ -377,9 +425,7 @@ void Pass::run(bool last, const BucketDone& done) {
   embedding_backward();
   dx.reset();
   if (last) model_.reduce_shared();
-  model_.release(model_.inner_vectors());
-  model_.release(model_.hidden_vectors());
-  if (model_.normed_heads()) model_.release(model_.head_vectors());
+  for (BucketMemory* bucket : model_.shared_vectors()) model_.release(*bucket);
 }
 
 }  // namespace

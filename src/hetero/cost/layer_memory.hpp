@@ -16,6 +16,7 @@ struct BucketMemory {
   BucketSize size;
   index_t times = 1;
   std::size_t number = 0;  // of the (first) bucket in the model's order
+  bool frozen = false;
   Held master, block, gradient, shard;
 };
 
@@ -41,11 +42,19 @@ class ModelMemory {
   [[nodiscard]] BucketMemory& inner_vectors() { return inner_vectors_; }
   /// Only with qk_norm.
   [[nodiscard]] BucketMemory& head_vectors() { return head_vectors_; }
+  /// Of inputs and outputs over k, and over j; only with [lora].
+  [[nodiscard]] BucketMemory& hidden_adapters() { return hidden_adapters_; }
+  [[nodiscard]] BucketMemory& inner_adapters() { return inner_adapters_; }
+  /// Vectors and adapters: gathered for a whole pass.
+  [[nodiscard]] const std::vector<BucketMemory*>& shared_vectors() const { return shared_vectors_; }
+  [[nodiscard]] bool needs_input(std::size_t block, std::size_t kind) const {
+    return needs_input_[block][kind];
+  }
   [[nodiscard]] bool normed_heads() const { return normed_heads_; }
   [[nodiscard]] bool tied() const { return tied_; }
   /// Buckets before those of the blocks.
   [[nodiscard]] std::size_t shared() const {
-    return 3 + (normed_heads_ ? 1U : 0U) + (tied_ ? 0U : 1U);
+    return 3 + (normed_heads_ ? 1U : 0U) + (adapted_ ? 2U : 0U) + (tied_ ? 0U : 1U);
   }
   /// In the model's order.
   [[nodiscard]] const std::vector<BucketMemory*>& all() const { return all_; }
@@ -70,8 +79,11 @@ class ModelMemory {
 
   MemoryWalk& walk_;
   const RankView& rank_;
-  bool tied_, normed_heads_;
-  BucketMemory table_, hidden_vectors_, inner_vectors_, head_vectors_, head_;
+  bool tied_, normed_heads_, adapted_;
+  BucketMemory table_, hidden_vectors_, inner_vectors_, head_vectors_, hidden_adapters_,
+      inner_adapters_, head_;
+  std::vector<BucketMemory*> shared_vectors_;
+  std::vector<std::array<bool, 4>> needs_input_;  // by walked block
   std::vector<std::array<BucketMemory, 4>> blocks_;
   std::vector<BucketMemory*> all_;
 };

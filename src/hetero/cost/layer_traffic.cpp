@@ -124,11 +124,17 @@ RankView::RankView(const Plan& plan_, const Coord& coord_, CostMemoPtr memo_)
       accumulator(accumulator_of(activation)),
       reduce(plan_.reduce_in_fp32 ? accumulator : activation),
       memo(memo_ ? std::move(memo_) : std::make_shared<CostMemo>()),
-      shards(memo->shards(cut.storage)) {
+      shards(memo->shards(cut.storage)),
+      frozen(memo->frozen(model)) {
   const index_t groups = cut.groups.size(coord.j), size = model.head_size();
   group_columns = (group_heads + 2) * size;
   heads = groups * group_heads * size;
   kv = groups * 2 * size;
+}
+
+index_t RankView::inputs_needed(std::size_t kind) const {
+  return adapted_segments(model, kBlockLinears[kind]).empty() ? model.layers - frozen.count(kind)
+                                                              : model.layers;
 }
 
 int RankView::ranks() const {
@@ -172,17 +178,21 @@ void add_forward(const RankView& rank, const Rows& rows, TrafficTable& traffic) 
 
 void add_backward(const RankView& rank, const Rows& rows, TrafficTable& traffic) {
   TrafficTable block;
+  std::size_t kind = 0;
   for_each_linear(rank, rows, [&](const Side& in, const Side& out) {
     block.add(Verb::all_gather, out.over, gather_bytes(out, rank.activation));
     block.add(Verb::reduce_scatter, in.over, scatter_bytes(in, partial(rank, out)));
     if (!rank.plan.keep_inputs)
-      block.add(Verb::all_gather, in.over, gather_bytes(in, rank.activation));
+      traffic.add(Verb::all_gather, in.over,
+                  rank.inputs_needed(kind) * gather_bytes(in, rank.activation));
+    ++kind;
   });
   traffic.add(block, rank.model.layers);
   traffic.add(Verb::all_reduce, Group::k,
               (2 * rank.model.layers + 1) * norm_backward_bytes(rank, rows));
-  traffic.add(Verb::all_gather, Group::j,
-              gather_bytes(hidden_side(rank, rows), rank.activation));  // embedding
+  if (!rank.frozen.table)
+    traffic.add(Verb::all_gather, Group::j,
+                gather_bytes(hidden_side(rank, rows), rank.activation));  // embedding
   if (rank.plan.recompute == Recompute::block) add_recomputation(rank, rows, traffic);
 }
 
@@ -207,17 +217,40 @@ void add_head(const RankView& rank, const Rows& rows, bool training, TrafficTabl
   if (rank.r > 1) traffic.add(Verb::exchange, Group::k, (rank.vocab - slice) * rank.hidden * act);
   traffic.add(Verb::all_gather, Group::jk, 3 * rows.slab * (rank.q * rank.r - 1) * acc);
   if (!training) return;
-  if (rank.r > 1)
+  const bool head_frozen = rank.model.tied_embeddings ? rank.frozen.table : rank.frozen.head;
+  if (rank.r > 1 && !head_frozen)
     traffic.add(Verb::exchange, Group::k, slice * (rank.model.hidden - rank.hidden) * acc);
   traffic.add(Verb::reduce_scatter, Group::k,
               rows.slab * (rank.model.hidden - rank.hidden) * size_of(rank.reduce));
   traffic.add(Verb::reduce_scatter, Group::j, scatter_bytes(at_rest, rank.reduce));
 }
 
-// Vectors stay through a micro-batch; the token table serves the embedding and a tied head; a
-// block's weights serve forward, backward and, recomputed, forward again.
+AdapterSizes::AdapterSizes(const RankView& rank) {
+  const std::array<index_t, 3> heads{rank.heads, rank.kv / 2, rank.kv / 2};
+  const index_t low = rank.model.lora.rank;
+  for (const BlockLinear linear : kBlockLinears) {
+    const std::vector<index_t> segments = adapted_segments(rank.model, linear);
+    if (segments.empty()) continue;
+    ++entries;
+    const bool attention = linear == BlockLinear::qkv || linear == BlockLinear::proj;
+    const index_t hidden_side = low * std::ssize(segments) * rank.hidden;
+    index_t inner_side = 0;
+    for (const index_t segment : segments)
+      inner_side += low * (attention ? heads[static_cast<std::size_t>(segment)] : rank.ffn);
+    over_k += hidden_side;
+    over_j += inner_side;
+    const bool from_hidden = linear == BlockLinear::qkv || linear == BlockLinear::up;
+    Products& products = attention ? around_attention : feed_forward;
+    products.a += from_hidden ? hidden_side : inner_side;
+    products.b += from_hidden ? inner_side : hidden_side;
+  }
+}
+
+// Vectors and adapters stay through a micro-batch; the token table serves the embedding and a tied
+// head; a block's weights serve forward, backward and, recomputed, forward again.
 std::array<BucketSize, kBucketKinds> bucket_sizes(const RankView& rank) {
   const ModelConfig& m = rank.model;
+  const FrozenBuckets& frozen = rank.frozen;
   const index_t norm = m.norm_vectors(), qkv_bias = m.qkv_bias() ? 1 : 0,
                 mlp_bias = m.mlp_bias() ? 1 : 0;
   const index_t hidden_bias = (m.proj_bias() ? 1 : 0) + mlp_bias;
@@ -227,21 +260,38 @@ std::array<BucketSize, kBucketKinds> bucket_sizes(const RankView& rank) {
   const index_t over_j = m.layers * (qkv_bias * (rank.heads + rank.kv) + mlp_bias * rank.up);
   const index_t uses = rank.plan.recompute == Recompute::block ? 3 : 2;
   const index_t shared = m.tied_embeddings ? 2 : 1;
-  const auto matrix = [&](index_t count) {
-    return bucket(rank, m.layers, Group::i, true, count, 1, uses, 1);
+  const index_t adapted = m.lora.on() ? 1 : 0;
+  const AdapterSizes adapters(rank);
+  const auto sized = [&](bool is_frozen, BucketSize size) {
+    size.trained = is_frozen ? 0 : size.copies;
+    return size;
   };
-  return {
-      bucket(rank, 1, Group::i, true, rank.vocab * rank.hidden, 1, shared, shared),
-      bucket(rank, 1, Group::ij, false, over_k,
-             (learned ? 1 : 0) + norm + m.layers * (2 * norm + hidden_bias), 1, 1),
-      bucket(rank, 1, Group::ik, false, over_j, m.layers * (qkv_bias + mlp_bias), 1, 1),
-      bucket(rank, m.qk_norm ? 1 : 0, Group::cuboid, false, m.layers * 2 * m.head_size(),
-             m.layers * 2, 1, 1),
-      bucket(rank, m.tied_embeddings ? 0 : 1, Group::i, true, rank.vocab * rank.hidden, 1, 1, 1),
-      matrix((rank.heads + rank.kv) * rank.hidden),
-      matrix(rank.heads * rank.hidden),
-      matrix(rank.up * rank.hidden),
-      matrix(rank.ffn * rank.hidden)};
+  const auto matrix = [&](std::size_t kind, index_t count) {
+    BucketSize size = bucket(rank, m.layers, Group::i, true, count, 1, uses, 1);
+    size.trained = m.layers - frozen.count(kind);
+    return size;
+  };
+  const auto adapter = [&](Group group, index_t count) {
+    return sized(false, bucket(rank, adapted, group, true, m.layers * count,
+                               m.layers * adapters.entries, 1, 1));
+  };
+  return {sized(frozen.table,
+                bucket(rank, 1, Group::i, true, rank.vocab * rank.hidden, 1, shared, shared)),
+          sized(frozen.hidden_vectors,
+                bucket(rank, 1, Group::ij, false, over_k,
+                       (learned ? 1 : 0) + norm + m.layers * (2 * norm + hidden_bias), 1, 1)),
+          sized(frozen.inner_vectors,
+                bucket(rank, 1, Group::ik, false, over_j, m.layers * (qkv_bias + mlp_bias), 1, 1)),
+          sized(frozen.head_vectors, bucket(rank, m.qk_norm ? 1 : 0, Group::cuboid, false,
+                                            m.layers * 2 * m.head_size(), m.layers * 2, 1, 1)),
+          adapter(Group::ij, adapters.over_k),
+          adapter(Group::ik, adapters.over_j),
+          sized(frozen.head, bucket(rank, m.tied_embeddings ? 0 : 1, Group::i, true,
+                                    rank.vocab * rank.hidden, 1, 1, 1)),
+          matrix(0, (rank.heads + rank.kv) * rank.hidden),
+          matrix(1, rank.heads * rank.hidden),
+          matrix(2, rank.up * rank.hidden),
+          matrix(3, rank.ffn * rank.hidden)};
 }
 
 }  // namespace t3d

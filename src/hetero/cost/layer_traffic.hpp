@@ -3,6 +3,7 @@
 #include "core/dtype.hpp"
 #include "hetero/cost/cost_memo.hpp"
 #include "hetero/cost/traffic.hpp"
+#include "tensor3d/model_shape.hpp"
 
 namespace t3d {
 
@@ -22,7 +23,14 @@ struct RankView {
   DType activation, accumulator, reduce;  // reduce: of partial sums of activations
   CostMemoPtr memo;
   CostMemo::Shards& shards;  // of `cut`
+  const FrozenBuckets& frozen;
 
+  /// Backward needs the input of the linear: its weight is trained, or an adapter.
+  [[nodiscard]] bool needs_input(index_t block, std::size_t kind) const {
+    return !frozen.matrix(block, kind) || !adapted_segments(model, kBlockLinears[kind]).empty();
+  }
+  /// Blocks in which it does.
+  [[nodiscard]] index_t inputs_needed(std::size_t kind) const;
   [[nodiscard]] int number_in_cuboid() const {
     return static_cast<int>((coord.i * q + coord.j) * r + coord.k);
   }
@@ -78,6 +86,17 @@ void add_recomputation(const RankView& rank, const Rows& rows, TrafficTable& tra
 /// The head without its backward pass; and that.
 void add_head(const RankView& rank, const Rows& rows, bool training, TrafficTable& traffic);
 
+/// Elements of one block's adapters on a rank.
+struct AdapterSizes {
+  explicit AdapterSizes(const RankView& rank);
+  index_t over_k = 0, over_j = 0;  // by the slice that they lie over
+  index_t entries = 0;             // linears with an adapter
+  struct Products {
+    index_t a = 0, b = 0;  // of the two matrices
+  };
+  Products around_attention, feed_forward;
+};
+
 /// The buckets of tensor3d/parameters.hpp by kind: how many are alike, and what of them is here.
 struct BucketSize {
   index_t copies = 1;
@@ -90,9 +109,10 @@ struct BucketSize {
   index_t entries = 1;
   index_t uses = 1;  // gathers per micro-batch of training where weights are not kept
   index_t evaluation_uses = 1;
+  index_t trained = 1;  // copies with gradients and state
 };
-/// The last four are the matrices of a block.
-inline constexpr std::size_t kFirstMatrix = 5, kBlockMatrices = 4;
+/// Vectors and adapters that blocks share lie before the head, the matrices of a block at the end.
+inline constexpr std::size_t kFirstShared = 1, kHeadKind = 6, kFirstMatrix = 7, kBlockMatrices = 4;
 inline constexpr std::size_t kBucketKinds = kFirstMatrix + kBlockMatrices;
 [[nodiscard]] std::array<BucketSize, kBucketKinds> bucket_sizes(const RankView& rank);
 

@@ -64,7 +64,7 @@ index_t message_bytes(const RankView& rank) {
   const auto replicas = static_cast<int>(rank.plan.replicas.size());
   index_t gradients = 0, shares = 0;
   for (const BucketSize& size : bucket_sizes(rank)) {
-    if (size.copies != rank.model.layers || !size.matrices) continue;
+    if (size.copies != rank.model.layers || !size.matrices || size.trained == 0) continue;
     gradients +=
         reduction_buffer_bytes(size.shard, static_cast<int>(size.members), rank.accumulator);
     shares += reduction_buffer_bytes(size.shard / replicas, replicas, rank.accumulator);

@@ -14,28 +14,41 @@ ModelMemory::ModelMemory(MemoryWalk& walk, const RankView& rank)
     : walk_(walk),
       rank_(rank),
       tied_(rank.model.tied_embeddings),
-      normed_heads_(rank.model.qk_norm) {
+      normed_heads_(rank.model.qk_norm),
+      adapted_(rank.model.lora.on()) {
   const std::array<BucketSize, kBucketKinds> sizes = bucket_sizes(rank);
   const index_t layers = rank.model.layers;
   table_.size = sizes[0];
   hidden_vectors_.size = sizes[1];
   inner_vectors_.size = sizes[2];
   head_vectors_.size = sizes[3];
-  head_.size = sizes[4];
-  const index_t walked = std::min(layers, 2 * kEnds + 1);
+  hidden_adapters_.size = sizes[4];
+  inner_adapters_.size = sizes[5];
+  head_.size = sizes[kHeadKind];
+  const index_t walked = rank.frozen.alike() ? std::min(layers, 2 * kEnds + 1) : layers;
   blocks_.resize(static_cast<std::size_t>(walked));
   for (index_t at = 0; at < walked; ++at) {
     const bool middle = at == kEnds && layers > walked;
+    needs_input_.emplace_back();
     const index_t number = at <= kEnds ? at : at + layers - walked;
     for (std::size_t kind = 0; kind < 4; ++kind) {
       BucketMemory& bucket = blocks_[static_cast<std::size_t>(at)][kind];
       bucket.size = sizes[kFirstMatrix + kind];
       bucket.times = middle ? layers - 2 * kEnds : 1;
       bucket.number = shared() + 4 * static_cast<std::size_t>(number) + kind;
+      bucket.frozen = rank.frozen.matrix(number, kind);
+      needs_input_.back()[kind] = rank.needs_input(number, kind);
     }
   }
-  for (BucketMemory* bucket : {&table_, &hidden_vectors_, &inner_vectors_}) add(*bucket);
-  if (normed_heads_) add(head_vectors_);
+  for (BucketMemory* bucket : {&table_, &hidden_vectors_, &inner_vectors_, &head_vectors_,
+                               &hidden_adapters_, &inner_adapters_, &head_})
+    bucket->frozen = bucket->size.trained == 0;
+  shared_vectors_ = {&hidden_vectors_, &inner_vectors_};
+  if (normed_heads_) shared_vectors_.push_back(&head_vectors_);
+  if (adapted_)
+    shared_vectors_.insert(shared_vectors_.end(), {&hidden_adapters_, &inner_adapters_});
+  add(table_);
+  for (BucketMemory* bucket : shared_vectors_) add(*bucket);
   if (!tied_) add(head_);
   for (auto& block : blocks_)
     for (BucketMemory& bucket : block) add(bucket);
@@ -71,12 +84,14 @@ void ModelMemory::release(BucketMemory& bucket) {
 
 // A rank alone has the whole gradient as its share.
 void ModelMemory::ensure_gradient(BucketMemory& bucket) {
+  if (bucket.frozen) return;
   Held& target = bucket.size.members == 1 ? bucket.shard : bucket.gradient;
   if (!target.there())
     target = walk_.take(MemoryKind::gradients, bucket.size.count * size_of(rank_.accumulator));
 }
 
 void ModelMemory::start_reduce(BucketMemory& bucket) {
+  if (bucket.frozen) return;
   ensure_gradient(bucket);
   if (bucket.size.members > 1)
     bucket.shard =
@@ -105,8 +120,8 @@ void ModelMemory::block_done(std::size_t block, bool last, const BucketDone& don
 }
 
 void ModelMemory::reduce_shared() {
-  for (BucketMemory* bucket : {&table_, &inner_vectors_, &hidden_vectors_}) start_reduce(*bucket);
-  if (normed_heads_) start_reduce(head_vectors_);
+  start_reduce(table_);
+  for (BucketMemory* bucket : shared_vectors_) start_reduce(*bucket);
 }
 
 void ModelMemory::drop_gradients() {

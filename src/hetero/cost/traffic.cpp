@@ -28,7 +28,7 @@ void add_weights(const RankView& rank, index_t micros, index_t reductions, bool 
       traffic.add(Verb::all_gather, size.group,
                   size.copies * gathers(rank.plan, uses, micros) * size.gather);
     traffic.add(Verb::reduce_scatter, size.group,
-                size.copies * reductions * (size.count - size.shard) * size_of(rank.accumulator));
+                size.trained * reductions * (size.count - size.shard) * size_of(rank.accumulator));
   }
 }
 

@@ -15,6 +15,7 @@ class OptimizerMemory {
     index_t tensors = 0;
     for (const BucketMemory* bucket : model.all()) {
       tensors += bucket->times * bucket->size.entries;
+      if (bucket->frozen) continue;
       const auto add = [&] {
         state_.push_back(walk.take(MemoryKind::optimizer, bucket->size.shard * acc, bucket->times));
       };
@@ -53,7 +54,7 @@ class SharedMemory final : public UpdateMemory {
     for (std::size_t bucket = 0; bucket < started_.size(); ++bucket)
       if (leaf + 1 == leaves_)
         start(bucket);
-      else
+      else if (!model_.all()[bucket]->frozen)
         aggregation_->keep(bucket);
   }
   void aggregate() override { aggregation_->finish(); }
@@ -61,7 +62,7 @@ class SharedMemory final : public UpdateMemory {
 
  private:
   void start(std::size_t bucket) {
-    if (!started_[bucket]) aggregation_->start(bucket);
+    if (!started_[bucket] && !model_.all()[bucket]->frozen) aggregation_->start(bucket);
     started_[bucket] = true;
   }
 
@@ -88,11 +89,13 @@ class LocalMemory final : public UpdateMemory {
   void leaf_done(index_t leaf) override {
     std::vector<Held> before;
     for (const BucketMemory* bucket : model_.all()) {
+      if (bucket->frozen) continue;
       before.push_back(shard_of(*bucket));
       before.back().set_times(bucket->times);
     }
     optimizers_[static_cast<std::size_t>(leaf)].update();
     for (std::size_t at = 0; at < change_.size(); ++at) {
+      if (model_.all()[at]->frozen) continue;
       change_[at] = shard_of(*model_.all()[at]);
       change_[at].set_times(model_.all()[at]->times);
       if (leaf + 1 == leaves_)

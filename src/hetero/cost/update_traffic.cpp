@@ -29,8 +29,8 @@ void add_all_reduces(const RankView& rank, TrafficTable& traffic) {
   const auto replicas = static_cast<int>(rank.plan.replicas.size());
   for (const BucketSize& size : bucket_sizes(rank))
     traffic.add(Verb::all_reduce, Group::d,
-                size.copies * all_reduce_bytes(size.shard, replicas, static_cast<int>(rank.coord.d),
-                                               rank.accumulator));
+                size.trained * all_reduce_bytes(size.shard, replicas,
+                                                static_cast<int>(rank.coord.d), rank.accumulator));
 }
 
 /// Gram where replicas are cut alike: leaves to the owner of each chunk, its result back to all.
@@ -43,10 +43,10 @@ void add_chunks(const RankView& rank, TrafficTable& traffic) {
     };
     const auto own = static_cast<int>(rank.coord.d);
     const index_t foreign = bucket.shard - (begin(own + 1) - begin(own));
-    traffic.add(Verb::exchange, Group::d, bucket.copies * foreign * leaves * size);
+    traffic.add(Verb::exchange, Group::d, bucket.trained * foreign * leaves * size);
     traffic.add(
         Verb::all_gather, Group::d,
-        bucket.copies *
+        bucket.trained *
             all_gather_traffic(static_cast<int>(replicas), own, leaf_wire(rank), begin).bytes);
   }
 }
@@ -125,7 +125,10 @@ index_t group_count(const Plan& plan) {
     case GroupBy::tensor: break;
   }
   const index_t biases = (m.qkv_bias() ? 1 : 0) + (m.proj_bias() ? 1 : 0) + (m.mlp_bias() ? 2 : 0);
-  return outside + m.layers * (4 + 2 * norm + biases + (m.qk_norm ? 2 : 0));
+  index_t adapters = 0;
+  for (const BlockLinear linear : kBlockLinears)
+    if (!adapted_segments(m, linear).empty()) adapters += 2;
+  return outside + m.layers * (4 + 2 * norm + biases + adapters + (m.qk_norm ? 2 : 0));
 }
 
 std::vector<HiddenMatrix> hidden_matrices(const ModelConfig& m) {

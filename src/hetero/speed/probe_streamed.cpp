@@ -143,7 +143,7 @@ Piece ProbeShape::embedding(const Rows& rows) const {
 Piece ProbeShape::update() const {
   constexpr index_t kMost = index_t{1} << 21;
   index_t at_rest = 0;
-  for (const BucketSize& size : bucket_sizes(rank_)) at_rest += size.copies * size.shard;
+  for (const BucketSize& size : bucket_sizes(rank_)) at_rest += size.trained * size.shard;
   const index_t count = std::clamp<index_t>(at_rest, 1, kMost);
   struct Buffers {
     Tensor gradient, squares, copy;

@@ -94,7 +94,7 @@ void AllReduceAggregation::finish(double unscale) {
   // Every replica's own squares with its weight; those of the mean, which all have, once.
   context_.ops.scale(context_.queue, squares(kOfLeaves), leaves_.weight_of(replicas_.rank()));
   if (replicas_.rank() == 0)
-    for (std::size_t at = 0; at < states_.size(); ++at)
+    for (const std::size_t at : groups_.trained())
       context_.ops.gram(context_.queue, states_[at].shard, groups_.segments(at), squares(kOfMean));
   Communicator& world = context_.mesh.world();
   if (world.size() > 1)

@@ -94,7 +94,7 @@ void GramAggregation::finish(double unscale) {
   if (world.size() > 1) world.all_reduce(gram_.view().flat(), ReduceOp::sum).wait(context_.queue);
   args_.unscale = unscale;
   context_.ops.adasum(context_.queue, args_);
-  combine_leaves(context_, *exchange_, shards_, coefficients_);
+  combine_leaves(context_, *exchange_, groups_.trained(), shards_, coefficients_);
 }
 
 }  // namespace

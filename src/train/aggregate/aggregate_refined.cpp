@@ -16,6 +16,7 @@ class RefinedAggregation final : public Aggregation {
         groups_(setup.groups.count()),
         leaves_(setup.leaves),
         coefficients_(zeros(context_, 1, groups_ * leaves_.count())),
+        buckets_(setup.groups.trained()),
         shards_(setup.buckets.size()) {
     T3D_CHECK(leaves_.per_replica == 1, "{} leaves per replica", leaves_.per_replica);
     set_weights(leaves_.weights);
@@ -40,7 +41,7 @@ class RefinedAggregation final : public Aggregation {
   void finish(double) override {
     const PhaseClock::Scope scope(context_.clock, "aggregate");
     const TensorView all = coefficients_;
-    combine_leaves(context_, *exchange_, shards_, all.reshaped(groups_, leaves_.count()));
+    combine_leaves(context_, *exchange_, buckets_, shards_, all.reshaped(groups_, leaves_.count()));
   }
   [[nodiscard]] std::string describe() const override { return "refined"; }
 
@@ -51,6 +52,7 @@ class RefinedAggregation final : public Aggregation {
   index_t groups_;
   Leaves leaves_;
   Tensor coefficients_;
+  std::vector<std::size_t> buckets_;
   std::vector<TensorView> shards_;
 };
 

@@ -34,10 +34,11 @@ class LeafExchange {
   virtual void collect(std::size_t bucket, TensorView shard) = 0;
 };
 
-/// Combines the own columns of all buckets with coefficients [groups, leaves], after settle():
-/// afterwards the shards hold the results.
+/// Combines the own columns of these buckets with coefficients [groups, leaves], after settle():
+/// afterwards their shards hold the results.
 void combine_leaves(const Context& context, LeafExchange& exchange,
-                    const std::vector<TensorView>& shards, ConstTensorView coefficients);
+                    const std::vector<std::size_t>& buckets, const std::vector<TensorView>& shards,
+                    ConstTensorView coefficients);
 
 /// [rows, cols] with padded rows.
 [[nodiscard]] inline Tensor make_rows(const Context& context, DType dtype, index_t rows,

@@ -70,7 +70,7 @@ class Lamb final : public Optimizer {
       context_.ops.gram(context_.queue, shard, decaying_[bucket],
                         squares(row).reshaped(tensors_.count(), 1));
     };
-    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    for (const std::size_t bucket : tensors_.trained()) {
       add(buckets_[bucket]->master(), bucket, kWeights);
       add(buckets_[bucket]->gradient_shard(), bucket, kDirections);
     }

@@ -20,7 +20,7 @@ std::unique_ptr<Optimizer> make_optimizer(const Context& context, const Plan& pl
 void add_gradient_squares(const Context& context, const std::vector<ParamBucket*>& buckets,
                           TensorView result) {
   for (ParamBucket* bucket : buckets)
-    context.ops.sum_squares(context.queue, bucket->gradient_shard(), result);
+    if (!bucket->frozen()) context.ops.sum_squares(context.queue, bucket->gradient_shard(), result);
 }
 
 }  // namespace t3d

@@ -9,6 +9,7 @@ ConstTensorView factor_of(ConstTensorView table, const Rule& rule) {
 std::vector<Run> runs_of(const std::vector<ParamBucket*>& buckets, const RuleOf& rule_of) {
   std::vector<Run> runs;
   for (std::size_t number = 0; number < buckets.size(); ++number) {
+    if (buckets[number]->frozen()) continue;
     const std::vector<ParamEntry>& entries = buckets[number]->entries();
     for (std::size_t at = 0; at < entries.size(); ++at) {
       const std::optional<Rule> rule = rule_of(number, at);

@@ -21,10 +21,11 @@ ParamGroups::ParamGroups(const std::vector<ParamBucket*>& buckets, GroupBy by) {
   for (const ParamBucket* bucket : buckets) {
     std::vector<index_t>& groups = groups_.emplace_back();
     std::vector<Segment>& segments = segments_.emplace_back();
+    if (!bucket->frozen()) trained_.push_back(groups_.size() - 1);
     for (const ParamEntry& entry : bucket->entries()) {
       groups.push_back(number_of(group_name(entry.name, by)));
       const auto [first, last] = bucket->shard_range(entry);
-      if (first < last) segments.push_back({first, last, groups.back()});
+      if (first < last && !bucket->frozen()) segments.push_back({first, last, groups.back()});
     }
   }
 }

@@ -25,7 +25,10 @@ class ParamGroups {
   [[nodiscard]] index_t of(std::size_t bucket, std::size_t entry) const {
     return groups_[bucket][entry];
   }
-  /// This rank's shard of a bucket, cut by entry; empty segments are left out.
+  /// Numbers of the buckets that are not frozen.
+  [[nodiscard]] const std::vector<std::size_t>& trained() const { return trained_; }
+  /// This rank's shard of a bucket, cut by entry; empty segments are left out. None of a frozen
+  /// one.
   [[nodiscard]] const std::vector<Segment>& segments(std::size_t bucket) const {
     return segments_[bucket];
   }
@@ -36,6 +39,7 @@ class ParamGroups {
   std::vector<std::string> names_;
   std::vector<std::vector<index_t>> groups_;
   std::vector<std::vector<Segment>> segments_;
+  std::vector<std::size_t> trained_;
 };
 
 /// The parts of `segments` that lie in columns [begin, end), counted from `begin`.

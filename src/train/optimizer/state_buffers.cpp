@@ -7,7 +7,8 @@ namespace t3d {
 StateBuffers::StateBuffers(std::string kind, const Context& context,
                            const std::vector<ParamBucket*>& buckets, const HasState& has_state)
     : kind_(std::move(kind)), context_(context), buckets_(buckets), shards_(buckets.size()) {
-  for (const ParamBucket* bucket : buckets) has_.push_back(!has_state || has_state(*bucket));
+  for (const ParamBucket* bucket : buckets)
+    has_.push_back(!bucket->frozen() && (!has_state || has_state(*bucket)));
 }
 
 void StateBuffers::clear() {

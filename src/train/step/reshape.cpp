@@ -302,6 +302,7 @@ std::vector<std::string> move_state(Machine& machine, const Plan& before, Traine
         [&](const NamedState& later) { return leaf_source(later.name, leaves_before) == source; });
     for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) {
       if (has_only_matrices(buckets[bucket]) && !wanted.kind.has_matrices) continue;
+      if (buckets[bucket].frozen && !wanted.name.empty()) continue;
       Tensor* shard = find(state, source, bucket);
       const Tensor nothing;
       give(formation, wanted.name, bucket,

@@ -55,12 +55,12 @@ class SharedUpdate final : public UpdateBase {
         started_(buckets_.size(), false) {}
 
   void bucket_done(std::size_t bucket) override {
-    if (started_[bucket]) return;
+    if (started_[bucket] || buckets_[bucket]->frozen()) return;
     started_[bucket] = true;
     aggregation_->start(bucket, buckets_[bucket]->gradient_shard());
   }
   void leaf_done(index_t leaf, double) override {
-    for (std::size_t at = 0; at < buckets_.size(); ++at)
+    for (const std::size_t at : groups_.trained())
       if (is_last(leaf))
         bucket_done(at);
       else
@@ -149,9 +149,9 @@ bool LocalUpdate::measure_gradient() {
 
 void LocalUpdate::step_alone(index_t leaf, double lr) {
   context_.ops.clip_factor(context_.queue, squares_, clip_norm_ * loss_scale_, factor_);
-  for (std::size_t at = 0; at < buckets_.size(); ++at) {
+  before_.resize(buckets_.size());
+  for (const std::size_t at : groups_.trained()) {
     const TensorView master = buckets_[at]->master();
-    if (before_.size() <= at) before_.emplace_back();
     if (!before_[at].allocated())
       before_[at] = context_.make(master.dtype, 1, master.cols, MemoryKind::gradients);
     context_.ops.copy(context_.queue, master, before_[at]);
@@ -171,7 +171,7 @@ void LocalUpdate::leaf_done(index_t leaf, double lr) {
   }
   if (finite) step_alone(leaf, lr);
   change_.resize(buckets_.size());
-  for (std::size_t at = 0; at < buckets_.size(); ++at) {
+  for (const std::size_t at : groups_.trained()) {
     const TensorView master = buckets_[at]->master();
     change_[at] = context_.make(master.dtype, 1, master.cols, MemoryKind::gradients);
     if (finite) {
@@ -190,7 +190,7 @@ void LocalUpdate::leaf_done(index_t leaf, double lr) {
 }
 
 void LocalUpdate::apply(double lr, ConstTensorView) {
-  for (std::size_t at = 0; at < buckets_.size(); ++at) {
+  for (const std::size_t at : groups_.trained()) {
     for (const ParamEntry& entry : buckets_[at]->entries()) {
       const auto [first, last] = buckets_[at]->shard_range(entry);
       if (first >= last) continue;

@@ -106,6 +106,13 @@ std::vector<Changed> all_changes() {
       {"model.head_size", [](Plan& p) { p.model.head_columns = 12; }},
       {"model.qk_norm", [](Plan& p) { p.model.qk_norm = true; }},
       {"model.attention_bias", [](Plan& p) { p.model.attention_bias = AttentionBias::qkv; }},
+      {"model.freeze",
+       [](Plan& p) {
+         p.model.freeze = {"wte.*", "blocks.0.*"};
+       }},
+      {"lora.rank", [](Plan& p) { p.model.lora.rank = 8; }},
+      {"lora.alpha", [](Plan& p) { p.model.lora.alpha = 16; }},
+      {"lora.targets", [](Plan& p) { p.model.lora.targets = {"gate"}; }},
       {"model.norm_eps", [](Plan& p) { p.model.norm_eps *= 1 + 1e-15; }},
       {"model.bias", [](Plan& p) { p.model.bias = false; }},
       {"model.tied_embeddings", [](Plan& p) { p.model.tied_embeddings = false; }},

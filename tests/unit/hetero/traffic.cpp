@@ -86,6 +86,31 @@ double evaluations_per_second(const Plan& plan, index_t times) {
 
 }  // namespace
 
+TEST_CASE("and of adapters and of frozen parameters, gathered again or kept, with replicas") {
+  Config adapters = qwen_input();
+  adapters.model.lora = {.rank = 3, .targets = {"q", "v", "o", "gate", "down"}};
+  Config frozen = gpt_input();
+  frozen.model.freeze = {"wte.*", "blocks.0.*", "*.mlp.down.weight", "*.attn.proj.bias"};
+  Config biases = gpt_input();
+  biases.model.freeze = {"*.weight"};  // all matrices, the vectors' buckets are mixed
+  for (Config config : {adapters, frozen, biases}) {
+    for (const Grid& grid : {Grid{}, kUneven, Grid{1, 2, 2, {}, {}, {}}})
+      check_bytes(plan_of(config, grid), config);
+    config.mesh.keep = KeepRule::none;
+    config.batch.recompute = Recompute::block;
+    config.batch.micro = 2;
+    config.precision.compute = ComputeType::bf16;
+    check_bytes(plan_of(config, kUneven), config);
+    config.mesh.attention = AttentionRule::heads;
+    check_bytes(plan_of(config, Grid{2, 1, 2, {}, {}, {}}, 2), config);
+    config.aggregate.method = AggregateMethod::adasum;
+    config.aggregate.leaves = 2;
+    config.optimizer.kind = OptimizerKind::lamb;
+    check_bytes(plan_of(config, Grid{1, 2, 1, {}, {}, {}}, 2), config);
+    check_bytes(other_widths(config), config);
+  }
+}
+
 TEST_CASE("the bytes of a step are as predicted on every shape") {
   for (const Grid& grid : all_grids())
     for (const index_t replicas : {1, 2, 3}) {

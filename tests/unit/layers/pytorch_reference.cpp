@@ -1,6 +1,6 @@
-// The same small GPT-2, Llama and Qwen in PyTorch (tests/reference/make_pytorch_cases.py): loss,
-// logits, every parameter's gradient, ten AdamW losses; on one rank and on uneven cuboids, on both
-// back ends.
+// The same small GPT-2, Llama and Qwen in PyTorch (tests/reference/make_pytorch_cases.py), whole,
+// with adapters and with frozen parameters: loss, logits, every parameter's gradient, ten AdamW
+// losses; on one rank and on uneven cuboids, on both back ends.
 #include <hdf5.h>
 
 #include <cmath>
@@ -68,7 +68,7 @@ double worst(const std::vector<double>& got, const std::vector<double>& want) {
 }
 
 struct Outcome {
-  double loss = 0;
+  double frozen_change = 0;  // largest of a weight that is not trained
   std::vector<double> logits, losses, norms;
   GlobalTensors gradients;
 };
@@ -129,6 +129,13 @@ void run_rank(const Config& config, Communicator& world, const Results& referenc
     model.drop_gradients();
     model.weights_changed();
   }
+  const std::lock_guard lock(mutex);
+  for_each_element(model, false,
+                   [&](const ParamEntry& entry, index_t index, TensorView shard, index_t at) {
+                     if (!entry.frozen) return;
+                     const double change = get(shard, 0, at) - initial_value(entry.name, index);
+                     outcome.frozen_change = std::max(outcome.frozen_change, std::abs(change));
+                   });
 }
 
 void compare(const std::string& name, Config config, const Grid& grid, BackendRule backend) {
@@ -152,6 +159,7 @@ void compare(const std::string& name, Config config, const Grid& grid, BackendRu
     CHECK(outcome.losses[step] == Approx(losses[step]).epsilon(1e-4));
     CHECK(outcome.norms[step] == Approx(norms[step]).epsilon(1e-3));
   }
+  CHECK(outcome.frozen_change == 0);
   for (const auto& [parameter, gradient] : outcome.gradients.values) {
     INFO(parameter);
     CHECK(worst(gradient, reference.read<double>("grads/" + parameter)) < 1e-4);
@@ -188,5 +196,28 @@ TEST_CASE("Qwen 3 equals PyTorch: head size, norms of heads, Llama 3's rotations
     compare("qwen3", tiny_qwen3(), {}, backend);
     compare("qwen3", tiny_qwen3(), {2, 2, 2, {}, {}, {}}, backend);
     compare("qwen3", tiny_qwen3(), {3, 2, 2, {1, 0, 2}, {1, 3}, {3, 1}}, backend);
+  }
+}
+
+TEST_CASE("adapters of low rank equal PyTorch", "[pytorch]") {
+  Config gpt = tiny_gpt();
+  gpt.model.lora = {.rank = 3, .targets = {"k", "up"}};
+  for (const BackendRule backend : {BackendRule::reference, BackendRule::cpu}) {
+    compare("lora", tiny_lora(), {}, backend);
+    compare("lora", tiny_lora(), {2, 2, 2, {}, {}, {}}, backend);
+    compare("lora", tiny_lora(), {3, 2, 2, {1, 0, 2}, {1, 3}, {3, 1}}, backend);
+    compare("lora_gpt2", gpt, {}, backend);
+    compare("lora_gpt2", gpt, {2, 3, 2, {1, 2}, {1, 2, 1}, {3, 1}}, backend);
+  }
+  Config heads = tiny_lora();
+  heads.mesh.attention = AttentionRule::heads;  // the projection's input lies in panels
+  compare("lora", heads, {1, 1, 3, {}, {}, {}}, BackendRule::cpu);
+  compare("lora", heads, {2, 2, 2, {}, {}, {}}, BackendRule::cpu);
+}
+
+TEST_CASE("frozen parameters equal PyTorch, and stay", "[pytorch]") {
+  for (const BackendRule backend : {BackendRule::reference, BackendRule::cpu}) {
+    compare("frozen", tiny_frozen(), {}, backend);
+    compare("frozen", tiny_frozen(), {2, 3, 2, {1, 2}, {1, 2, 1}, {3, 1}}, backend);
   }
 }
