@@ -217,8 +217,9 @@ void add_export(CLI::App& app, CommandLine& line) {
   sub->add_option("-o,--output", command.folder, "new folder for the model")
       ->required()
       ->type_name("DIR");
-  sub->add_option("--format", "hf: config.json and safetensors; there is no other")
-      ->check(CLI::IsMember({"hf"}));
+  sub->add_option("--format", command.format,
+                  "hf: a whole model, adapters added; peft: the adapters alone")
+      ->check(CLI::IsMember({"hf", "peft"}));
   sub->add_option("--dtype", command.dtype, "of the weights")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", "fp64"}));
   add_overrides(*sub, line);

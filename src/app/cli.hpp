@@ -36,7 +36,7 @@ struct InspectCommand {
 
 struct ExportCommand {
   std::string checkpoint, folder;
-  std::string dtype = "fp32";
+  std::string format = "hf", dtype = "fp32";
 };
 
 struct ImportCommand {

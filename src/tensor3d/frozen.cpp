@@ -56,6 +56,17 @@ std::vector<std::string> parameter_names(const ModelConfig& model) {
   return names;
 }
 
+ParameterCounts parameter_counts(const ModelConfig& model) {
+  ParameterCounts counts;
+  for (const BucketTable& bucket : whole_buckets(model)) {
+    counts.all += bucket.count;
+    if (!bucket.frozen) counts.with_state += bucket.count;
+    for (const ParamEntry& entry : bucket.entries)
+      if (!entry.frozen) counts.trained += entry.count();
+  }
+  return counts;
+}
+
 FrozenBuckets::FrozenBuckets(const ModelConfig& model) {
   if (!model.lora.on() && model.freeze.empty()) return;
   const std::vector<BucketTable> all = whole_buckets(model);

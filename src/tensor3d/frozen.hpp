@@ -19,6 +19,13 @@ namespace t3d {
 /// Of all parameters, adapters too. The vocabulary need not be known.
 [[nodiscard]] std::vector<std::string> parameter_names(const ModelConfig& model);
 
+/// Elements of the model's parameters, adapters too.
+struct ParameterCounts {
+  index_t all = 0, trained = 0;
+  index_t with_state = 0;  // of buckets that are not frozen
+};
+[[nodiscard]] ParameterCounts parameter_counts(const ModelConfig& model);
+
 /// The frozen ones of a model's buckets (tensor3d/parameters.hpp), the same on every rank: a bucket
 /// is frozen where all of its parameters are.
 struct FrozenBuckets {

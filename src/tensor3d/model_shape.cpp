@@ -44,14 +44,19 @@ Layout ModelShape::residual(const Partition& tokens) const {
   return {t3d::cut(tokens, Axis::i, Axis::j), t3d::cut(hidden(), Axis::k)};
 }
 
+std::vector<std::string_view> lora_targets(const ModelConfig& model, BlockLinear linear) {
+  switch (linear) {
+    case BlockLinear::qkv: return {"q", "k", "v"};
+    case BlockLinear::proj: return {"o"};
+    case BlockLinear::down: return {"down"};
+    case BlockLinear::up: break;
+  }
+  if (model.activation == Activation::swiglu) return {"gate", "up"};
+  return {"up"};
+}
+
 std::vector<index_t> adapted_segments(const ModelConfig& model, BlockLinear linear) {
-  using Names = std::vector<std::string_view>;
-  const bool gated = model.activation == Activation::swiglu;
-  const Names names = linear == BlockLinear::qkv    ? Names{"q", "k", "v"}
-                      : linear == BlockLinear::proj ? Names{"o"}
-                      : linear == BlockLinear::down ? Names{"down"}
-                      : gated                       ? Names{"gate", "up"}
-                                                    : Names{"up"};
+  const std::vector<std::string_view> names = lora_targets(model, linear);
   std::vector<index_t> result;
   for (std::size_t segment = 0; segment < names.size(); ++segment)
     if (model.lora.adapts(names[segment])) result.push_back(static_cast<index_t>(segment));

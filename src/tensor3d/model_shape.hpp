@@ -3,6 +3,7 @@
 // redistribution. Pure arithmetic.
 #pragma once
 #include <array>
+#include <string_view>
 
 #include "core/plan.hpp"
 #include "tensor3d/features.hpp"
@@ -37,6 +38,9 @@ struct ModelShape {
 enum class BlockLinear : int { qkv, proj, up, down };
 inline constexpr std::array<BlockLinear, 4> kBlockLinears{BlockLinear::qkv, BlockLinear::proj,
                                                           BlockLinear::up, BlockLinear::down};
+/// Words of kLoraTargets by segment of the linear's output.
+[[nodiscard]] std::vector<std::string_view> lora_targets(const ModelConfig& model,
+                                                         BlockLinear linear);
 /// Segments of a linear's output that have an adapter, rising; empty: it has none.
 [[nodiscard]] std::vector<index_t> adapted_segments(const ModelConfig& model, BlockLinear linear);
 /// Of adapters: parameters of one block.

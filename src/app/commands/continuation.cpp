@@ -27,11 +27,12 @@ void Continuation::check_same_model() const {
   std::string changed;
   bool same_model = true;
   for (const std::string& difference : config_differences(before, config_)) {
-    const bool fixed = difference.starts_with("model.") || difference.starts_with("run.seed");
-    const bool harmless = difference.starts_with("model.preset");
-    if (!fixed || harmless) continue;
+    const bool seed = difference.starts_with("run.seed");
+    const bool model = (difference.starts_with("model.") || difference.starts_with("lora.")) &&
+                       !difference.starts_with("model.preset");
+    if (!seed && !model) continue;
     changed += "\n  " + difference;
-    same_model = same_model && !difference.starts_with("model.");
+    same_model = same_model && !model;
   }
   if (!changed.empty())
     throw_error(ExitCode::config,

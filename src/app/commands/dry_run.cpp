@@ -9,7 +9,9 @@
 #include "app/commands/resident.hpp"
 #include "app/commands/setup.hpp"
 #include "app/config/data_lists.hpp"
+#include "app/config/model_text.hpp"
 #include "io/log/step_record.hpp"
+#include "tensor3d/frozen.hpp"
 
 namespace t3d {
 namespace {
@@ -55,7 +57,7 @@ void print_state(const std::vector<RankCost>& costs, const Plan& plan) {
   const auto most = std::max_element(
       costs.begin(), costs.end(),
       [](const RankCost& a, const RankCost& b) { return a.parameters < b.parameters; });
-  const double ideal = static_cast<double>(parameter_count(plan.model)) /
+  const double ideal = static_cast<double>(parameter_counts(plan.model).all) /
                        static_cast<double>(plan.mesh().seen_from(most->coord.d).cuboid_ranks());
   fmt::print("parameters per rank: {} at most, {:.2f} % above total / ranks of its cuboid\n",
              most->parameters, 100 * (static_cast<double>(most->parameters) / ideal - 1));
@@ -131,9 +133,8 @@ void print_mesh(const Plan& plan, index_t steps) {
   fmt::print("mesh {} on {} ranks", mesh.describe(), mesh.ranks());
   if (mesh.ranks() < plan.ranks) fmt::print(", {} idle", plan.ranks - mesh.ranks());
   fmt::print("; plan {}\n", plan.hash());
-  fmt::print("model {:.2f} M parameters, {:.3f} GFLOP per token (causal; {:.3f} full square)\n",
-             static_cast<double>(parameter_count(m)) / 1e6, flops_per_token(m, false) / 1e9,
-             flops_per_token(m, true) / 1e9);
+  fmt::print("model {}, {:.3f} GFLOP per token (causal; {:.3f} full square)\n", parameters_text(m),
+             flops_per_token(m, false) / 1e9, flops_per_token(m, true) / 1e9);
   fmt::print("batch {} sequences of {} tokens; micro-batch {}; steps {}\n", plan.sequences(),
              m.context, plan.largest_micro(), steps);
   for (index_t d = 0; d < (plan.alike() ? 1 : mesh.extent(Axis::d)); ++d) {
@@ -165,7 +166,8 @@ int run_dry(Communicator& world, const CommandLine& command) {
     if (world.rank() != 0) return;
     if (source) {
       check_same_computation(*source, config.model);
-      (void)open_weights(*source, needs_of(config.model, config.init.grow_vocab));
+      WeightNeeds needs = needs_of(config.model, config.init.grow_vocab);
+      (void)open_weights(*source, needs);
     }
     if (config.model.vocab == 0)
       (void)open_corpus(read_token_cards(train_files(config.data), config.data.format), config,

@@ -13,6 +13,8 @@
 #include "io/weights/hf_config.hpp"
 #include "io/weights/hf_export.hpp"
 #include "io/weights/hf_layout.hpp"
+#include "io/weights/peft.hpp"
+#include "tensor3d/whole_tensors.hpp"
 
 namespace t3d {
 namespace {
@@ -68,6 +70,28 @@ HfTokens write_tokenizer(const CheckpointInfo& checkpoint, const ModelConfig& mo
   return {ids.bos, ids.eos, ids.pad};
 }
 
+std::string written(const std::string& folder, const HfFiles& files, std::string_view number) {
+  return fmt::format("{}: {} of weights as {} in {} file(s)\n", folder,
+                     format_bytes(static_cast<double>(files.bytes)), number, files.names.size());
+}
+
+/// The adapters alone, which belong to the model that init.from names.
+std::string export_adapters(const CheckpointInfo& checkpoint, const ModelConfig& model,
+                            const Number& number, const std::string& to) {
+  const std::vector<HfTensor> tensors = peft_tensors(model, adapted_parts(model));
+  const auto source = open_checkpoint_weights(checkpoint.path, needs_of(model, false));
+  const std::string from = glance_at_input(input_of(checkpoint), "", {}).init.from;
+  constexpr std::string_view kHf = "hf:";
+  PartialFolder folder(to);
+  const HfFiles files =
+      write_hf_weights(*source, tensors, number.dtype, folder.name(), "adapter_model");
+  write_text_durably(
+      folder.name() + "/adapter_config.json",
+      peft_config_text(model, from.starts_with(kHf) ? from.substr(kHf.size()) : std::string()));
+  folder.publish();
+  return written(to, files, number.hf);
+}
+
 std::string export_model(const CheckpointInfo& checkpoint, const CommandLine& command,
                          std::vector<std::string>& notes) {
   const ExportCommand& wish = command.exports;
@@ -77,10 +101,12 @@ std::string export_model(const CheckpointInfo& checkpoint, const CommandLine& co
       throw_error(ExitCode::usage, "export takes --set data.tokenizer=FILE, not {}", word);
   const ModelConfig model = model_of_input(input_of(checkpoint));
   (void)hf_family(model);  // before anything is written
-  const auto source = open_checkpoint_weights(checkpoint.path, needs_of(model, false));
+  if (wish.format == "peft") return export_adapters(checkpoint, model, number, wish.folder);
+  const auto source = merge_adapters(
+      open_checkpoint_weights(checkpoint.path, needs_of(model, false)), adapted_parts(model));
   PartialFolder folder(wish.folder);
   const HfTokens tokens = write_tokenizer(checkpoint, model, command, folder.name(), notes);
-  const HfFiles files = write_hf_weights(*source, model, number.dtype, folder.name());
+  const HfFiles files = write_hf_weights(*source, hf_tensors(model), number.dtype, folder.name());
   const auto write = [&](const char* name, const std::string& text) {
     write_text_durably(folder.name() + "/" + name, text);
   };
@@ -88,8 +114,7 @@ std::string export_model(const CheckpointInfo& checkpoint, const CommandLine& co
   write("README.md", model_card(checkpoint, model));
   write("config.json", hf_config_text(model, number.hf, tokens));
   folder.publish();
-  return fmt::format("{}: {} of weights as {} in {} file(s)\n", wish.folder,
-                     format_bytes(static_cast<double>(files.bytes)), number.hf, files.names.size());
+  return written(wish.folder, files, number.hf);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "core/finite.hpp"
 #include "io/checkpoint/checkpoint_state.hpp"
 #include "io/posix_file.hpp"
+#include "tensor3d/frozen.hpp"
 #include "tensor3d/whole_tensors.hpp"
 
 namespace t3d {
@@ -48,7 +49,8 @@ ModelConfig model_of(const InitSource& source) {
   } else {
     const CheckpointState state = read_checkpoint_state(source.path);
     model = model_of_input(input_of({source.path, state}));
-    model.dropout = 0;  // of that run
+    model.dropout = 0;  // of that run, like what it did not train
+    model.freeze.clear();
   }
   fill_model_defaults(model);
   if (model.max_context < model.context) model.max_context = model.context;
@@ -82,13 +84,21 @@ WeightNeeds needs_of(const ModelConfig& model, bool grow_vocabulary) {
   return {model, whole_tensors(model), grow_vocabulary};
 }
 
-std::unique_ptr<WeightSource> open_weights(const InitSource& source, const WeightNeeds& needs) {
-  return source.hf ? open_hf_weights(source.path, needs)
-                   : open_checkpoint_weights(source.path, needs);
+// A run with other adapters than the source's begins from the sum of its weights and adapters.
+std::unique_ptr<WeightSource> open_weights(const InitSource& source, WeightNeeds& needs) {
+  const LoraOptions there = source.hf ? LoraOptions() : model_of(source).lora;
+  if (there.on() && there == needs.model.lora) return open_checkpoint_weights(source.path, needs);
+  std::erase_if(needs.tensors, [](const WholeTensor& tensor) { return is_adapter(tensor.name); });
+  if (source.hf) return open_hf_weights(source.path, needs);
+  if (!there.on()) return open_checkpoint_weights(source.path, needs);
+  WeightNeeds with_adapters = needs;
+  with_adapters.model.lora = there;
+  with_adapters.tensors = whole_tensors(with_adapters.model);
+  return merge_adapters(open_checkpoint_weights(source.path, with_adapters),
+                        adapted_parts(with_adapters.model));
 }
 
-void fill_weights(const InitSource& source, const WeightNeeds& needs,
-                  std::vector<TensorPart>& parts) {
+void fill_weights(const InitSource& source, WeightNeeds needs, std::vector<TensorPart>& parts) {
   const std::unique_ptr<WeightSource> weights = open_weights(source, needs);
   std::set<std::string> names;
   for (const WholeTensor& tensor : needs.tensors) names.insert(tensor.name);

@@ -41,12 +41,12 @@ void check_finite(const std::string& tensor, DType dtype, const void* numbers, i
 
 [[nodiscard]] WeightNeeds needs_of(const ModelConfig& model, bool grow_vocabulary);
 
+/// `needs` loses the adapters that the source does not have: they are fresh.
 [[nodiscard]] std::unique_ptr<WeightSource> open_weights(const InitSource& source,
-                                                         const WeightNeeds& needs);
+                                                         WeightNeeds& needs);
 
 /// Reads, on this rank, its boxes of the weights among `parts`; other parts stay. Errors: those of
 /// weight_source.hpp.
-void fill_weights(const InitSource& source, const WeightNeeds& needs,
-                  std::vector<TensorPart>& parts);
+void fill_weights(const InitSource& source, WeightNeeds needs, std::vector<TensorPart>& parts);
 
 }  // namespace t3d

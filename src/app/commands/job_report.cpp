@@ -11,6 +11,7 @@
 
 #include "app/commands/setup.hpp"
 #include "app/commands/vendor_peak.hpp"
+#include "app/config/model_text.hpp"
 #include "comm/agree.hpp"
 #include "core/error.hpp"
 #include "device/host_limits.hpp"
@@ -91,10 +92,9 @@ void JobReport::open(const Trainer& trainer, double rate) {
   note(fmt::format("transformer3d {} ({}), {} ranks, mesh {}, {} in {}, plan {}", kVersion, kGit,
                    world_.size(), plan.mesh().describe(), machine_.ops().name(),
                    name_of(plan.activation()), plan.hash()));
-  note(fmt::format(
-      "model {:.2f} M parameters: {} layers, hidden {}, heads {}, ffn {}, vocab {}, context {}",
-      static_cast<double>(parameter_count(model)) / 1e6, model.layers, model.hidden, model.heads,
-      model.ffn, model.vocab, model.context));
+  note(fmt::format("model {}: {} layers, hidden {}, heads {}, ffn {}, vocab {}, context {}",
+                   parameters_text(model), model.layers, model.hidden, model.heads, model.ffn,
+                   model.vocab, model.context));
   const ReplicaPlan& cut = plan.replicas.front();
   note(fmt::format("widths {}; {}; {}; {}; attention by {} over k", cut.hidden.describe(),
                    cut.groups.describe(), cut.ffn.describe(), cut.vocab.describe(), cut.attention));

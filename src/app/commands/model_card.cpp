@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "io/log/log_tail.hpp"
 #include "t3d_version.hpp"
-#include "tensor3d/model_shape.hpp"
+#include "tensor3d/frozen.hpp"
 
 namespace t3d {
 namespace {
@@ -41,7 +41,7 @@ void add_losses(const CheckpointInfo& checkpoint, std::string& text) {
 std::string model_card(const CheckpointInfo& checkpoint, const ModelConfig& model) {
   std::string text = fmt::format(
       "# {}\n\nWritten by transformer3d {} ({}).\n\n- parameters: {}\n- steps: {}\n",
-      checkpoint.state.run_id, kVersion, kGit, parameter_count(model), checkpoint.state.step);
+      checkpoint.state.run_id, kVersion, kGit, parameter_counts(model).all, checkpoint.state.step);
   const auto& texts = checkpoint.state.texts;
   if (const auto from = texts.find(kWeightsOnlyText); from != texts.end())
     text += fmt::format("- imported from: {}\n", from->second);

@@ -4,6 +4,7 @@
 
 #include "io/checkpoint/checkpoint_plan.hpp"
 #include "io/writer/background_save.hpp"
+#include "tensor3d/frozen.hpp"
 #include "tensor3d/model_shape.hpp"
 
 namespace t3d {
@@ -18,15 +19,17 @@ constexpr double kRoundsReceived = 2.25, kPartReceived = 0.6;
 struct SavedState {
   index_t ranks = 1;
   index_t all = 0, largest = 0;  // bytes: of everything, of one tensor
+  index_t parameters = 0;
 };
 
 SavedState saved_state(const Plan& plan) {
   const auto& [p, q, r] = plan.replicas.front().cuboid;
   const ModelConfig& m = plan.model;
   const index_t size = size_of(accumulator_of(plan.activation()));
-  const index_t copies = plan.optimizer == OptimizerKind::sgd ? 2 : 3;  // weights and state
-  return {p * q * r, copies * parameter_count(m) * size,
-          m.hidden * std::max(m.vocab, 2 * m.ffn) * size};
+  const index_t states = plan.optimizer == OptimizerKind::sgd ? 1 : 2;
+  const ParameterCounts counts = parameter_counts(m);
+  return {p * q * r, (counts.all + states * counts.with_state) * size,
+          m.hidden * std::max(m.vocab, 2 * m.ffn) * size, counts.all};
 }
 
 index_t writer_bytes(const SavedState& state, double others) {
@@ -48,7 +51,8 @@ index_t snapshot_bytes(const Plan& plan, AsyncRule rule, index_t parameters) {
   const SavedState state = saved_state(plan);
   const bool asynchronous =
       rule == AsyncRule::on || (rule == AsyncRule::automatic && state.all >= kWorthProcess);
-  return asynchronous ? parameters * (state.all / parameter_count(plan.model)) : 0;
+  const double bytes_each = static_cast<double>(state.all) / static_cast<double>(state.parameters);
+  return asynchronous ? static_cast<index_t>(static_cast<double>(parameters) * bytes_each) : 0;
 }
 
 index_t checkpoint_bound(const Plan& plan, bool writes) {

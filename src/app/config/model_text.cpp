@@ -7,6 +7,7 @@
 #include "app/config/config_load.hpp"
 #include "app/config/config_schema.hpp"
 #include "app/config/presets.hpp"
+#include "tensor3d/frozen.hpp"
 
 namespace t3d {
 
@@ -66,6 +67,14 @@ std::vector<std::string> other_computation(const ModelConfig& a, const ModelConf
   if (biases(a) != biases(b))
     lines.push_back(fmt::format("biases: {} -> {}", biases(a), biases(b)));
   return lines;
+}
+
+std::string parameters_text(const ModelConfig& model) {
+  const ParameterCounts counts = parameter_counts(model);
+  std::string text = fmt::format("{:.2f} M parameters", static_cast<double>(counts.all) / 1e6);
+  if (counts.trained >= counts.all) return text;
+  const double share = 100 * static_cast<double>(counts.trained) / static_cast<double>(counts.all);
+  return text + fmt::format(", {} of them trained ({:.2f} %)", counts.trained, share);
 }
 
 }  // namespace t3d

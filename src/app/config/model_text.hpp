@@ -23,4 +23,7 @@ namespace t3d {
 [[nodiscard]] std::vector<std::string> other_computation(const ModelConfig& a,
                                                          const ModelConfig& b);
 
+/// "124.44 M parameters", and how many of them are trained where not all are.
+[[nodiscard]] std::string parameters_text(const ModelConfig& model);
+
 }  // namespace t3d

@@ -114,19 +114,20 @@ void write_index(const std::vector<std::vector<HfTensor>>& shards,
 
 }  // namespace
 
-HfFiles write_hf_weights(const WeightSource& source, const ModelConfig& model, DType dtype,
-                         const std::string& folder, index_t shard_bytes) {
-  const auto shards = shards_of(hf_tensors(model), dtype, shard_bytes);
+HfFiles write_hf_weights(const WeightSource& source, const std::vector<HfTensor>& tensors,
+                         DType dtype, const std::string& folder, const std::string& stem,
+                         index_t shard_bytes) {
+  const auto shards = shards_of(tensors, dtype, shard_bytes);
   HfFiles files;
   for (std::size_t at = 0; at < shards.size(); ++at) {
-    files.names.push_back(shards.size() == 1 ? std::string("model.safetensors")
-                                             : fmt::format("model-{:05}-of-{:05}.safetensors",
+    files.names.push_back(shards.size() == 1 ? stem + ".safetensors"
+                                             : fmt::format("{}-{:05}-of-{:05}.safetensors", stem,
                                                            at + 1, shards.size()));
     write_shard(source, shards[at], dtype, folder + "/" + files.names.back());
     for (const HfTensor& tensor : shards[at]) files.bytes += bytes_of(tensor, dtype);
   }
   if (shards.size() == 1) return files;
-  const std::string index = "model.safetensors.index.json";
+  const std::string index = stem + ".safetensors.index.json";
   write_index(shards, files.names, files.bytes, folder + "/" + index);
   files.names.push_back(index);
   return files;

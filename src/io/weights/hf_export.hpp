@@ -5,6 +5,7 @@
 
 #include "core/dtype.hpp"
 #include "core/options.hpp"
+#include "io/weights/hf_layout.hpp"
 #include "io/weights/weight_source.hpp"
 
 namespace t3d {
@@ -16,9 +17,10 @@ struct HfFiles {
   std::vector<std::string> names;  // written, in `folder`
   index_t bytes = 0;               // of tensors
 };
-/// Writes model.safetensors, or model-00001-of-0000N.safetensors and their index, strip by strip.
-/// Error(config) when no family has this model (hf_layout.hpp), Error(io).
-HfFiles write_hf_weights(const WeightSource& source, const ModelConfig& model, DType dtype,
-                         const std::string& folder, index_t shard_bytes = kShardBytes);
+/// Writes `tensors` (hf_layout.hpp) as STEM.safetensors, or STEM-00001-of-0000N.safetensors and
+/// their index, strip by strip. Error(io).
+HfFiles write_hf_weights(const WeightSource& source, const std::vector<HfTensor>& tensors,
+                         DType dtype, const std::string& folder, const std::string& stem = "model",
+                         index_t shard_bytes = kShardBytes);
 
 }  // namespace t3d

@@ -46,6 +46,11 @@ class WeightSource {
 [[nodiscard]] std::unique_ptr<WeightSource> open_checkpoint_weights(const std::string& path,
                                                                     const WeightNeeds& needs);
 
+/// The weights of `source` with their adapters added: W + factor B A. `parts`: all of the model
+/// (tensor3d/whole_tensors.hpp).
+[[nodiscard]] std::unique_ptr<WeightSource> merge_adapters(std::unique_ptr<WeightSource> source,
+                                                           const std::vector<AdaptedPart>& parts);
+
 /// Collective: local `read` on every rank, with the time limit of checkpoints for who waits. What
 /// fails on one is thrown on all, as AgreedError.
 void read_together(Communicator& world, const std::function<void()>& read);
