@@ -3,16 +3,16 @@
 #
 #   bench/hf_models.sh [--memory]
 #
-# Installs torch, transformers and safetensors into build/venv unless $PYTHON has them. --memory measures the peak
+# Installs torch, transformers, peft and safetensors into build/venv unless $PYTHON has them. --memory measures the peak
 # memory of import and export with 0.1 B and 1 B parameters instead (needs 12 GB of disk below build/hf).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=$PWD/build/cpu/transformer3d work=$PWD/build/hf
 [[ -x $program ]] || { echo "hf_models: build first: cmake --preset cpu && cmake --build --preset cpu" >&2; exit 66; }
 python=${PYTHON:-build/venv/bin/python}
-if ! "$python" -c 'import torch, transformers, safetensors' 2> /dev/null; then
+if ! "$python" -c 'import peft, torch, transformers, safetensors' 2> /dev/null; then
   python3 -m venv build/venv
-  build/venv/bin/pip install -q torch transformers safetensors numpy
+  build/venv/bin/pip install -q torch transformers peft safetensors numpy
   python=build/venv/bin/python
 fi
 rm -rf "$work"

@@ -162,6 +162,8 @@ void check_aggregation(const Plan& plan) {
 void Plan::check() const {
   if (replicas.empty()) refuse("it has no replicas");
   check_model(model);
+  if (optimizer == OptimizerKind::muon && (model.lora.on() || !model.freeze.empty()))
+    refuse("muon does not train parts of a model");
   check_extents(*this);
   check_places(*this);
   for (index_t d = 0; d < std::ssize(replicas); ++d) ReplicaCheck(*this, d).run();

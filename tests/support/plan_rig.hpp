@@ -37,6 +37,12 @@ inline Config qwen_input() {
   return config;
 }
 
+inline Config lora_input() {
+  Config config = qwen_input();
+  config.model.lora = {.rank = 3, .targets = {"q", "v", "o", "gate", "down"}};
+  return config;
+}
+
 /// `ranks` = 0: as many as the mesh needs; of more, some are idle.
 inline Plan plan_of(Config config, const Grid& grid, index_t replicas = 1, int ranks = 0) {
   set_grid(config, grid, replicas);

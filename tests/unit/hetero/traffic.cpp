@@ -87,8 +87,7 @@ double evaluations_per_second(const Plan& plan, index_t times) {
 }  // namespace
 
 TEST_CASE("and of adapters and of frozen parameters, gathered again or kept, with replicas") {
-  Config adapters = qwen_input();
-  adapters.model.lora = {.rank = 3, .targets = {"q", "v", "o", "gate", "down"}};
+  const Config adapters = lora_input();
   Config frozen = gpt_input();
   frozen.model.freeze = {"wte.*", "blocks.0.*", "*.mlp.down.weight", "*.attn.proj.bias"};
   Config biases = gpt_input();

@@ -199,7 +199,7 @@ std::vector<Logits> read_among_others(Decoder& decoder, const std::vector<std::i
 }  // namespace
 
 TEST_CASE("kept keys and values give the logits of the whole text") {
-  for (const Config& config : {tiny_gpt(), tiny_llama(), tiny_qwen2(), tiny_qwen3()}) {
+  for (const Config& config : {tiny_gpt(), tiny_llama(), tiny_qwen2(), tiny_qwen3(), tiny_lora()}) {
     const Wanted want{wanted(config, kFirst), wanted(config, kSecond)};
     for (const Grid& grid : all_grids()) check_grid(config, want, grid, AttentionRule::automatic);
     check_grid(config, want, {2, 2, 2, {}, {}, {}}, AttentionRule::sequences);

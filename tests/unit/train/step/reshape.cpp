@@ -47,9 +47,10 @@ struct Shapes {
 }  // namespace
 
 TEST_CASE("the same plan built anew in the middle of a run changes no bit") {
-  for (Config config : {gpt_input(), llama_input(), qwen_input()})
+  for (Config config : {gpt_input(), llama_input(), qwen_input(), lora_input(), tiny_frozen()})
     for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::muon}) {
-      config.optimizer.kind = kind;
+      const bool whole = !config.model.lora.on() && config.model.freeze.empty();
+      config.optimizer.kind = kind == OptimizerKind::muon && !whole ? OptimizerKind::lamb : kind;
       config.batch.micro = 2;
       Changes changes{config, plan_of(config, Grid{2, 1, 1, {1, 2}, {}, {}}, 2, 5), {}, 6};
       RunOutcome without, with;
