@@ -27,11 +27,14 @@ struct CountSlot {
   bool* automatic;
 };
 
+/// Rows of numbers: [[1, 2.5], [2, 3]].
+using NumberRows = std::vector<std::vector<double>>;
+
 /// Where a key's value lies in a Config; the alternative is the key's type. MeshConfig stands for
 /// the cuboid: "auto" or [p, q, r].
-using Slot =
-    std::variant<bool*, index_t*, int*, double*, std::string*, std::vector<std::string>*,
-                 std::vector<int>*, std::vector<double>*, MeshConfig*, CountSlot, WordSlot>;
+using Slot = std::variant<bool*, index_t*, int*, double*, std::string*, std::vector<std::string>*,
+                          std::vector<int>*, std::vector<double>*, NumberRows*, MeshConfig*,
+                          CountSlot, WordSlot>;
 
 /// Bounds of a number, or of each number of a list.
 struct Range {

@@ -49,6 +49,13 @@ std::string list_text(const List& list) {
   return "[" + out + "]";
 }
 
+/// A line for each row.
+std::string rows_text(const NumberRows& rows) {
+  std::string out;
+  for (const auto& row : rows) out += "\n  " + list_text(row) + ",";
+  return rows.empty() ? "[]" : "[" + out + "\n]";
+}
+
 /// Reads one entry for one key: the first problem met stays.
 class Reader {
  public:
@@ -89,6 +96,18 @@ class Reader {
   }
   void operator()(std::vector<double>* out) {
     numbers(*out, [this](const InputValue& item, double& x) { return number(item, x); });
+  }
+
+  void operator()(NumberRows* out) {
+    if (!need(entry_.value, Kind::list)) return;
+    NumberRows rows;
+    for (const InputValue& item : entry_.value.items) {
+      if (!need(item, Kind::list)) return;
+      std::vector<double>& row = rows.emplace_back();
+      for (const InputValue& one : item.items)
+        if (!number(one, row.emplace_back())) return;
+    }
+    *out = std::move(rows);
   }
 
   void operator()(const CountSlot& out) {
@@ -243,6 +262,7 @@ std::string Key::type_text() const {
                  [](std::vector<std::string>*) { return "a string or a list of strings"; },
                  [](std::vector<int>*) { return "a list of integers"; },
                  [](std::vector<double>*) { return "a list of numbers"; },
+                 [](NumberRows*) { return "a list of lists of numbers"; },
                  [](const CountSlot&) { return "\"auto\" or an integer"; },
                  [](MeshConfig*) { return "\"auto\" or three integers [p, q, r]"; }},
       slot(config));
@@ -275,6 +295,7 @@ std::string value_text(const Key& key, const Config& config) {
                                [](const std::vector<std::string>* x) { return list_text(*x); },
                                [](const std::vector<int>* x) { return list_text(*x); },
                                [](const std::vector<double>* x) { return list_text(*x); },
+                               [](const NumberRows* x) { return rows_text(*x); },
                                [](const MeshConfig* x) {
                                  return x->cuboid_auto ? quoted("auto") : list_text(x->cuboid);
                                },

@@ -23,25 +23,31 @@ const TableList* find_list(std::string_view name) {
   return found == lists.end() ? nullptr : &*found;
 }
 
-void add_element(const TableList& list, const InputElement& element, Config& config,
-                 std::vector<Fault>& faults) {
-  list.append(config);
-  const std::size_t before = faults.size();
-  for (const InputEntry& entry : element.entries) {
-    const auto key = std::find_if(list.keys.begin(), list.keys.end(),
+void set_keys(const std::string& list, const std::vector<Key>& keys,
+              const std::vector<InputEntry>& entries, const std::string& help, Config& config,
+              std::vector<Fault>& faults) {
+  for (const InputEntry& entry : entries) {
+    const auto key = std::find_if(keys.begin(), keys.end(),
                                   [&](const Key& one) { return one.name == entry.key; });
-    if (key == list.keys.end()) {
+    if (key == keys.end()) {
       std::vector<std::string> names;
-      for (const Key& one : list.keys) names.push_back(one.name);
+      for (const Key& one : keys) names.push_back(one.name);
       const auto near = nearest_word(entry.key, names);
-      faults.push_back(
-          {entry.where, fmt::format("there is no key {}", printable(entry.name(), 100)),
-           near ? fmt::format("did you mean {}.{}?", list.name, *near)
-                : fmt::format("transformer3d --explain {} lists all keys", list.name)});
+      faults.push_back({entry.where,
+                        fmt::format("there is no key {}", printable(entry.name(), 100)),
+                        near ? fmt::format("did you mean {}.{}?", list, *near) : help});
     } else if (const auto problem = set_value(*key, entry, config)) {
       faults.push_back({entry.where, problem->what, problem->hint});
     }
   }
+}
+
+void add_element(const TableList& list, const InputElement& element, Config& config,
+                 std::vector<Fault>& faults) {
+  list.append(config);
+  const std::size_t before = faults.size();
+  set_keys(list.name, list.keys, element.entries,
+           fmt::format("transformer3d --explain {} lists all keys", list.name), config, faults);
   if (faults.size() > before) return;
   std::string key;
   const auto problem = list.check(config, key);

@@ -30,6 +30,11 @@ struct TableList {
 [[nodiscard]] const std::vector<TableList>& table_lists();
 [[nodiscard]] const TableList* find_list(std::string_view name);
 
+/// Puts the entries of one table into where the slots of `keys` point, and what is wrong with them
+/// into `faults`. `list` and `help` are for hints.
+void set_keys(const std::string& list, const std::vector<Key>& keys,
+              const std::vector<InputEntry>& entries, const std::string& help, Config& config,
+              std::vector<Fault>& faults);
 /// Adds one element to `config`, and what is wrong with it to `faults`.
 void add_element(const TableList& list, const InputElement& element, Config& config,
                  std::vector<Fault>& faults);

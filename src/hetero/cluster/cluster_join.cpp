@@ -1,0 +1,105 @@
+// joined(): two measurements of parts of one cluster.
+#include <algorithm>
+
+#include "hetero/cluster/cluster.hpp"
+
+namespace t3d {
+namespace {
+
+template <class Value>
+void take(const Value& known, Value& more, const Value& unsaid) {
+  if (more == unsaid) more = known;
+}
+
+/// What a measurement does not tell stays as it was.
+NodeClass joined_class(const NodeClass& known, NodeClass more) {
+  const NodeClass unsaid;
+  for (const auto field : {&NodeClass::nodes, &NodeClass::cores_per_rank, &NodeClass::gpus_per_rank,
+                           &NodeClass::memory_bytes})
+    take(known.*field, more.*field, unsaid.*field);
+  if (more.calibration.state == Calibrated::measured)
+    more.nodes = std::max(known.nodes, more.nodes);  // those of a job are not all
+  for (const auto field :
+       {&NodeClass::price_per_node_hour, &NodeClass::hazard_scale_hours, &NodeClass::return_hours})
+    take(known.*field, more.*field, unsaid.*field);
+  if (more.hazard_scale_hours == known.hazard_scale_hours) more.hazard_shape = known.hazard_shape;
+  for (const auto field :
+       {&NodeClass::currency, &NodeClass::processor, &NodeClass::partition, &NodeClass::node_list})
+    take(known.*field, more.*field, unsaid.*field);
+  take(known.features, more.features, unsaid.features);
+  more.preemptible = more.preemptible || known.preemptible;
+  if (more.calibration.state == Calibrated::no) {  // rates that are known win over none
+    more.calibration = known.calibration;
+    more.operators = known.operators;
+    more.launch_seconds = known.launch_seconds;
+    more.launch_seconds_error = known.launch_seconds_error;
+  }
+  return more;
+}
+
+Level joined_level(const Level& known, Level more) {
+  if (more.calibration.state == Calibrated::no) {
+    Level level = known;
+    level.nodes = more.nodes;
+    level.ranks = more.ranks;
+    return level;
+  }
+  // Of the wiring a measurement tells nothing.
+  more.nodes = known.nodes;
+  more.ranks = known.ranks;
+  more.nics_per_node = known.nics_per_node;
+  more.oversubscription = known.oversubscription;
+  return more;
+}
+
+/// Those of `known` in their places, then what is new.
+template <class Element, class Same, class Join>
+std::vector<Element> joined_lists(std::vector<Element> known, const std::vector<Element>& more,
+                                  const Same& same, const Join& join) {
+  for (const Element& element : more) {
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](const Element& one) { return same(one, element); });
+    if (found == known.end())
+      known.push_back(element);
+    else
+      *found = join(*found, element);
+  }
+  return known;
+}
+
+}  // namespace
+
+Cluster joined(const Cluster& known, const Cluster& more) {
+  Cluster all = known;
+  if (!more.name.empty()) all.name = more.name;
+  all.classes = joined_lists(
+      known.classes, more.classes,
+      [](const NodeClass& a, const NodeClass& b) { return a.name == b.name; }, joined_class);
+  all.levels = joined_lists(
+      known.levels, more.levels,
+      [](const Level& a, const Level& b) {
+        return a.name == b.name && a.node_class == b.node_class;
+      },
+      joined_level);
+  std::stable_sort(all.levels.begin(), all.levels.end(), [](const Level& a, const Level& b) {
+    const auto width = [](const Level& level) {
+      return std::pair(static_cast<std::uint64_t>(level.nodes) - 1,  // 0 = any number comes last
+                       static_cast<std::uint64_t>(level.ranks) - 1);
+    };
+    return width(a) < width(b);
+  });
+  if (!more.storage.writes.empty()) all.storage = more.storage;
+  all.startup.starts = joined_lists(
+      known.startup.starts, more.startup.starts,
+      [](const StartTime& a, const StartTime& b) { return a.ranks == b.ranks; },
+      [](const StartTime&, const StartTime& newer) { return newer; });
+  std::sort(all.startup.starts.begin(), all.startup.starts.end(),
+            [](const StartTime& a, const StartTime& b) { return a.ranks < b.ranks; });
+  if (!more.scheduler.kind.empty()) {
+    all.scheduler = more.scheduler;
+    take(known.scheduler.requeue_delay_seconds, all.scheduler.requeue_delay_seconds, 0.0);
+  }
+  return all;
+}
+
+}  // namespace t3d
