@@ -68,7 +68,7 @@ class KeyList {
     return quiet("calibrated_by", calibration.version, "by which program, or whose data sheet");
   }
   KeyList& fit(Fit& fit) {
-    key("form", fit.form, "sum of all terms; max: the first plus the largest of the others");
+    key("form", fit.form, "sum of all terms; max: the call plus the larger of flops and the rest");
     key("terms", fit.terms, "seconds by unit of each term", kNumber);
     return quiet("term_errors", fit.errors, "their standard errors", kNumber);
   }

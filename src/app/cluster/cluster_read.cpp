@@ -17,7 +17,7 @@ namespace t3d {
 namespace {
 
 constexpr const char* kHelp = "docs/15-cluster-file.md lists all keys";
-constexpr std::size_t kMostSamples = 1000;  // of one table: estimates solve as many equations
+constexpr std::size_t kMostSamples = 400;  // of one table: estimates solve as many equations
 const std::vector<std::string> kTables{"cluster", "storage", "startup", "scheduler"};
 const std::vector<std::string> kLists{"class", "level", "partition", "operator", "collective"};
 

@@ -53,8 +53,8 @@ struct Words<OperatorKind> {
 };
 inline constexpr std::size_t kOperatorKinds = static_cast<std::size_t>(OperatorKind::count_);
 
-/// How the terms of a fit make seconds: their sum; or the first one plus the largest of the others
-/// (as data sheets think of an operator: bound by computing or by memory).
+/// How the terms of a fit make seconds: their sum; or the first one, the call, plus the larger of
+/// the second one, computing, and all others together, memory (as data sheets think of it).
 enum class FitForm { sum, max };
 template <>
 struct Words<FitForm> {

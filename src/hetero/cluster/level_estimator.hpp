@@ -11,7 +11,8 @@ namespace t3d {
 
 class LevelEstimator {
  public:
-  /// Copies what it needs. Verbs without a table follow the level's alpha and beta.
+  /// Copies what it needs. Verbs without a table follow the level's alpha and beta; what groups
+  /// do to each other is as measured, else they share the node's NICs.
   explicit LevelEstimator(const Level& level);
 
   /// One rank sends `bytes` in all to `peers` others, while so many groups >= 1 do the same: of
@@ -22,7 +23,9 @@ class LevelEstimator {
   [[nodiscard]] double by_level(Verb verb, double peers, double bytes, double groups) const;
 
   std::array<std::optional<SampledFit>, kVerbs> fits_;
-  double alpha_seconds_, beta_seconds_per_byte_, beta_further_group_;
+  double alpha_seconds_, beta_seconds_per_byte_;
+  std::optional<double> beta_further_group_;  // measured
+  double nics_;                               // of a node; 0 = inside a node
 };
 
 }  // namespace t3d

@@ -29,7 +29,7 @@ TermCounts attention_counts(std::span<const double> shape, double products) {
           pairs};
 }
 
-float log_of(double extent) { return static_cast<float>(std::log(std::max(extent, 1.0))); }
+double log_of(double extent) { return std::log(std::max(extent, 1.0)); }
 
 }  // namespace
 
@@ -83,7 +83,7 @@ TermCounts term_counts(Verb verb, std::span<const double> shape) {
 
 Place place_of(OperatorKind kind, std::span<const double> shape) {
   // Products of other transposes are as far as a factor of e^2: related, not the same.
-  constexpr float kTransposed = 2;
+  constexpr double kTransposed = 2;
   Place place{};
   for (std::size_t at = 0; at < shape.size(); ++at) place[at] = log_of(shape[at]);
   if (kind == OperatorKind::matmul)

@@ -30,7 +30,7 @@ using TermCounts = std::array<double, kMostTerms>;
 [[nodiscard]] double messages_of(Verb verb, double peers, double bytes);
 
 /// Where a shape lies for comparison with others: logarithms, and flags far enough apart.
-using Place = std::array<float, Sample::kMostColumns>;
+using Place = std::array<double, Sample::kMostColumns>;
 [[nodiscard]] Place place_of(OperatorKind kind, std::span<const double> shape);
 [[nodiscard]] Place place_of_collective(std::span<const double> shape);
 

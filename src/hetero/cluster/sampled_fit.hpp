@@ -34,14 +34,15 @@ class SampledFit {
                                       const Counts& counts);
 
  private:
-  void interpolate(std::vector<double> residuals);
+  /// `residuals`: logarithms of measured / fitted seconds.
+  void interpolate(const std::vector<Place>& places, const std::vector<double>& residuals);
 
   Fit fit_;
   std::array<double, kMostTerms> terms_{};
   double reach_ = 0;
   std::size_t columns_ = 0, count_ = 0;
-  std::vector<float> places_;   // column by column
-  std::vector<float> weights_;  // of each sample
+  std::vector<double> places_;   // column by column
+  std::vector<double> weights_;  // of each sample
 };
 
 /// Relative errors |estimate / measured - 1| of each sample by what the other samples say.
