@@ -24,8 +24,9 @@ constexpr const char* kHere = "here";  // no number of ranks is said
 constexpr const char* kTryHelp = "transformer3d --help shows how to call it";
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names{"tokenize", "eval",   "generate", "inspect",
-                                              "export",   "import", "status",   "probe"};
+  static const std::vector<std::string> names{"tokenize", "eval",   "generate",
+                                              "inspect",  "export", "import",
+                                              "status",   "probe",  "calibrate"};
   return names;
 }
 
@@ -252,6 +253,32 @@ void add_probe(CLI::App& app, CommandLine& line) {
   add_overrides(*sub, line);
 }
 
+template <Worded Choice>
+std::vector<std::string> words_of() {
+  return {Words<Choice>::all.begin(), Words<Choice>::all.end()};
+}
+
+void add_calibrate(CLI::App& app, CalibrateCommand& command) {
+  CLI::App* sub = app.add_subcommand(
+      "calibrate", "measure what the ranks that were started can do, for plan and simulate");
+  sub->add_option("-o,--output", command.output, "the file (cluster.toml)")->type_name("FILE");
+  sub->add_option("--add", command.add, "take over what this file knows of other classes")
+      ->type_name("FILE");
+  sub->add_option("--seconds", command.seconds, "how long it may measure, about")
+      ->check(CLI::Range(1.0, 3600.0));
+  sub->add_option("--class", command.class_name, "name of the nodes' class, if they are all alike")
+      ->type_name("NAME");
+  sub->add_option("--formats", command.formats, "number formats, fp32,bf16 and others")
+      ->delimiter(',')
+      ->check(CLI::IsMember(words_of<ComputeType>()));
+  sub->add_option("--folder", command.folder, "folder whose file system is measured")
+      ->type_name("DIR");
+  sub->add_option("--device", command.device, "auto, cpu, cuda or mixed")
+      ->check(CLI::IsMember(words_of<DeviceRule>()));
+  sub->add_option("--threads", command.threads, "of a CPU rank; 0 = its part of the cores")
+      ->check(CLI::Range(index_t{0}, index_t{4096}));
+}
+
 /// A first word that is neither a command nor an input file is most likely a slip in a command.
 void check_first_word(const std::string& word) {
   std::error_code unreachable;
@@ -275,6 +302,7 @@ Action chosen_action(const CLI::App& app, const Parsed& parsed) {
   if (app.got_subcommand("import")) return Action::imports;
   if (app.got_subcommand("status")) return Action::status;
   if (app.got_subcommand("probe")) return Action::probe;
+  if (app.got_subcommand("calibrate")) return Action::calibrate;
   if (!parsed.sbatch.empty()) return Action::sbatch;
   return parsed.dry_run.empty() ? Action::train : Action::dry_run;
 }
@@ -337,6 +365,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_import(app, parsed.line.imports);
   add_status(app, parsed.line.status);
   add_probe(app, parsed.line);
+  add_calibrate(app, parsed.line.calibrate);
   app.footer(exit_text());
   try {
     app.parse(words);

@@ -56,6 +56,17 @@ struct TokenizeCommand {
   TokenizeOptions options;
 };
 
+struct CalibrateCommand {
+  std::string output = "cluster.toml";
+  std::string add;                   // a file of before; empty = none
+  std::string class_name;            // of the job's only class; empty = made from its device
+  std::string folder;                // whose file system is measured; empty = that of the output
+  std::string device = "auto";       // a DeviceRule's word
+  std::vector<std::string> formats;  // ComputeType's words; empty = by device
+  double seconds = 240;
+  index_t threads = 0;  // of a CPU rank; 0 = its part of the node's cores
+};
+
 struct CommandLine {
   enum class Action {
     train,     // input, overrides
@@ -69,7 +80,8 @@ struct CommandLine {
     exports,   // exports
     imports,   // imports
     status,    // status
-    probe      // input, overrides, probe_output
+    probe,     // input, overrides, probe_output
+    calibrate  // calibrate
   };
   Action action = Action::train;
   std::string input;
@@ -85,6 +97,7 @@ struct CommandLine {
   ExportCommand exports;
   ImportCommand imports;
   StatusCommand status;
+  CalibrateCommand calibrate;
   std::string probe_output;  // file for the speeds; empty = none
 };
 

@@ -32,6 +32,7 @@ int run_command(Communicator& world, const CommandLine& command, std::function<v
     case CommandLine::Action::generate: return run_generation(world, command);
     case CommandLine::Action::tokenize: return run_tokenize(world, command);
     case CommandLine::Action::probe: return run_probe(world, command);
+    case CommandLine::Action::calibrate: return run_calibrate(world, command);
     case CommandLine::Action::inspect: return run_inspect(world, command);
     case CommandLine::Action::exports: return run_export(world, command);
     case CommandLine::Action::imports: return run_import(world, command);

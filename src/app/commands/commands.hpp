@@ -16,6 +16,7 @@ int run_evaluation(Communicator& world, const CommandLine& command);
 int run_generation(Communicator& world, const CommandLine& command);
 int run_tokenize(Communicator& world, const CommandLine& command);
 int run_probe(Communicator& world, const CommandLine& command);
+int run_calibrate(Communicator& world, const CommandLine& command);
 int run_inspect(Communicator& world, const CommandLine& command);
 int run_export(Communicator& world, const CommandLine& command);
 int run_import(Communicator& world, const CommandLine& command);

@@ -35,15 +35,15 @@ double log_of(double extent) { return std::log(std::max(extent, 1.0)); }
 
 TableForm form_of(OperatorKind kind) {
   switch (kind) {
-    case OperatorKind::matmul: return {kMatmulColumns, kMatmulTerms};
+    case OperatorKind::matmul: return {kMatmulColumns, kMatmulTerms, true};
     case OperatorKind::attention_forward:
-    case OperatorKind::attention_backward: return {kAttentionColumns, kAttentionTerms};
-    case OperatorKind::whole: return {kWholeColumns, kWholeTerms};
-    default: return {kStreamColumns, kStreamTerms};
+    case OperatorKind::attention_backward: return {kAttentionColumns, kAttentionTerms, true};
+    case OperatorKind::whole: return {kWholeColumns, kWholeTerms, true};
+    default: return {kStreamColumns, kStreamTerms, false};
   }
 }
 
-TableForm collective_form() { return {kCollectiveColumns, kCollectiveTerms}; }
+TableForm collective_form() { return {kCollectiveColumns, kCollectiveTerms, false}; }
 
 TermCounts term_counts(OperatorKind kind, std::span<const double> shape) {
   switch (kind) {

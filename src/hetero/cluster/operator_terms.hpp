@@ -13,6 +13,7 @@ inline constexpr std::size_t kMostTerms = 5;
 struct TableForm {
   std::span<const char* const> columns;  // of a sample, before seconds and error
   std::span<const char* const> terms;    // the first is the call itself, counted once
+  bool computes = false;                 // the second is computing: FitForm::max makes sense
 };
 [[nodiscard]] TableForm form_of(OperatorKind kind);
 [[nodiscard]] TableForm collective_form();

@@ -178,7 +178,7 @@ Fit SampledFit::of_samples(const std::vector<Sample>& samples, const TableForm& 
   const NonNegativeFit sum =
       relative_fit(samples, all, terms, [](std::size_t, std::size_t) { return true; });
   const Fit fit{FitForm::sum, sum.x, sum.errors};
-  if (terms < 3) return fit;
+  if (!form.computes) return fit;
   const Fit bound = bound_fit(samples, all, fit);
   return relative_error(samples, all, bound) < relative_error(samples, all, fit) ? bound : fit;
 }

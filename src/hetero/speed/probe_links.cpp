@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "comm/agree.hpp"
+#include "hetero/speed/group_timer.hpp"
 #include "hetero/speed/sample_statistics.hpp"
-#include "hetero/speed/sampler.hpp"
 
 namespace t3d {
 namespace {
@@ -36,7 +36,10 @@ struct LinkBuffers {
 class GroupProbe {
  public:
   GroupProbe(const ProbeMachine& machine, Communicator& group, const LinkBuffers& buffers)
-      : machine_(machine), group_(group), buffers_(buffers) {}
+      : machine_(machine),
+        group_(group),
+        buffers_(buffers),
+        timer_(machine, group, buffers.number) {}
 
   [[nodiscard]] LinkSpeed measure(const LinkBudget& budget) {
     const index_t most = largest_piece(budget.bytes, group_.size());
@@ -69,24 +72,13 @@ class GroupProbe {
       group_.all_gather(own, whole, counts).wait(machine_.queue);
       group_.reduce_scatter(whole, sum, counts).wait(machine_.queue);
     };
-    (void)timed(machine_.queue, both, 1);
-    std::vector<double> times;
-    for (int n = 0; n < kSamples; ++n) times.push_back(timed(machine_.queue, both, 1));
-    return largest(median_of(std::move(times))) / (2.0 * (group_.size() - 1));
-  }
-
-  [[nodiscard]] double largest(double own) {
-    machine_.ops.fill(machine_.queue, buffers_.number, own);
-    group_.all_reduce(buffers_.number, ReduceOp::max).wait(machine_.queue);
-    double result = 0;
-    machine_.device.copy(&result, buffers_.number.view().data, sizeof result, machine_.queue);
-    machine_.queue.synchronize();
-    return result;
+    return timer_.seconds(both, kSamples).seconds / (2.0 * (group_.size() - 1));
   }
 
   const ProbeMachine& machine_;
   Communicator& group_;
   const LinkBuffers& buffers_;
+  GroupTimer timer_;
 };
 
 std::vector<int> members_of(const Mesh& mesh, Group group) {

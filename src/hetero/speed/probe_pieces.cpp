@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "hetero/speed/probe_numbers.hpp"
 
 namespace t3d {
 namespace {
@@ -62,18 +63,7 @@ double ProbeShape::scaled_work(WorkClass kind, double scale) const {
 }
 
 Tensor ProbeShape::numbers(DType type, index_t rows, index_t cols) const {
-  constexpr index_t kDrawn = index_t{1} << 12;
-  constexpr double kStd = 0.5;
-  Tensor tensor(machine_.device, type, rows, cols, MemoryKind::workspace);
-  const TensorView all = tensor.view().flat();
-  index_t filled = std::min(kDrawn, all.cols);
-  machine_.ops.random_init(machine_.queue, all.col_range(0, filled), {1, stream_of("probe")}, 0, 0,
-                           filled, kStd);
-  for (; filled < all.cols; filled *= 2) {  // drawing all would cost more than the measurement
-    const index_t more = std::min(filled, all.cols - filled);
-    machine_.ops.copy(machine_.queue, all.col_range(0, more), all.col_range(filled, more));
-  }
-  return tensor;
+  return probe_numbers(machine_, type, rows, cols);
 }
 
 Tensor ProbeShape::scalar() const {
@@ -83,15 +73,7 @@ Tensor ProbeShape::scalar() const {
 }
 
 Tensor ProbeShape::token_ids(index_t count) const {
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
-  for (std::size_t at = 0; at < ids.size(); ++at)
-    ids[at] =
-        static_cast<std::int32_t>(random_bits({1, stream_of("probe")}, static_cast<index_t>(at)) %
-                                  static_cast<std::uint32_t>(rank_.model.vocab));
-  Tensor tensor(machine_.device, DType::i32, 1, count, MemoryKind::workspace);
-  machine_.device.copy(tensor.view().data, ids.data(), tensor.view().bytes(), machine_.queue);
-  machine_.queue.synchronize();
-  return tensor;
+  return probe_ids(machine_, count, rank_.model.vocab);
 }
 
 PieceSet ProbeShape::pieces(WorkClass kind, double scale) const {

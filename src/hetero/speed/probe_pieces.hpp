@@ -68,7 +68,6 @@ class ProbeShape {
   [[nodiscard]] std::pair<index_t, double> vocab_slice() const;
   /// Work of the step: a part that grows with the tokens, and the update.
   [[nodiscard]] double scaled_work(WorkClass kind, double scale) const;
-  /// Normal numbers: multiplying zeros costs a GPU less power.
   [[nodiscard]] Tensor numbers(DType type, index_t rows, index_t cols) const;
   [[nodiscard]] Tensor scalar() const;  // fp64
   [[nodiscard]] Tensor token_ids(index_t count) const;

@@ -1,0 +1,177 @@
+// transformer3d calibrate: what this cluster can do, into cluster.toml. On the ranks that were
+// started it measures; --from-slurm and --preset fill in what can be known without.
+#include <fmt/chrono.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "app/cluster/cluster_file.hpp"
+#include "app/commands/calibrate/calibrate_report.hpp"
+#include "app/commands/calibrate/measure.hpp"
+#include "app/commands/commands.hpp"
+#include "app/commands/setup.hpp"
+#include "app/stop_signal.hpp"
+#include "comm/agree.hpp"
+#include "device/process_status.hpp"
+#include "io/output.hpp"
+#include "io/partial_file.hpp"
+#include "io/posix_file.hpp"
+#include "t3d_version.hpp"
+
+namespace t3d {
+namespace {
+
+/// Of the time: operators, then collectives, then files.
+constexpr double kOperators = 0.66, kCollectives = 0.22, kFiles = 0.1;
+
+Calibration calibration_now() {
+  const std::time_t now = std::time(nullptr);
+  return {Calibrated::measured, fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)),
+          fmt::format("transformer3d {} ({})", kVersion, kGit)};
+}
+
+/// What stands in --add, on all ranks; empty where there is none.
+Cluster known_cluster(Communicator& world, const CalibrateCommand& wish) {
+  if (wish.add.empty()) return {};
+  std::string text;
+  all_or_none(world, [&] {
+    if (world.rank() == 0) text = read_text_file(wish.add);
+  });
+  text = broadcast_text(world, text);
+  Cluster known;
+  all_or_none(world, [&] { known = parse_cluster(text, wish.add); });
+  return known;
+}
+
+std::vector<ComputeType> formats_of(const CalibrateCommand& wish, bool gpus) {
+  std::vector<ComputeType> formats;
+  for (const std::string& word : wish.formats) formats.push_back(*choice_of<ComputeType>(word));
+  if (!formats.empty()) return formats;
+  if (gpus) return {ComputeType::bf16, ComputeType::tf32, ComputeType::fp32};
+  return {ComputeType::fp32, ComputeType::bf16};
+}
+
+/// From the processes' start until the last rank could compute.
+StartTime start_time(Communicator& world, double own) {
+  const std::vector<double> all = all_gather_numbers(world, own);
+  const auto [least, most] = std::minmax_element(all.begin(), all.end());
+  return {world.size(), *most, *most - *least};
+}
+
+/// Everybody's part on rank 0, by way of the text that the file has.
+std::vector<Cluster> gathered(Communicator& world, const Cluster& own) {
+  std::vector<Cluster> ranks;
+  const std::vector<std::string> texts = gather_texts(world, cluster_text(own));
+  all_or_none(world, [&] {
+    for (const std::string& text : texts)
+      ranks.push_back(parse_cluster(text, "what a rank measured"));
+  });
+  return ranks;
+}
+
+class Calibration3d {
+ public:
+  Calibration3d(Communicator& world, const CalibrateCommand& wish)
+      : world_(world), wish_(wish), begin_(PhaseClock::now()) {}
+
+  /// On rank 0 what was measured; elsewhere nothing.
+  Cluster measure(const Cluster& known) {
+    std::optional<Machine> machine;
+    machine.emplace(world_, options(ComputeType::fp32));
+    const StartTime start = start_time(world_, process_age_seconds());
+    const JobClasses job = find_classes(*machine, known, wish_.class_name);
+    const auto rank = static_cast<std::size_t>(world_.rank());
+    Cluster own;
+    own.classes = {job.classes[static_cast<std::size_t>(job.class_of_ranks[rank])]};
+    const std::vector<ComputeType> formats = formats_of(wish_, machine->has_gpus());
+    for (const ComputeType format : formats) {
+      say(fmt::format("operators, {}", format));
+      // A format that its operators do not know ends the command: the user asked for it.
+      if (format != ComputeType::fp32) machine.emplace(world_, options(format));
+      measure_format(*machine, format, job,
+                     kOperators * wish_.seconds / static_cast<double>(formats.size()),
+                     own.classes.front(), notes_);
+      if (format != ComputeType::fp32) machine.emplace(world_, options(ComputeType::fp32));
+    }
+    say("collectives");
+    measure_levels(*machine, job, kCollectives * wish_.seconds, own.levels, notes_);
+    say("files");
+    const Storage storage = measure_storage(world_, folder(), kFiles * wish_.seconds, notes_);
+    Cluster all;
+    const std::vector<Cluster> ranks = gathered(world_, own);
+    all_or_none(world_, [&] {
+      if (world_.rank() != 0) return;
+      const Calibration now = calibration_now();
+      all = combined(ranks, now);
+      all.storage = storage;
+      if (!storage.writes.empty()) all.storage.calibration = now;
+      all.startup.starts = {start};
+    });
+    return all;
+  }
+
+  /// Of all ranks, on rank 0, each once.
+  std::vector<std::string> notes() {
+    std::vector<std::string> all;
+    for (const std::string& text :
+         gather_texts(world_, fmt::format("{}", fmt::join(notes_, "\n")))) {
+      std::string_view rest = text;
+      while (!rest.empty()) {
+        const std::string line(rest.substr(0, rest.find('\n')));
+        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+        if (std::find(all.begin(), all.end(), line) == all.end()) all.push_back(line);
+      }
+    }
+    return all;
+  }
+  [[nodiscard]] double seconds() const { return PhaseClock::now() - begin_; }
+
+ private:
+  [[nodiscard]] MachineOptions options(ComputeType compute) const {
+    MachineOptions options;
+    options.device = *choice_of<DeviceRule>(wish_.device);
+    options.precision.compute = compute;
+    options.threads = static_cast<int>(wish_.threads);
+    return options;
+  }
+  [[nodiscard]] std::string folder() const {
+    if (!wish_.folder.empty()) return wish_.folder;
+    const std::string parent = std::filesystem::path(wish_.output).parent_path().string();
+    return std::filesystem::absolute(parent.empty() ? "." : parent).lexically_normal().string();
+  }
+  void say(const std::string& part) const {
+    if (world_.rank() == 0)
+      fmt::print(stderr, "transformer3d: calibrate: {} ({:.0f} s)\n", part, seconds());
+  }
+
+  Communicator& world_;
+  const CalibrateCommand& wish_;
+  double begin_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+int run_calibrate(Communicator& world, const CommandLine& command) {
+  die_of_stop_signals(remove_partial_files);
+  const CalibrateCommand& wish = command.calibrate;
+  all_or_none(world, [&] {  // before anything is measured
+    if (world.rank() == 0) (void)replaceable_file(wish.output);
+  });
+  const Cluster known = known_cluster(world, wish);
+  Calibration3d calibration(world, wish);
+  const Cluster more = calibration.measure(known);
+  const std::vector<std::string> notes = calibration.notes();
+  all_or_none(world, [&] {
+    if (world.rank() != 0) return;
+    const Cluster all = joined(known, more);
+    write_text_durably(wish.output, cluster_text(all));
+    write_output(calibrate_report(more, notes));
+    write_output(fmt::format("{:.0f} s; saved in {}\n", calibration.seconds(), wish.output));
+    flush_output();
+  });
+  return 0;
+}
+
+}  // namespace t3d

@@ -1,0 +1,165 @@
+#include "hetero/calibrate/measure_operators.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/phase_clock.hpp"
+#include "hetero/calibrate/operator_run.hpp"
+#include "hetero/robust.hpp"
+#include "hetero/speed/probe_numbers.hpp"
+#include "hetero/speed/sampler.hpp"
+
+namespace t3d {
+namespace {
+
+/// Part of the time, and how many shapes get it where there is enough.
+struct KindShare {
+  OperatorKind kind;
+  double part;
+  std::size_t shapes;
+};
+constexpr std::array<KindShare, kOperatorKinds> kShares{{
+    {OperatorKind::matmul, 0.5, 96},
+    {OperatorKind::attention_forward, 0.09, 24},
+    {OperatorKind::attention_backward, 0.11, 24},
+    {OperatorKind::whole, 0.06, 12},
+    {OperatorKind::norm, 0.04, 8},
+    {OperatorKind::activation, 0.04, 8},
+    {OperatorKind::residual, 0.04, 8},
+    {OperatorKind::loss, 0.04, 8},
+    {OperatorKind::embedding, 0.04, 8},
+    {OperatorKind::optimizer, 0.04, 8},
+}};
+constexpr double kEnough = 0.5;   // seconds for one shape: fewer shapes before less than this,
+constexpr std::size_t kFew = 24;  // but not fewer shapes than this
+constexpr double kCalls = 12;     // of the longest shape in its time
+
+class KindMeasurement {
+ public:
+  KindMeasurement(const ProbeMachine& machine, ComputeType compute, const KindShare& share,
+                  const OperatorBudget& budget, const OperatorHooks& hooks)
+      : machine_(machine),
+        compute_(compute),
+        kind_(share.kind),
+        budget_(budget),
+        hooks_(hooks),
+        seconds_(share.part * budget.seconds) {
+    const auto affordable = static_cast<std::size_t>(seconds_ / kEnough);
+    shapes_wished_ = std::clamp(affordable, std::min(kFew, share.shapes), share.shapes);
+  }
+
+  /// Collective by way of the hooks, whatever fails: all ranks of a class go through all shapes.
+  std::vector<Sample> measure(std::string& fault) {
+    const double each = seconds_ / static_cast<double>(shapes_wished_);
+    const double most = hooks_.least(affordable_work(each / kCalls, fault));
+    const std::vector<OperatorShape> shapes = operator_shapes(kind_, shapes_wished_, most);
+    std::vector<Sample> samples;
+    for (const OperatorShape& shape : shapes) {
+      hooks_.together();
+      if (!fault.empty()) continue;
+      const double start = PhaseClock::now();
+      try {
+        machine_.device.recycle();  // pages of the shape before: touching new ones takes longer
+        if (fits(shape)) samples.push_back(measure_one(shape, start + each));
+      } catch (const std::exception& error) {
+        fault = fmt::format("{}: {}", word_of(kind_), error.what());
+      }
+    }
+    return samples;
+  }
+
+ private:
+  [[nodiscard]] bool fits(const OperatorShape& shape) const {
+    constexpr double kRoom = 2;  // what operators need besides their operands
+    return budget_.bytes == 0 ||
+           kRoom * operand_bytes(kind_, compute_, shape) < static_cast<double>(budget_.bytes);
+  }
+
+  /// Of the kind's second term in so many seconds; something where it fails.
+  double affordable_work(double seconds, std::string& fault) const {
+    constexpr double kFirst = 0.02;
+    const OperatorShape shape = first_shape(kind_);
+    const double work =
+        term_counts(kind_, std::span(shape).first(form_of(kind_).columns.size()))[1];
+    try {
+      const auto run = operator_run(machine_, kind_, compute_, shape);
+      const Sampled one = sample(machine_.queue, run, kFirst, {0.1, 1e-4, 1e-3, budget_.cpu_time});
+      return work * seconds / one.seconds;
+    } catch (const std::exception& error) {
+      fault = fmt::format("{}: {}", word_of(kind_), error.what());
+      return work;
+    }
+  }
+
+  Sample measure_one(const OperatorShape& shape, double end) const {
+    const auto run = operator_run(machine_, kind_, compute_, shape);
+    const double seconds = std::max(0.0, end - PhaseClock::now());
+    // All of the time: a rank that ends early leaves its neighbours a faster memory.
+    const Sampled one = sample(machine_.queue, run, seconds, {0, 2e-3, 0.1, budget_.cpu_time});
+    return {shape, one.seconds, one.seconds * one.error};
+  }
+
+  const ProbeMachine& machine_;
+  ComputeType compute_;
+  OperatorKind kind_;
+  const OperatorBudget& budget_;
+  const OperatorHooks& hooks_;
+  double seconds_;
+  std::size_t shapes_wished_;
+};
+
+}  // namespace
+
+std::vector<OperatorTable> measure_operators(const ProbeMachine& machine, ComputeType compute,
+                                             const OperatorBudget& budget,
+                                             const OperatorHooks& hooks,
+                                             std::vector<std::string>& faults) {
+  std::vector<OperatorTable> tables;
+  for (const KindShare& share : kShares) {
+    std::string fault;
+    tables.push_back({share.kind, compute, {}, {}});
+    tables.back().samples = KindMeasurement(machine, compute, share, budget, hooks).measure(fault);
+    if (!fault.empty()) faults.push_back(std::move(fault));
+  }
+  machine.device.trim();
+  machine.device.restart_peaks();
+  return tables;
+}
+
+std::pair<double, double> measure_launch(const ProbeMachine& machine) {
+  constexpr int kCalls = 200, kSamples = 15;
+  const Tensor a = probe_numbers(machine, DType::f32, 1, 16),
+               b = probe_numbers(machine, DType::f32, 1, 16);
+  std::vector<double> times;
+  for (int sample = 0; sample < kSamples; ++sample) {
+    machine.queue.synchronize();
+    const double start = PhaseClock::now();
+    for (int call = 0; call < kCalls; ++call) machine.ops.copy(machine.queue, a, b);
+    times.push_back((PhaseClock::now() - start) / kCalls);  // without waiting for the device
+    machine.queue.synchronize();
+  }
+  return {median_of(std::span<const double>(times)), median_error_of(times)};
+}
+
+std::vector<Sample> median_samples(const std::vector<std::vector<Sample>>& ranks) {
+  std::vector<Sample> medians;
+  if (ranks.empty()) return medians;
+  for (const Sample& first : ranks.front()) {
+    std::vector<double> seconds, errors;
+    for (const std::vector<Sample>& rank : ranks) {
+      const auto same = std::find_if(rank.begin(), rank.end(),
+                                     [&](const Sample& one) { return one.shape == first.shape; });
+      if (same == rank.end()) continue;
+      seconds.push_back(same->seconds);
+      errors.push_back(same->error);
+    }
+    if (seconds.size() < ranks.size()) continue;
+    const double own = median_of(std::move(errors)) / std::sqrt(static_cast<double>(ranks.size()));
+    const double between = median_error_of(seconds);
+    medians.push_back({first.shape, median_of(std::move(seconds)), std::max(own, between)});
+  }
+  return medians;
+}
+
+}  // namespace t3d
