@@ -11,7 +11,7 @@
 namespace t3d {
 namespace {
 
-constexpr index_t kSmallest = 1024, kGrowth = 4;  // bytes of a rank's part
+constexpr index_t kSmallest = 1024, kGrowth = 2;  // bytes of a rank's part
 constexpr int kSamples = 9;
 constexpr double kShortest = 1e-3;  // seconds of a sample
 constexpr int kMostCalls = 100;
@@ -129,12 +129,12 @@ void set_measured(const VerbSamples& samples, Level& level) {
     if (verb == Verb::all_gather || verb == Verb::reduce_scatter) {
       const auto& [of, terms, errors] = table.fit;
       ++count;
-      level.alpha_seconds += terms[1];
-      level.alpha_seconds_error += errors[1];
-      level.beta_seconds_per_byte += terms[2];
-      level.beta_seconds_per_byte_error += errors[2];
-      further += terms[3];
-      further_error += errors[3];
+      level.alpha_seconds += terms[0];
+      level.alpha_seconds_error += errors[0];
+      level.beta_seconds_per_byte += terms[1];
+      level.beta_seconds_per_byte_error += errors[1];
+      further += terms[2];
+      further_error += errors[2];
     }
     level.collectives.push_back(std::move(table));
   }

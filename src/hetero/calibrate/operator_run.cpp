@@ -76,7 +76,6 @@ std::function<void()> Maker::attention(const OperatorShape& shape, bool backward
   args.qkv = own->qkv;
   Ops& ops = machine.ops;
   Queue& queue = machine.queue;
-  ops.attention_forward(queue, args, own->out, own->lse);
   if (!backward)
     return [=, &ops, &queue] { ops.attention_forward(queue, args, own->out, own->lse); };
   return [=, &ops, &queue] {
@@ -91,6 +90,7 @@ std::function<void()> Maker::orthogonal(const OperatorShape& shape) const {
 
 /// A stream is cut into rows of this width at most.
 constexpr index_t kWidth = 1024;
+constexpr index_t kVocab = 2048;
 struct Rows2d {
   explicit Rows2d(index_t elements)
       : cols(std::min(kWidth, std::max<index_t>(elements, 1))),
@@ -162,7 +162,6 @@ std::function<void()> Maker::loss(index_t elements) const {
 }
 
 std::function<void()> Maker::embedding(index_t elements) const {
-  constexpr index_t kVocab = 8192;
   const Rows2d size(elements);
   struct Buffers {
     Tensor ids, table, x, dtable;
@@ -242,6 +241,8 @@ double operand_bytes(OperatorKind kind, ComputeType compute, const OperatorShape
     case OperatorKind::attention_backward:
       return size * shape[0] * shape[1] * shape[4] * 4 * (shape[2] + shape[3]);
     case OperatorKind::whole: return 4 * size * shape[0] * shape[1];
+    case OperatorKind::embedding:
+      return shape[0] + static_cast<double>(kVocab * kWidth) * (size + 4);
     default: return shape[0];
   }
 }

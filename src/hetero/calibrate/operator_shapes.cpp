@@ -70,7 +70,7 @@ std::vector<OperatorShape> candidates(OperatorKind kind, int number) {
 
 /// By equal factors from the smallest to the largest.
 std::vector<OperatorShape> stream_shapes(std::size_t count, double most) {
-  constexpr double kLeast = 4096, kMost = 1 << 30, kUnit = 1024;
+  constexpr double kLeast = 1 << 16, kMost = 1 << 30, kUnit = 1024;
   const double largest = std::clamp(most, 4 * kLeast, kMost);
   std::vector<OperatorShape> shapes;
   for (std::size_t at = 0; at < count; ++at) {

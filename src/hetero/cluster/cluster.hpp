@@ -113,8 +113,8 @@ struct NodeClass {
 };
 
 /// One verb at one level. Shape of samples: other members, bytes that one rank sends to them
-/// (comm/cost.hpp), groups that do so at once. Terms: of a call, of a message, of a byte, of a byte
-/// and further group.
+/// (comm/cost.hpp), groups that do so at once. Terms: of a message, of a byte, of a byte and
+/// further group, of a call.
 struct CollectiveTable {
   Verb verb = Verb::all_gather;
   Fit fit;

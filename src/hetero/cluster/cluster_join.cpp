@@ -1,5 +1,6 @@
 // joined(): two measurements of parts of one cluster.
 #include <algorithm>
+#include <functional>
 
 #include "hetero/cluster/cluster.hpp"
 
@@ -42,6 +43,7 @@ Level joined_level(const Level& known, Level more) {
     Level level = known;
     level.nodes = more.nodes;
     level.ranks = more.ranks;
+    level.node_class = more.node_class;
     return level;
   }
   // Of the wiring a measurement tells nothing.
@@ -52,15 +54,21 @@ Level joined_level(const Level& known, Level more) {
   return more;
 }
 
+/// A level of one class that was known for all classes only.
+Level with_wiring(const Cluster& known, Level level) {
+  const Level* const all = known.find_level(level.name, "");
+  return all == nullptr ? level : joined_level(*all, std::move(level));
+}
+
 /// Those of `known` in their places, then what is new.
-template <class Element, class Same, class Join>
+template <class Element, class Same, class Join, class Fresh = std::identity>
 std::vector<Element> joined_lists(std::vector<Element> known, const std::vector<Element>& more,
-                                  const Same& same, const Join& join) {
+                                  const Same& same, const Join& join, const Fresh& fresh = {}) {
   for (const Element& element : more) {
     const auto found = std::find_if(known.begin(), known.end(),
                                     [&](const Element& one) { return same(one, element); });
     if (found == known.end())
-      known.push_back(element);
+      known.push_back(fresh(element));
     else
       *found = join(*found, element);
   }
@@ -80,7 +88,7 @@ Cluster joined(const Cluster& known, const Cluster& more) {
       [](const Level& a, const Level& b) {
         return a.name == b.name && a.node_class == b.node_class;
       },
-      joined_level);
+      joined_level, [&](Level level) { return with_wiring(known, std::move(level)); });
   std::stable_sort(all.levels.begin(), all.levels.end(), [](const Level& a, const Level& b) {
     const auto width = [](const Level& level) {
       return std::pair(static_cast<std::uint64_t>(level.nodes) - 1,  // 0 = any number comes last

@@ -18,7 +18,7 @@ constexpr std::array kWholeTerms{"call", "flop", "element"};
 constexpr std::array kStreamColumns{"bytes"};
 constexpr std::array kStreamTerms{"call", "byte"};
 constexpr std::array kCollectiveColumns{"peers", "bytes", "groups"};
-constexpr std::array kCollectiveTerms{"call", "message", "byte", "byte and further group"};
+constexpr std::array kCollectiveTerms{"message", "byte", "byte and further group", "call"};
 
 /// Causal: half of the products counts.
 TermCounts attention_counts(std::span<const double> shape, double products) {
@@ -78,7 +78,7 @@ double messages_of(Verb verb, double peers, double bytes) {
 
 TermCounts term_counts(Verb verb, std::span<const double> shape) {
   const double peers = shape[0], bytes = shape[1], groups = shape[2];
-  return {1, messages_of(verb, peers, bytes), bytes, bytes * (groups - 1)};
+  return {messages_of(verb, peers, bytes), bytes, bytes * (groups - 1), 1};
 }
 
 Place place_of(OperatorKind kind, std::span<const double> shape) {

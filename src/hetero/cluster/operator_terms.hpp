@@ -12,7 +12,7 @@ inline constexpr std::size_t kMostTerms = 5;
 
 struct TableForm {
   std::span<const char* const> columns;  // of a sample, before seconds and error
-  std::span<const char* const> terms;    // the first is the call itself, counted once
+  std::span<const char* const> terms;    // of operators the first is the call itself
   bool computes = false;                 // the second is computing: FitForm::max makes sense
 };
 [[nodiscard]] TableForm form_of(OperatorKind kind);

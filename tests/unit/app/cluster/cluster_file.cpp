@@ -156,7 +156,7 @@ samples = [[8, 8, 8, 2, 0, 1e-6, 0]]
 [[collective]]
 level = "core"
 verb = "all_gather"
-terms = [0, 1e-6, 1e-9, 0]
+terms = [1e-6, 1e-9, 0, 0]
 )");
   for (const char* fault :
        {"c.toml:3:1: storage.writes: row 2 does not fit",
