@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/levenshtein.hpp"
 #include "core/plan.hpp"
+#include "core/utf8.hpp"
 #include "t3d_version.hpp"
 
 namespace t3d {
@@ -24,9 +25,9 @@ constexpr const char* kHere = "here";  // no number of ranks is said
 constexpr const char* kTryHelp = "transformer3d --help shows how to call it";
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names{"tokenize", "eval",   "generate",
-                                              "inspect",  "export", "import",
-                                              "status",   "probe",  "calibrate"};
+  static const std::vector<std::string> names{"tokenize", "eval",     "generate", "inspect",
+                                              "export",   "import",   "simulate", "status",
+                                              "probe",    "calibrate"};
   return names;
 }
 
@@ -50,6 +51,18 @@ index_t ranks_of(const std::string& option, const std::string& word) {
     throw_error(ExitCode::usage, "{} needs a number of ranks from 1 to {}, not {}", option,
                 kMostRanks, word);
   return ranks;
+}
+
+double seconds_of(const std::string& word) {
+  double number = 0;
+  const auto [end, reason] = std::from_chars(word.data(), word.data() + word.size(), number);
+  const std::string unit(end, word.data() + word.size());
+  const std::map<std::string, double> units{{"", 1},     {"s", 1},    {"m", 60},
+                                            {"min", 60}, {"h", 3600}, {"d", 86400}};
+  const auto known = units.find(unit);
+  if (reason != std::errc{} || known == units.end() || !(number > 0) || number > 1e9)
+    throw_error(ExitCode::usage, "'{}' is no time such as 90m, 36h or 2d", printable(word, 40));
+  return number * known->second;
 }
 
 std::string exit_text() {
@@ -245,6 +258,35 @@ void add_status(CLI::App& app, StatusCommand& command) {
   sub->add_flag("--json", command.json, "one JSON object for each, in one line");
 }
 
+void add_simulate(CLI::App& app, SimulateCommand& command) {
+  CLI::App* sub = app.add_subcommand("simulate", "when a job will be done, and for how much");
+  sub->add_option("plan", command.plan, "job plan")->required()->type_name("PLAN.json");
+  sub->add_option("--trace", command.trace,
+                  "replay who came and went: output of sacct --parsable2, or time_s,change,node; "
+                  "weibull = draw it from the plan's hazards")
+      ->type_name("FILE|weibull");
+  sub->add_option("--history", command.history,
+                  "correct the hazard of the first class by a trace or an output of sacct")
+      ->type_name("FILE");
+  sub->add_option("--runs", command.runs, "how many lives of the job")
+      ->check(CLI::Range(index_t{1}, index_t{1'000'000}));
+  sub->add_option("--seed", command.seed, "of chance")->check(integer_fault);
+  sub->add_option(
+         "--policy", command.policies,
+         "compare the plan's policy with this one: recovery=, copies=, interval=, spares=, "
+         "sizing=, divided by commas; one for each --policy")
+      ->allow_extra_args(false)
+      ->type_name("TEXT");
+  sub->add_option_function<std::string>(
+         "--deadline",
+         [&command](const std::string& word) { command.deadline_seconds = seconds_of(word); },
+         "how likely is it to be done in this time: 90m, 36h, 2d")
+      ->type_name("TIME");
+  sub->add_option("-o,--output", command.output, "folder for timeline.svg, runs.csv, result.json")
+      ->type_name("DIR");
+  sub->add_flag("--json", command.json, "one JSON object");
+}
+
 void add_probe(CLI::App& app, CommandLine& line) {
   CLI::App* sub = app.add_subcommand("probe", "measure the ranks that were started, and quit");
   sub->add_option("input", line.input, "input file")->required()->type_name("input.toml");
@@ -300,6 +342,7 @@ Action chosen_action(const CLI::App& app, const Parsed& parsed) {
   if (app.got_subcommand("inspect")) return Action::inspect;
   if (app.got_subcommand("export")) return Action::exports;
   if (app.got_subcommand("import")) return Action::imports;
+  if (app.got_subcommand("simulate")) return Action::simulate;
   if (app.got_subcommand("status")) return Action::status;
   if (app.got_subcommand("probe")) return Action::probe;
   if (app.got_subcommand("calibrate")) return Action::calibrate;
@@ -345,7 +388,9 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
 }  // namespace
 
 bool needs_no_ranks(int argc, const char* const* argv) {
-  return argc > 1 && std::string_view(argv[1]) == "status";
+  if (argc < 2) return false;
+  const std::string_view word = argv[1];
+  return word == "status" || word == "simulate";
 }
 
 CommandLine parse_command_line(int argc, const char* const* argv) {
@@ -363,6 +408,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_inspect(app, parsed.line.inspect);
   add_export(app, parsed.line);
   add_import(app, parsed.line.imports);
+  add_simulate(app, parsed.line.simulate);
   add_status(app, parsed.line.status);
   add_probe(app, parsed.line);
   add_calibrate(app, parsed.line.calibrate);

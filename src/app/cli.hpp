@@ -50,6 +50,17 @@ struct StatusCommand {
   bool json = false;
 };
 
+struct SimulateCommand {
+  std::string plan;
+  std::string trace = "weibull", history;  // files; "weibull": sampled
+  index_t runs = 1000;
+  std::int64_t seed = 1;
+  std::vector<std::string> policies;  // compared instead of the usual ones
+  std::optional<double> deadline_seconds;
+  std::string output;  // folder; empty = none
+  bool json = false;
+};
+
 struct TokenizeCommand {
   std::vector<std::string> inputs;
   std::string prefix;
@@ -79,6 +90,7 @@ struct CommandLine {
     inspect,   // inspect
     exports,   // exports
     imports,   // imports
+    simulate,  // simulate
     status,    // status
     probe,     // input, overrides, probe_output
     calibrate  // calibrate
@@ -96,6 +108,7 @@ struct CommandLine {
   InspectCommand inspect;
   ExportCommand exports;
   ImportCommand imports;
+  SimulateCommand simulate;
   StatusCommand status;
   CalibrateCommand calibrate;
   std::string probe_output;  // file for the speeds; empty = none

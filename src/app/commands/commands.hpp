@@ -20,6 +20,7 @@ int run_calibrate(Communicator& world, const CommandLine& command);
 int run_inspect(Communicator& world, const CommandLine& command);
 int run_export(Communicator& world, const CommandLine& command);
 int run_import(Communicator& world, const CommandLine& command);
+int run_simulation(Communicator& world, const CommandLine& command);
 int run_status(Communicator& world, const CommandLine& command);
 
 }  // namespace t3d

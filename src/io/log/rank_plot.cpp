@@ -43,29 +43,6 @@ double time_of(const Part& part, const RankTimes& times, double step_seconds) {
   return part.time != nullptr ? times.*part.time : std::max(step_seconds - times.own, 0.0);
 }
 
-/// From 0 at the frame's lower edge to a tick above `most`.
-SvgAxis upward(const SvgFrame& frame, double most, int count) {
-  SvgAxis axis{0, 1, frame.bottom(), frame.top, round_ticks(0, most > 0 ? most : 1, count)};
-  const double apart = axis.ticks.at(1);
-  while (axis.ticks.back() < most)
-    axis.ticks.push_back(apart * static_cast<double>(axis.ticks.size()));
-  axis.high = axis.ticks.back();
-  return axis;
-}
-
-void draw_upward(Svg& svg, const SvgFrame& frame, const SvgAxis& axis, const std::string& name) {
-  for (const double tick : axis.ticks) {
-    const double y = axis.at(tick);
-    svg.line(frame.left, y, frame.right(), y, R"(stroke="#e4e4e4")");
-    svg.text(frame.left - 6, y + 4, fmt::format("{:.9g}", tick),
-             R"(font-size="11" text-anchor="end")");
-  }
-  const double x = 16, y = frame.top + frame.height / 2;
-  svg.text(x, y, name,
-           fmt::format(R"x(font-size="12" text-anchor="middle" transform="rotate(-90 {} {})")x",
-                       pixels(x), pixels(y)));
-}
-
 /// The upper panel.
 class StepsPanel {
  public:
@@ -78,7 +55,7 @@ class StepsPanel {
       last += 0.5;
     }
     x_ = {first, last, frame_.left, frame_.right(), round_ticks(first, last, 8, 1)};
-    y_ = upward(frame_, 1.02 * unit_.per_second * top_seconds(), 5);
+    y_ = upward_axis(frame_, 1.02 * unit_.per_second * top_seconds(), 5);
   }
 
   void draw() {
@@ -132,7 +109,7 @@ class StepsPanel {
   }
 
   void draw_axes() {
-    draw_upward(svg_, frame_, y_, fmt::format("own time, {} per step", unit_.name));
+    draw_upward_axis(svg_, frame_, y_, fmt::format("own time, {} per step", unit_.name));
     for (const double tick : x_.ticks) {
       const double x = x_.at(tick);
       svg_.line(x, frame_.bottom(), x, frame_.bottom() + 4, R"(stroke="#555")");
@@ -275,8 +252,8 @@ void draw_bars(Svg& svg, const RankHistory& history, Unit unit) {
   const std::vector<std::size_t> ranks = bar_ranks(mean);
   double most = mean.seconds;
   for (const RankTimes& times : mean.ranks) most = std::max(most, times.own);
-  const SvgAxis y = upward(frame, unit.per_second * most, 4);
-  draw_upward(svg, frame, y, fmt::format("{} per step", unit.name));
+  const SvgAxis y = upward_axis(frame, unit.per_second * most, 4);
+  draw_upward_axis(svg, frame, y, fmt::format("{} per step", unit.name));
 
   const double slot = frame.width / static_cast<double>(ranks.size());
   const double width = std::min(0.8 * slot, 60.0);

@@ -95,4 +95,27 @@ std::vector<double> round_ticks(double low, double high, int count, double least
   return ticks;
 }
 
+SvgAxis upward_axis(const SvgFrame& frame, double most, int count) {
+  SvgAxis axis{0, 1, frame.bottom(), frame.top, round_ticks(0, most > 0 ? most : 1, count)};
+  const double apart = axis.ticks.at(1);
+  while (axis.ticks.back() < most)
+    axis.ticks.push_back(apart * static_cast<double>(axis.ticks.size()));
+  axis.high = axis.ticks.back();
+  return axis;
+}
+
+void draw_upward_axis(Svg& svg, const SvgFrame& frame, const SvgAxis& axis,
+                      const std::string& name) {
+  for (const double tick : axis.ticks) {
+    const double y = axis.at(tick);
+    svg.line(frame.left, y, frame.right(), y, R"(stroke="#e4e4e4")");
+    svg.text(frame.left - 6, y + 4, fmt::format("{:.9g}", tick),
+             R"(font-size="11" text-anchor="end")");
+  }
+  const double x = 16, y = frame.top + frame.height / 2;
+  svg.text(x, y, name,
+           fmt::format(R"x(font-size="12" text-anchor="middle" transform="rotate(-90 {} {})")x",
+                       pixels(x), pixels(y)));
+}
+
 }  // namespace t3d

@@ -56,4 +56,10 @@ struct SvgAxis {
 /// About `count` ticks 1, 2 or 5 times a power of ten apart, never less than `least`; low < high.
 [[nodiscard]] std::vector<double> round_ticks(double low, double high, int count, double least = 0);
 
+/// From 0 at the frame's lower edge to a tick above `most`; about `count` ticks.
+[[nodiscard]] SvgAxis upward_axis(const SvgFrame& frame, double most, int count);
+/// Its lines and numbers, and its name on the left.
+void draw_upward_axis(Svg& svg, const SvgFrame& frame, const SvgAxis& axis,
+                      const std::string& name);
+
 }  // namespace t3d

@@ -134,6 +134,21 @@ TEST_CASE("eval, generate, inspect") {
   CHECK_FALSE(usage_error({"status"}).empty());
 }
 
+TEST_CASE("simulate, and times with units") {
+  const CommandLine line = parse({"simulate", "p.json", "--trace", "t.csv", "--runs", "7",
+                                  "--policy", "copies=2,spares=1", "--policy", "sizing=wait",
+                                  "--deadline", "1.5h", "-o", "out", "--json"});
+  CHECK(line.action == Action::simulate);
+  CHECK(line.simulate.plan == "p.json");
+  CHECK(line.simulate.runs == 7);
+  CHECK(line.simulate.policies == Arguments{"copies=2,spares=1", "sizing=wait"});
+  CHECK(line.simulate.deadline_seconds == 5400);
+  CHECK(parse({"simulate", "p", "--deadline", "90"}).simulate.deadline_seconds == 90);
+  CHECK(parse({"simulate", "p", "--deadline", "2d"}).simulate.deadline_seconds == 2 * 86400);
+  for (const char* bad : {"h", "-1h", "0", "1 h", "1w", "nan", "inf", "1e99d"})
+    CHECK(usage_error({"simulate", "p", "--deadline", bad}) != "");
+}
+
 TEST_CASE("wrong usage") {
   CHECK(contains(usage_error({}), "the input file is missing"));
   CHECK(contains(usage_error({"tokenise", "x"}), "did you mean tokenize?"));

@@ -1,0 +1,134 @@
+// transformer3d simulate PLAN.json: no ranks, no MPI, files and arithmetic.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/setup.hpp"
+#include "app/commands/simulate/simulation_report.hpp"
+#include "core/error.hpp"
+#include "core/utf8.hpp"
+#include "hetero/simulate/job_plan.hpp"
+#include "io/output.hpp"
+#include "io/posix_file.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr index_t kMostTraceBytes = index_t{256} << 20;
+constexpr index_t kComparedRuns = 200;  // of each policy beside the job's own
+
+NodeTrace read_trace(const std::string& path) {
+  const FileReader file(path);
+  if (file.size() > kMostTraceBytes)
+    throw_error(ExitCode::config, "{} is too long for a trace: {}", path,
+                format_bytes(static_cast<double>(file.size())));
+  return parse_any_trace(read_text(file), path);
+}
+
+/// "k80: shape 0.32, scale 110 h"
+std::string hazards_text(const SimulatedJob& job) {
+  std::string text = "drawn";
+  for (const SimulatedClass& kind : job.classes) {
+    if (kind.hazard.never())
+      text += fmt::format("; {} are never lost", kind.name);
+    else if (kind.hazard.shape() > 0)
+      text += fmt::format("; {}: Weibull, shape {:g}, scale {:g} h", kind.name, kind.hazard.shape(),
+                          kind.hazard.scale_hours());
+    else
+      text += fmt::format("; {}: {:.3g} losses per hour when new, {:.3g} when old", kind.name,
+                          kind.hazard.buckets().front().per_hour,
+                          kind.hazard.buckets().back().per_hour);
+  }
+  return text;
+}
+
+std::vector<SimulationPolicy> policies_of(const SimulateCommand& command, const SimulatedJob& job) {
+  if (command.policies.empty()) return policies_to_compare(job);
+  std::vector<SimulationPolicy> policies{job.policy};
+  for (const std::string& text : command.policies)
+    policies.push_back(parse_policy(text, job.policy));
+  return policies;
+}
+
+/// The finished run whose time is nearest to the median; 0 where none finishes.
+index_t median_run(const std::vector<JobOutcome>& outcomes) {
+  std::vector<index_t> runs(outcomes.size());
+  std::iota(runs.begin(), runs.end(), index_t{0});
+  const auto middle = runs.begin() + std::ssize(runs) / 2;
+  const auto time = [&](index_t run) {
+    const JobOutcome& outcome = outcomes[static_cast<std::size_t>(run)];
+    return outcome.finished ? outcome.seconds : kNoTime;
+  };
+  std::nth_element(runs.begin(), middle, runs.end(), [&](index_t a, index_t b) {
+    return std::pair(time(a), a) < std::pair(time(b), b);
+  });
+  return *middle;
+}
+
+void write_files(const SimulationReport& report, const LivesRequest& request,
+                 const std::string& folder) {
+  make_folder(folder);
+  const index_t run = median_run(report.outcomes);
+  Timeline timeline;
+  (void)simulate_run(report.job, report.job.policy, request, run, &timeline);
+  const std::string name = report.job.name.empty() ? "job" : report.job.name;
+  write_text_durably(folder + "/timeline.svg",
+                     timeline_plot(report.job, timeline,
+                                   fmt::format("{}: run {} of {}, the median one", name, run,
+                                               report.outcomes.size())));
+  write_text_durably(folder + "/runs.csv", runs_csv(report));
+  write_text_durably(folder + "/result.json", report_json(report));
+}
+
+SimulationReport simulated(const SimulateCommand& command, const SimulatedJob& job,
+                           LivesRequest request) {
+  SimulationReport report;
+  report.job = job;
+  report.seed = request.seed;
+  report.nodes_from =
+      request.trace != nullptr
+          ? fmt::format("as in {}, {:.1f} h", request.trace->source, request.trace->seconds / 3600)
+          : hazards_text(job);
+  report.undisturbed_seconds = undisturbed_seconds(job, job.policy);
+  report.deadline_seconds = command.deadline_seconds;
+  report.outcomes = simulate_lives(job, job.policy, request);
+  const auto compared = [&](const SimulationPolicy& policy, std::span<const JobOutcome> outcomes) {
+    ComparedPolicy result{policy, summary_of(outcomes), std::nullopt};
+    if (command.deadline_seconds)
+      result.in_time = finish_probability(outcomes, *command.deadline_seconds);
+    return result;
+  };
+  report.own = compared(job.policy, report.outcomes);
+  request.runs = report.compared_runs = std::min(request.runs, kComparedRuns);
+  for (const SimulationPolicy& policy : policies_of(command, job))
+    report.policies.push_back(compared(policy, simulate_lives(job, policy, request)));
+  return report;
+}
+
+void simulate(const SimulateCommand& command) {
+  SimulatedJob job = parse_job_plan(read_record_file(command.plan), command.plan);
+  if (!command.history.empty()) {
+    const NodeTrace history = read_trace(command.history);
+    job.classes.front().hazard = update_hazard(job.classes.front().hazard, history.lives);
+  }
+  std::optional<NodeTrace> trace;
+  if (command.trace != "weibull") trace = read_trace(command.trace);
+  const LivesRequest request{command.runs, static_cast<std::uint64_t>(command.seed),
+                             trace ? &*trace : nullptr};
+  const SimulationReport report = simulated(command, job, request);
+  if (!command.output.empty()) write_files(report, request, command.output);
+  write_output(command.json ? report_json(report) : report_text(report));
+  flush_output();
+}
+
+}  // namespace
+
+int run_simulation(Communicator& world, const CommandLine& command) {
+  all_or_none(world, [&] {
+    if (world.rank() == 0) simulate(command.simulate);
+  });
+  return 0;
+}
+
+}  // namespace t3d

@@ -1,0 +1,62 @@
+// Many simulated lives of one job, and what they have in common: distributions of finish time and
+// cost, and where the time went.
+#pragma once
+#include <array>
+#include <span>
+#include <vector>
+
+#include "hetero/simulate/job_life.hpp"
+
+namespace t3d {
+
+struct LivesRequest {
+  index_t runs = 1000;
+  std::uint64_t seed = 1;
+  /// Replayed where it is given, else nodes are sampled. Run 0 begins at its beginning, each other
+  /// one at a moment of chance.
+  const NodeTrace* trace = nullptr;
+};
+
+/// Of one run, as the runs of simulate_lives().
+[[nodiscard]] JobOutcome simulate_run(const SimulatedJob& job, const SimulationPolicy& policy,
+                                      const LivesRequest& request, index_t run,
+                                      Timeline* timeline = nullptr);
+
+/// By run. Error(config) when the first run shows that all together would be more than 2e9 events.
+[[nodiscard]] std::vector<JobOutcome> simulate_lives(const SimulatedJob& job,
+                                                     const SimulationPolicy& policy,
+                                                     const LivesRequest& request);
+
+/// The job without any loss, at its largest size, without spread: seconds from the first start to
+/// the end, checkpoints included.
+[[nodiscard]] double undisturbed_seconds(const SimulatedJob& job, const SimulationPolicy& policy);
+
+/// What of a distribution is told. Infinity where so many runs did not finish.
+struct Spread {
+  double p5 = 0, p50 = 0, p90 = 0, p95 = 0, mean = 0;
+};
+/// The value of rank ceil(p (n + 1)) of the n sorted ones, at least the first, at most the last: a
+/// further value of the same distribution is not above it with a probability of p or more, if n is
+/// large enough.
+[[nodiscard]] double quantile(std::span<const double> sorted, double p);
+[[nodiscard]] Spread spread_of(std::vector<double> values);
+
+struct LivesSummary {
+  index_t runs = 0, finished = 0;
+  Spread seconds, cost;
+  /// Means over the runs, of their time.
+  std::array<double, kLifeParts> share{};
+  /// Useful time of all time (both summed over the runs).
+  double goodput = 0;
+  double samples_per_second = 0, mean_nodes = 0;  // over all time
+  double losses = 0, roll_backs = 0, reshapes = 0, restarts = 0, checkpoints = 0, lives = 0;
+};
+[[nodiscard]] LivesSummary summary_of(std::span<const JobOutcome> outcomes);
+/// Of the runs, those that finish within `seconds`.
+[[nodiscard]] double finish_probability(std::span<const JobOutcome> outcomes, double seconds);
+
+/// The policies that a comparison looks at: the job's own first, then each with one thing changed:
+/// copies, interval (half, twice), spares, shrink against wait. Without what makes no difference.
+[[nodiscard]] std::vector<SimulationPolicy> policies_to_compare(const SimulatedJob& job);
+
+}  // namespace t3d

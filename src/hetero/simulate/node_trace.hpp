@@ -1,0 +1,49 @@
+// Nodes that came and went, as somebody wrote it down: what a simulation replays. Readers take
+// texts (files are read above this floor); `source` names the file in messages. A broken line is
+// Error(config) "source:line: what"; so are more than kMostChanges changes, and a trace without any
+// node.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/types.hpp"
+#include "hetero/simulate/hazard.hpp"
+
+namespace t3d {
+
+inline constexpr std::size_t kMostChanges = 2'000'000;
+
+struct NodeChange {
+  double seconds = 0;       // from the beginning of the trace
+  index_t change = 0;       // +n nodes come, -n are taken
+  double born_seconds = 0;  // taken ones: when they had come
+  friend bool operator==(const NodeChange&, const NodeChange&) = default;
+};
+
+struct NodeTrace {
+  std::string source;
+  double seconds = 0;               // to its end; > 0
+  std::vector<NodeChange> changes;  // ascending; those of one moment are one event
+  std::vector<NodeLife> lives;      // of every node, lost or still there at the end
+};
+
+/// Columns time_s, change (+1 or -1), node (an id that is there once at a time), after a line with
+/// their names; times ascend. As the Bamboo authors' traces are given (NSDI 2023).
+[[nodiscard]] NodeTrace parse_node_trace(const std::string& text, const std::string& source);
+
+/// `sacct --parsable2` or csv with NodeList, Start, End and State in any order among other columns,
+/// named in the first line. A node is there from its first Start on; an End in state PREEMPTED or
+/// NODE_FAIL takes it, the next Start on it brings it back. Other ends take nothing. Lines of steps
+/// (a JobID with a dot), of jobs without nodes ("None assigned") and not yet started ones are
+/// passed over; an End of "Unknown" is the end of the trace. Times as 2026-11-22T14:00:00, of one
+/// time zone.
+[[nodiscard]] NodeTrace parse_sacct(const std::string& text, const std::string& source);
+
+/// One of both, by the first line.
+[[nodiscard]] NodeTrace parse_any_trace(const std::string& text, const std::string& source);
+
+/// "n[1-3,07],gpu2" as names. Error(config), without the place, when it is malformed or names more
+/// than 100,000 nodes.
+[[nodiscard]] std::vector<std::string> expand_node_list(std::string_view list);
+
+}  // namespace t3d
