@@ -225,6 +225,14 @@ class JobLife {
     else
       end_stall();
   }
+  /// While it waits for nodes: from the copies, without a stall.
+  void write_copies() {
+    if (progress_.unsaved_seconds() == 0 || durable_ < kNoTime) return;
+    ++out_.checkpoints;
+    progress_.snapshot();
+    snapshot_seconds_ = now_;
+    durable_ = now_ + save_seconds_;
+  }
   /// What came before or during it has not been answered.
   void end_stall() {
     begin_segment();
@@ -270,11 +278,11 @@ class JobLife {
     const double whole = warned ? 0 : job_.site.job_preemptions_per_hour;
     const double nodes = losses_per_hour();
     if (!copies_) return whole + (warned ? 0 : nodes) + used * job_.site.crashes_per_node_hour;
-    // A second loss in the same group before all copies are whole again; and those that come
-    // together, as far as they were seen.
+    // Where nodes go one by one: a second loss in the same group before all copies are whole again.
+    // Else those that came together show how often.
     const double apart = nodes * nodes / std::max(used, 1.0) * (policy_.copies - 1) *
                          job_.costs.reshape_seconds / 3600;
-    return whole + std::max(apart, seen_.roll_backs_per_hour());
+    return whole + (draw_.replayed ? seen_.roll_backs_per_hour() : apart);
   }
 
   void roll_back() {
@@ -297,10 +305,13 @@ class JobLife {
     in_step_ = 0;
   }
 
-  /// Of training under way, with so much warning, the copies gone: a checkpoint, or back.
+  /// Of training under way, with so much warning, without copies: a checkpoint, or back.
   void save_or_lose(double warning) {
-    if (!trains() || warning < step_seconds_ + save_seconds_) return roll_back();
-    part(LifePart::checkpoint) += progress_.take_back(job_.costs.checkpoint_stall_seconds, rate());
+    const bool savable = trains() || phase_ == LifePart::checkpoint;
+    if (!savable || warning < step_seconds_ + save_seconds_) return roll_back();
+    if (trains())
+      part(LifePart::checkpoint) +=
+          progress_.take_back(job_.costs.checkpoint_stall_seconds, rate());
     progress_.snapshot();
     durable_ = kNoTime;
     publish();
@@ -399,6 +410,9 @@ class JobLife {
     q.next_return_seconds = next_return_seconds();
     q.reshape_seconds = must_load_ ? job_.costs.restart_seconds : job_.costs.reshape_seconds;
     q.same_size_seconds = must_load_ ? job_.costs.restart_seconds : job_.costs.spare_seconds;
+    // What is replayed is all that there is: the queue has no other nodes.
+    if (!draw_.replayed)
+      q.requeue_seconds = job_.site.queue_median_seconds + job_.costs.restart_seconds;
     q.left_seconds = life_begin_ + job_.site.walltime_seconds - now_;
     q.reserve_seconds = interrupted ? 0 : reserve_seconds();
     q.save_seconds = save_seconds_;
@@ -425,7 +439,10 @@ class JobLife {
       case SizeAction::stop: return stop();
       case SizeAction::wait:
         // With copies the nodes that are left hold the state: losing them counts.
-        if (!copies_ || must_load_) std::fill(used_.begin(), used_.end(), 0);
+        if (!copies_ || must_load_)
+          std::fill(used_.begin(), used_.end(), 0);
+        else
+          write_copies();
         return enter(LifePart::waiting, std::max(decision.look_again_seconds, 1.0));
       default: break;
     }

@@ -7,16 +7,19 @@
 namespace t3d {
 namespace {
 
-constexpr double kAlike = 0.05;  // of the age
+constexpr double kAlike = 0.05;      // of the age
+constexpr double kSameSeconds = 30;  // for which a rate stays
+constexpr index_t kFewChanges = 50;  // of so many nodes one
 
 }  // namespace
 
 NodesHere::NodesHere(const std::vector<SimulatedClass>& classes)
-    : classes_(classes), groups_(classes.size()), counts_(classes.size()) {}
+    : classes_(classes), groups_(classes.size()), counts_(classes.size()), rates_(classes.size()) {}
 
 void NodesHere::clear() {
   for (std::vector<Group>& groups : groups_) groups.clear();
   std::fill(counts_.begin(), counts_.end(), 0);
+  std::fill(rates_.begin(), rates_.end(), Rate());
   count_ = 0;
   price_ = 0;
 }
@@ -31,6 +34,7 @@ void NodesHere::come(std::size_t kind, index_t nodes, double born_seconds) {
   else
     groups.insert(place, {born_seconds, nodes});
   counts_[kind] += nodes;
+  rates_[kind].changes += nodes;
   count_ += nodes;
   price_ += classes_[kind].price_per_hour * static_cast<double>(nodes);
 }
@@ -46,6 +50,7 @@ void NodesHere::go(std::size_t kind, index_t nodes, double born_seconds) {
   group->nodes -= nodes;
   if (group->nodes == 0) groups.erase(group);
   counts_[kind] -= nodes;
+  rates_[kind].changes += nodes;
   count_ -= nodes;
   price_ -= classes_[kind].price_per_hour * static_cast<double>(nodes);
   if (count_ == 0) price_ = 0;
@@ -69,12 +74,16 @@ void NodesHere::merge(std::size_t kind, double now_seconds) {
 double NodesHere::losses_per_node_hour(std::size_t kind, double now_seconds) {
   const Hazard& hazard = classes_[kind].hazard;
   if (counts_[kind] == 0 || hazard.never()) return 0;
+  Rate& rate = rates_[kind];
+  if (now_seconds - rate.seconds < kSameSeconds && rate.changes * kFewChanges <= counts_[kind])
+    return rate.per_hour;
   merge(kind, now_seconds);
   double sum = 0;
   for (const Group& group : groups_[kind])
     sum += static_cast<double>(group.nodes) *
            hazard.per_hour(std::max(now_seconds - group.born_seconds, 0.0) / 3600);
-  return sum / static_cast<double>(counts_[kind]);
+  rate = {now_seconds, sum / static_cast<double>(counts_[kind]), 0};
+  return rate.per_hour;
 }
 
 void CopyGroups::begin(index_t nodes, int copies) {

@@ -20,9 +20,9 @@ class SeenRates {
   [[nodiscard]] double losses_per_hour() const {
     return 3600 * double(1 + loss_moments_) / (kPriorLossSeconds + held_seconds_);
   }
-  /// Without a prior: 0 until the first.
+  /// With a prior of half an event.
   [[nodiscard]] double roll_backs_per_hour() const {
-    return 3600 * double(roll_backs_) / (kPriorLossSeconds + held_seconds_);
+    return 3600 * (0.5 + double(roll_backs_)) / (kPriorLossSeconds + held_seconds_);
   }
   /// Until the next node, while some are lacking.
   [[nodiscard]] double next_return_seconds() const {
