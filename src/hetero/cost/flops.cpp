@@ -80,17 +80,6 @@ class MicroWork {
   index_t act_;
 };
 
-/// Numbers that an optimizer reads or writes for each weight.
-index_t optimizer_numbers(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::sgd: return 5;    // weight and momentum twice, gradient
-    case OptimizerKind::adamw: return 7;  // weight, m and v twice, gradient
-    case OptimizerKind::lamb: return 13;  // direction, norms, step
-    case OptimizerKind::muon: break;
-  }
-  return 9;
-}
-
 void add_update_work(const RankView& rank, StepWork& work) {
   index_t at_rest = 0;
   for (const BucketSize& size : bucket_sizes(rank)) at_rest += size.trained * size.shard;
@@ -109,6 +98,16 @@ void add_update_work(const RankView& rank, StepWork& work) {
 }
 
 }  // namespace
+
+index_t optimizer_numbers(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::sgd: return 5;    // weight and momentum twice, gradient
+    case OptimizerKind::adamw: return 7;  // weight, m and v twice, gradient
+    case OptimizerKind::lamb: return 13;  // direction, norms, step
+    case OptimizerKind::muon: break;
+  }
+  return 9;
+}
 
 StepWork update_work(const Plan& plan, const Coord& coord) {
   StepWork work;

@@ -22,6 +22,8 @@ struct StepWork {
 };
 [[nodiscard]] StepWork step_work(const Plan& plan, const Coord& coord,
                                  const CostMemoPtr& memo = nullptr);
+/// Numbers that an optimizer reads or writes for each weight.
+[[nodiscard]] index_t optimizer_numbers(OptimizerKind kind);
 /// Of it, what does not depend on the rank's part of the batch: optimizer and Newton-Schulz.
 [[nodiscard]] StepWork update_work(const Plan& plan, const Coord& coord);
 

@@ -364,11 +364,7 @@ Held Pass::scatter_hidden(Held whole) {
 
 // Chunks have one or two sizes.
 void Pass::head_chunks(index_t slice) {
-  index_t widest = 0;
-  for (index_t j = 0; j < rank_.q; ++j)
-    widest = std::max(widest, even_size(rank_.cut.vocab.size(j), rank_.r, 0));
-  const index_t bytes = rows_.slab * widest * act_, at_once = rank_.plan.logits_bytes;
-  const index_t chunks = std::max<index_t>(1, (bytes + at_once - 1) / at_once);
+  const index_t chunks = HeadChunks(rank_, rows_).count;
   const index_t width = (slice + kLogitsUnit - 1) / kLogitsUnit * kLogitsUnit;
   for (const index_t chunk : {index_t{0}, chunks - 1}) {
     const index_t rows = even_size(rows_.slab, chunks, chunk);

@@ -166,12 +166,22 @@ Rows::Rows(const RankView& rank, index_t sequences) {
   heads_over_k = even_size(slab, rank.r, rank.coord.k, length);
 }
 
+HeadChunks::HeadChunks(const RankView& rank, const Rows& rows)
+    : slice(even_size(rank.vocab, rank.r, rank.coord.k)) {
+  index_t widest = 0;
+  for (index_t j = 0; j < rank.q; ++j)
+    widest = std::max(widest, even_size(rank.cut.vocab.size(j), rank.r, 0));
+  const index_t bytes = rows.slab * widest * size_of(rank.activation),
+                at_once = rank.plan.logits_bytes;
+  count = std::max<index_t>(1, (bytes + at_once - 1) / at_once);
+}
+
 void add_forward(const RankView& rank, const Rows& rows, TrafficTable& traffic) {
   TrafficTable block;
   add_block_forward(rank, rows, block);
   traffic.add(block, rank.model.layers);
-  traffic.add(Verb::all_gather, Group::k,
-              (2 * rank.model.layers + 1) * norm_forward_bytes(rank, rows));
+  traffic.add(Verb::all_gather, Group::k, norm_forward_bytes(rank, rows),
+              2 * rank.model.layers + 1);
   traffic.add(Verb::reduce_scatter, Group::j,
               scatter_bytes(hidden_side(rank, rows), rank.activation));  // embedding
 }
@@ -183,13 +193,13 @@ void add_backward(const RankView& rank, const Rows& rows, TrafficTable& traffic)
     block.add(Verb::all_gather, out.over, gather_bytes(out, rank.activation));
     block.add(Verb::reduce_scatter, in.over, scatter_bytes(in, partial(rank, out)));
     if (!rank.plan.keep_inputs)
-      traffic.add(Verb::all_gather, in.over,
-                  rank.inputs_needed(kind) * gather_bytes(in, rank.activation));
+      traffic.add(Verb::all_gather, in.over, gather_bytes(in, rank.activation),
+                  rank.inputs_needed(kind));
     ++kind;
   });
   traffic.add(block, rank.model.layers);
-  traffic.add(Verb::all_reduce, Group::k,
-              (2 * rank.model.layers + 1) * norm_backward_bytes(rank, rows));
+  traffic.add(Verb::all_reduce, Group::k, norm_backward_bytes(rank, rows),
+              2 * rank.model.layers + 1);
   if (!rank.frozen.table)
     traffic.add(Verb::all_gather, Group::j,
                 gather_bytes(hidden_side(rank, rows), rank.activation));  // embedding
@@ -199,7 +209,7 @@ void add_backward(const RankView& rank, const Rows& rows, TrafficTable& traffic)
 void add_recomputation(const RankView& rank, const Rows& rows, TrafficTable& traffic) {
   TrafficTable block;
   add_block_forward(rank, rows, block);
-  block.add(Verb::all_gather, Group::k, 2 * norm_forward_bytes(rank, rows));
+  block.add(Verb::all_gather, Group::k, norm_forward_bytes(rank, rows), 2);
   traffic.add(block, rank.model.layers);
 }
 

@@ -78,6 +78,14 @@ struct Side {
 /// like sums over ranks.
 [[nodiscard]] DType partial(const RankView& rank, const Side& summed);
 
+/// How the head goes through a slab's rows: so many of its logits at a time as plan.logits_bytes
+/// holds, of the widest slice of the replica.
+struct HeadChunks {
+  HeadChunks(const RankView& rank, const Rows& rows);
+  index_t slice = 0;  // columns of the vocabulary here
+  index_t count = 1;  // chunks, cut evenly
+};
+
 /// Activations of all layers, forward; and backward beside it.
 void add_forward(const RankView& rank, const Rows& rows, TrafficTable& traffic);
 void add_backward(const RankView& rank, const Rows& rows, TrafficTable& traffic);

@@ -25,41 +25,46 @@ void add_weights(const RankView& rank, index_t micros, index_t reductions, bool 
   for (const BucketSize& size : bucket_sizes(rank)) {
     const index_t uses = training ? size.uses : size.evaluation_uses;
     if (is_gathered(rank, size))
-      traffic.add(Verb::all_gather, size.group,
-                  size.copies * gathers(rank.plan, uses, micros) * size.gather);
+      traffic.add(Verb::all_gather, size.group, size.gather,
+                  size.copies * gathers(rank.plan, uses, micros));
     traffic.add(Verb::reduce_scatter, size.group,
-                size.trained * reductions * (size.count - size.shard) * size_of(rank.accumulator));
+                (size.count - size.shard) * size_of(rank.accumulator), size.trained * reductions);
   }
 }
 
 }  // namespace
 
 void TrafficTable::add(const TrafficTable& other, index_t times) {
-  for (std::size_t verb = 0; verb < bytes_.size(); ++verb)
+  for (std::size_t verb = 0; verb < kVerbs; ++verb)
     for (std::size_t group = 0; group < kGroups; ++group)
-      bytes_[verb][group] += times * other.bytes_[verb][group];
+      for (std::size_t size = 0; size < 2; ++size) {
+        const TrafficCalls& calls = other.calls_[verb][group][size];
+        calls_[verb][group][size].calls += times * calls.calls;
+        calls_[verb][group][size].bytes += times * calls.bytes;
+      }
 }
 
 index_t TrafficTable::total() const {
   index_t sum = 0;
-  for (const auto& of_verb : bytes_)
-    for (const index_t bytes : of_verb) sum += bytes;
+  for (std::size_t group = 0; group < kGroups; ++group) sum += on(static_cast<Group>(group));
   return sum;
 }
 
 index_t TrafficTable::on(Group group) const {
   index_t sum = 0;
-  for (const auto& of_verb : bytes_) sum += of_verb[static_cast<std::size_t>(group)];
+  for (std::size_t verb = 0; verb < kVerbs; ++verb) sum += bytes(static_cast<Verb>(verb), group);
   return sum;
 }
 
 Ledger TrafficTable::ledger() const {
   Ledger ledger;
-  for (std::size_t verb = 0; verb < bytes_.size(); ++verb)
-    for (std::size_t group = 0; group < kGroups; ++group)
-      if (bytes_[verb][group] != 0)
+  for (std::size_t verb = 0; verb < kVerbs; ++verb)
+    for (std::size_t group = 0; group < kGroups; ++group) {
+      const index_t sent = bytes(static_cast<Verb>(verb), static_cast<Group>(group));
+      if (sent != 0)
         ledger.count(static_cast<Verb>(verb), std::string(name_of(static_cast<Group>(group))),
-                     bytes_[verb][group]);
+                     sent);
+    }
   return ledger;
 }
 

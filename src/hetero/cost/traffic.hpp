@@ -13,12 +13,31 @@
 
 namespace t3d {
 
+/// Calls of one verb in one group: how often, and what this rank sends in all of them. Few bytes
+/// and many are counted apart: they cost differently, and an average of both is like neither.
+struct TrafficCalls {
+  index_t calls = 0, bytes = 0;
+  friend bool operator==(const TrafficCalls&, const TrafficCalls&) = default;
+};
+inline constexpr index_t kSmallCall = 32768;  // bytes
+
 class TrafficTable {
  public:
-  void add(Verb verb, Group group, index_t bytes) { at(verb, group) += bytes; }
+  /// `times` calls, in each of which the rank sends so many bytes. One without bytes is none.
+  void add(Verb verb, Group group, index_t bytes, index_t times = 1) {
+    if (bytes == 0 || times == 0) return;
+    TrafficCalls& calls = at(verb, group)[bytes > kSmallCall ? 1 : 0];
+    calls.calls += times;
+    calls.bytes += times * bytes;
+  }
   void add(const TrafficTable& other, index_t times);
   [[nodiscard]] index_t bytes(Verb verb, Group group) const {
-    return bytes_[static_cast<std::size_t>(verb)][static_cast<std::size_t>(group)];
+    const auto& [small, large] = calls(verb, group);
+    return small.bytes + large.bytes;
+  }
+  /// Those of at most kSmallCall bytes, and the others.
+  [[nodiscard]] const std::array<TrafficCalls, 2>& calls(Verb verb, Group group) const {
+    return calls_[static_cast<std::size_t>(verb)][static_cast<std::size_t>(group)];
   }
   [[nodiscard]] index_t total() const;
   /// Of all verbs.
@@ -28,10 +47,10 @@ class TrafficTable {
 
  private:
   static constexpr std::size_t kGroups = static_cast<std::size_t>(Group::count_);
-  [[nodiscard]] index_t& at(Verb verb, Group group) {
-    return bytes_[static_cast<std::size_t>(verb)][static_cast<std::size_t>(group)];
+  [[nodiscard]] std::array<TrafficCalls, 2>& at(Verb verb, Group group) {
+    return calls_[static_cast<std::size_t>(verb)][static_cast<std::size_t>(group)];
   }
-  std::array<std::array<index_t, kGroups>, kVerbs> bytes_{};
+  std::array<std::array<std::array<TrafficCalls, 2>, kGroups>, kVerbs> calls_{};
 };
 
 /// One training step, report included, in which the ranks' times are gathered.

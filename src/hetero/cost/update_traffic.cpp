@@ -20,17 +20,19 @@ void add_world_sum(const RankView& rank, index_t count, TrafficTable& traffic) {
 
 void add_cuboid_sum(const RankView& rank, index_t count, index_t times, TrafficTable& traffic) {
   traffic.add(Verb::all_reduce, Group::cuboid,
-              times * all_reduce_bytes(count, static_cast<int>(rank.p * rank.q * rank.r),
-                                       rank.number_in_cuboid(), DType::f64));
+              all_reduce_bytes(count, static_cast<int>(rank.p * rank.q * rank.r),
+                               rank.number_in_cuboid(), DType::f64),
+              times);
 }
 
 /// Mean, sum and flat: every shard summed over its replicas.
 void add_all_reduces(const RankView& rank, TrafficTable& traffic) {
   const auto replicas = static_cast<int>(rank.plan.replicas.size());
   for (const BucketSize& size : bucket_sizes(rank))
-    traffic.add(Verb::all_reduce, Group::d,
-                size.trained * all_reduce_bytes(size.shard, replicas,
-                                                static_cast<int>(rank.coord.d), rank.accumulator));
+    traffic.add(
+        Verb::all_reduce, Group::d,
+        all_reduce_bytes(size.shard, replicas, static_cast<int>(rank.coord.d), rank.accumulator),
+        size.trained);
 }
 
 /// Gram where replicas are cut alike: leaves to the owner of each chunk, its result back to all.
@@ -43,11 +45,10 @@ void add_chunks(const RankView& rank, TrafficTable& traffic) {
     };
     const auto own = static_cast<int>(rank.coord.d);
     const index_t foreign = bucket.shard - (begin(own + 1) - begin(own));
-    traffic.add(Verb::exchange, Group::d, bucket.trained * foreign * leaves * size);
-    traffic.add(
-        Verb::all_gather, Group::d,
-        bucket.trained *
-            all_gather_traffic(static_cast<int>(replicas), own, leaf_wire(rank), begin).bytes);
+    traffic.add(Verb::exchange, Group::d, foreign * leaves * size, bucket.trained);
+    traffic.add(Verb::all_gather, Group::d,
+                all_gather_traffic(static_cast<int>(replicas), own, leaf_wire(rank), begin).bytes,
+                bucket.trained);
   }
 }
 

@@ -1,0 +1,57 @@
+// The nodes that a job asks for, and how its ranks reach each other on them.
+#pragma once
+#include <vector>
+
+#include "core/plan.hpp"
+#include "hetero/cluster/cluster.hpp"
+
+namespace t3d {
+
+struct JobPart {
+  std::size_t node_class = 0;  // of Cluster::classes
+  index_t nodes = 0;
+  friend bool operator==(const JobPart&, const JobPart&) = default;
+};
+
+/// Peers of a rank in one of its groups, by the level at which messages reach them.
+struct Reach {
+  struct At {
+    std::size_t level = 0;  // of Cluster::levels
+    index_t peers = 0;
+    bool between = false;  // on other nodes
+  };
+  std::vector<At> levels;
+  index_t peers = 0;   // in all
+  index_t groups = 1;  // that do the same on the rank's node at once
+};
+
+/// Nodes are numbered class by class in the order of the parts; those under one switch follow each
+/// other. World ranks follow nodes.
+class JobNodes {
+ public:
+  /// `cluster` must outlive it. Error(config) where a part has more nodes than its class.
+  JobNodes(const Cluster& cluster, std::vector<JobPart> parts);
+
+  [[nodiscard]] const Cluster& cluster() const { return cluster_; }
+  [[nodiscard]] const std::vector<JobPart>& parts() const { return parts_; }
+  [[nodiscard]] index_t ranks() const { return ranks_; }
+  [[nodiscard]] index_t nodes() const { return nodes_; }
+  struct Seat {
+    std::size_t node_class = 0;
+    index_t node = 0, ranks_per_node = 1;
+  };
+  [[nodiscard]] Seat seat(index_t world_rank) const;
+  /// Of the rank at `coord`; the plan's places are world ranks.
+  [[nodiscard]] Reach reach(const Plan& plan, const Coord& coord, Group group) const;
+  /// Of all nodes for an hour, in the classes' currency; node-hours where no class has a price.
+  [[nodiscard]] double price_per_hour() const;
+
+ private:
+  [[nodiscard]] std::size_t level_between(const Seat& a, const Seat& b) const;
+
+  const Cluster& cluster_;
+  std::vector<JobPart> parts_;
+  index_t ranks_ = 0, nodes_ = 0;
+};
+
+}  // namespace t3d

@@ -1,0 +1,182 @@
+#include "hetero/forecast/step_forecast.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.hpp"
+#include "hetero/cost/traffic.hpp"
+#include "hetero/planner/slab_key.hpp"
+
+namespace t3d {
+namespace {
+
+using Seconds = std::array<double, kOperatorKinds>;
+
+double sum_of(const Seconds& seconds) {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+/// What ranks alike compute, and how many operators they start.
+struct RankSeconds {
+  Seconds operators{};
+  double host = 0;
+};
+
+std::size_t largest_part(const Partition& cut) {
+  const std::vector<index_t> sizes = cut.sizes();
+  return static_cast<std::size_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
+}
+
+class Forecast {
+ public:
+  Forecast(const Plan& plan, const JobNodes& nodes, ClusterRates& rates)
+      : plan_(plan), nodes_(nodes), rates_(rates), keys_(plan) {
+    if (plan.ranks > nodes.ranks())
+      throw_error(ExitCode::config, "a plan of {} ranks on nodes for {}", plan.ranks,
+                  nodes.ranks());
+  }
+
+  StepForecast run() {
+    double all = 0;
+    for (index_t d = 0; d < std::ssize(plan_.replicas); ++d) {
+      add_replica(d);
+      const auto& [p, q, r] = plan_.replica(d).cuboid;
+      slot_ += p * q * r;
+      all += last_compute_;
+    }
+    StepForecast result{worst_, 1};
+    const double mean = all / static_cast<double>(plan_.replicas.size());
+    if (mean > 0) result.imbalance = worst_.compute() / mean;
+    return result;
+  }
+
+ private:
+  [[nodiscard]] JobNodes::Seat seat(index_t slot) const {
+    return nodes_.seat(plan_.place.empty() ? slot : plan_.place[static_cast<std::size_t>(slot)]);
+  }
+
+  const RankSeconds& rank_seconds(const Coord& coord, std::size_t node_class,
+                                  const SlabKeys::Key& slab) {
+    SlabKeys::Key key = slab;
+    key.push_back(static_cast<index_t>(node_class));
+    add_rank_key(plan_, coord, plan_.replica(coord.d).tokens.back().size(coord.i), *memo_, key);
+    const auto [entry, is_new] = ranks_.try_emplace(std::move(key));
+    if (!is_new) return entry->second;
+    for (const OperatorCall& call : step_calls(plan_, coord, memo_)) {
+      entry->second.operators[static_cast<std::size_t>(call.kind)] +=
+          call.times * rates_.seconds(node_class, plan_.compute, call);
+      entry->second.host += call.times * rates_.launch_seconds(node_class);
+    }
+    return entry->second;
+  }
+
+  void add_replica(index_t d) {
+    const auto& [p, q, r] = plan_.replica(d).cuboid;
+    ForecastTerms slowest;
+    for (index_t i = 0; i < p; ++i) {
+      const SlabKeys::Key slab = keys_.key(d, i);
+      RankSeconds meet;
+      for (index_t at = 0; at < q * r; ++at) {
+        const JobNodes::Seat here = seat(slot_ + i * q * r + at);
+        const RankSeconds& own = rank_seconds({d, i, at / r, at % r}, here.node_class, slab);
+        for (std::size_t kind = 0; kind < kOperatorKinds; ++kind)
+          meet.operators[kind] = std::max(meet.operators[kind], own.operators[kind]);
+        meet.host = std::max(meet.host, own.host);
+      }
+      if (sum_of(meet.operators) + meet.host <= slowest.compute() + slowest.host) continue;
+      slowest.operators = meet.operators;
+      slowest.host = meet.host;
+    }
+    last_compute_ = slowest.compute();
+    // Replicas alike have messages alike, but for who is on which node: the slowest one's count.
+    if (d > 0 && slowest.compute() + slowest.host <= worst_.compute() + worst_.host) return;
+    add_messages(d, slowest);
+    if (slowest.sum() > worst_.sum()) worst_ = slowest;
+  }
+
+  /// Of a rank in the largest slab with the largest widths.
+  void add_messages(index_t d, ForecastTerms& terms) {
+    const ReplicaPlan& replica = plan_.replica(d);
+    const Coord coord{d, static_cast<index_t>(largest_part(replica.tokens.back())),
+                      static_cast<index_t>(largest_part(replica.ffn)),
+                      static_cast<index_t>(largest_part(replica.hidden))};
+    const auto& [p, q, r] = replica.cuboid;
+    const bool on_gpu = nodes_.cluster()
+                            .classes[seat(slot_ + (coord.i * q + coord.j) * r + coord.k).node_class]
+                            .device != "cpu";
+    const TrafficTable traffic = step_traffic(plan_, coord, memo_);
+    for (std::size_t group = 0; group < ForecastTerms::kGroups; ++group) {
+      const auto over = static_cast<Group>(group);
+      if (traffic.on(over) == 0) continue;
+      const bool weights = over == Group::i || over == Group::ij || over == Group::ik;
+      const double exposed = weights && on_gpu ? 1 - kHidden : 1;
+      const Reach reach = nodes_.reach(plan_, coord, over);
+      for (const Reach::At& at : reach.levels) {
+        const double seconds = exposed * level_seconds(traffic, over, reach, at);
+        (at.between ? terms.between : terms.inside)[group] += seconds;
+      }
+    }
+  }
+
+  [[nodiscard]] double level_seconds(const TrafficTable& traffic, Group group, const Reach& reach,
+                                     const Reach::At& at) const {
+    const double part = static_cast<double>(at.peers) / static_cast<double>(reach.peers);
+    double seconds = 0;
+    for (std::size_t verb = 0; verb < kVerbs; ++verb)
+      for (const TrafficCalls& calls : traffic.calls(static_cast<Verb>(verb), group)) {
+        if (calls.calls == 0) continue;
+        const auto times = static_cast<double>(calls.calls);
+        seconds +=
+            times * rates_.level(at.level).seconds(static_cast<Verb>(verb), at.peers,
+                                                   part * static_cast<double>(calls.bytes) / times,
+                                                   static_cast<double>(reach.groups));
+      }
+    return seconds;
+  }
+
+  const Plan& plan_;
+  const JobNodes& nodes_;
+  ClusterRates& rates_;
+  SlabKeys keys_;
+  CostMemoPtr memo_ = std::make_shared<CostMemo>();
+  std::map<SlabKeys::Key, RankSeconds> ranks_;
+  index_t slot_ = 0;  // first one of this replica
+  double last_compute_ = 0;
+  ForecastTerms worst_;
+};
+
+}  // namespace
+
+double ForecastTerms::compute() const { return sum_of(operators); }
+double ForecastTerms::messages_inside() const {
+  return std::accumulate(inside.begin(), inside.end(), 0.0);
+}
+double ForecastTerms::messages_between() const {
+  return std::accumulate(between.begin(), between.end(), 0.0);
+}
+double ForecastTerms::sum(const ForecastFactors& factors) const {
+  return factors.compute * compute() + factors.host * host + factors.inside * messages_inside() +
+         factors.between * messages_between();
+}
+
+ClusterRates::ClusterRates(const Cluster& cluster) : cluster_(cluster) {
+  for (const NodeClass& one : cluster.classes)
+    operators_.emplace_back(std::make_shared<const OperatorEstimator>(one));
+  for (const Level& level : cluster.levels) levels_.emplace_back(level);
+}
+
+double ClusterRates::seconds(std::size_t node_class, ComputeType format, const OperatorCall& call) {
+  CachedEstimator& own = operators_[node_class];
+  if (call.kind != OperatorKind::matmul)
+    return own.estimator().seconds(call.kind, format,
+                                   std::span(call.shape).first(form_of(call.kind).columns.size()));
+  return own.matmul_seconds(
+      format, {static_cast<index_t>(call.shape[0]), static_cast<index_t>(call.shape[1]),
+               static_cast<index_t>(call.shape[2]), call.shape[3] != 0, call.shape[4] != 0});
+}
+
+StepForecast forecast_step(const Plan& plan, const JobNodes& nodes, ClusterRates& rates) {
+  return Forecast(plan, nodes, rates).run();
+}
+
+}  // namespace t3d

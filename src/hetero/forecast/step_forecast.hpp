@@ -1,0 +1,75 @@
+// How long a step of a plan takes on nodes of a cluster that was measured before: operators by
+// kind, messages by group and by whether they leave the node. Where predict_step() asks the ranks
+// that are there (hetero/planner), this asks cluster.toml. Pure arithmetic.
+//
+// Ranks of a slab meet at every product, slabs at every gather of weights, replicas at the end: a
+// step lasts as long as the slowest slab of the slowest replica. Transports of host memory need the
+// core that computes, so nothing of their messages is hidden behind products; on GPUs kHidden of
+// the weights' messages are.
+#pragma once
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hetero/cluster/level_estimator.hpp"
+#include "hetero/cluster/operator_estimator.hpp"
+#include "hetero/forecast/job_nodes.hpp"
+#include "hetero/forecast/operator_calls.hpp"
+
+namespace t3d {
+
+inline constexpr double kHidden = 0.8;
+
+/// What the steps of a run say about the terms: each is multiplied by its factor.
+struct ForecastFactors {
+  double compute = 1, inside = 1, between = 1, host = 1;
+  friend bool operator==(const ForecastFactors&, const ForecastFactors&) = default;
+};
+
+struct ForecastTerms {
+  std::array<double, kOperatorKinds> operators{};  // seconds, of the slowest path
+  double host = 0;                                 // starting operators
+  static constexpr std::size_t kGroups = static_cast<std::size_t>(Group::count_);
+  std::array<double, kGroups> inside{}, between{};  // messages that products do not hide
+
+  [[nodiscard]] double compute() const;
+  [[nodiscard]] double messages_inside() const;
+  [[nodiscard]] double messages_between() const;
+  [[nodiscard]] double sum() const { return sum({}); }
+  [[nodiscard]] double sum(const ForecastFactors& factors) const;
+};
+
+struct StepForecast {
+  ForecastTerms terms;
+  double imbalance = 1;  // computing of the slowest replica over the mean of all
+  [[nodiscard]] double seconds() const { return terms.sum(); }
+};
+
+/// The tables of a cluster, ready to be asked. Not for several threads at once.
+class ClusterRates {
+ public:
+  /// `cluster` must outlive it.
+  explicit ClusterRates(const Cluster& cluster);
+  [[nodiscard]] const Cluster& cluster() const { return cluster_; }
+  /// Of one call; infinity where the class has no table for it.
+  [[nodiscard]] double seconds(std::size_t node_class, ComputeType format,
+                               const OperatorCall& call);
+  [[nodiscard]] double launch_seconds(std::size_t node_class) const {
+    return operators_[node_class].estimator().launch_seconds();
+  }
+  [[nodiscard]] const LevelEstimator& level(std::size_t at) const { return levels_[at]; }
+
+ private:
+  const Cluster& cluster_;
+  std::vector<CachedEstimator> operators_;  // by class
+  std::vector<LevelEstimator> levels_;
+};
+
+/// Infinity where a class lacks a table. Error(config) where the plan has more ranks than the
+/// nodes.
+[[nodiscard]] StepForecast forecast_step(const Plan& plan, const JobNodes& nodes,
+                                         ClusterRates& rates);
+
+}  // namespace t3d
