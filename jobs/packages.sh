@@ -38,6 +38,7 @@ zstd             | build | libzstd-dev                         | zstd
 catch2           | test  | catch2                              | catch2
 python           | test  | python3                             | python
 h5py             | test  | python3-h5py                        | py-h5py
+numpy            | test  | python3-numpy                       | py-numpy
 boost.context    | test  | libboost-context-dev                | boost+context
 slurm            | slurm | slurm-wlm                           | slurm+pmix
 munge            | slurm | munge                               | munge

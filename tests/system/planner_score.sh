@@ -100,4 +100,29 @@ grep -q 'strange.csv:1: no table of step times' strange.txt || fail "$(cat stran
 # The coefficients that are checked in are whole.
 "$python" "$T3D_SOURCE/bench/planner_score.py" new.csv > shipped.txt
 grep -q '^NEW ROWS' shipped.txt || fail "planner_score.json: $(cat shipped.txt)"
+
+# What the baselines are made of.
+PYTHONPATH=$T3D_SOURCE/bench:$T3D_SOURCE/bench/planner_baselines "$python" - << 'PYTHON'
+import numpy as np
+import regressors
+import weibull
+
+draw = np.random.default_rng(7)
+x = np.sort(draw.random(40))[:, None]
+y = np.sin(5 * x[:, 0]) + 0.05 * draw.standard_normal(40)
+machine = regressors.Svr(regressors.rbf_kernel(4.0), c=10.0, epsilon=0.05, tolerance=1e-5)
+kernel = machine.kernel(x, x)
+beta, bias = machine.solve(kernel, y)
+quadratic = beta @ kernel @ beta / 2
+dual = y @ beta - 0.05 * np.abs(beta).sum() - quadratic  # equal at the optimum only
+primal = quadratic + 10 * np.maximum(np.abs(y - kernel @ beta - bias) - 0.05, 0).sum()
+assert abs(beta.sum()) < 1e-9 and np.abs(beta).max() <= 10 + 1e-9
+assert 0 <= primal - dual < 1e-3 * primal, (primal, dual)
+assert np.abs(regressors.boosted(x, np.floor(3 * x[:, 0]))(x) - np.floor(3 * x[:, 0])).max() < 0.05
+
+alive = np.exp(-(np.arange(25) / 40)**0.4)
+shape, scale, gain = weibull.fit(1000 * (alive[:-1] - alive[1:]), 1000)
+assert abs(shape - 0.4) < 1e-3 and abs(scale - 40) < 0.1 and gain > 50, (shape, scale, gain)
+assert abs(weibull.fit(1000 * np.diff(-np.exp(-np.arange(25) / 9)), 1000)[0] - 1) < 1e-3
+PYTHON
 echo ok
