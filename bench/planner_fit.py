@@ -31,11 +31,11 @@ def nnls(design, target):
     return x
 
 
-def fit(design, seconds, prior=None, spread=0.35, noise=0.07, threshold=0.05):
+def fit(design, seconds, prior=None, spread=0.35, noise=0.07, threshold=0.05, least=None):
     """Coefficients >= 0 by iterated weights: squares below `threshold` of relative error, absolute values above.
 
     prior: expected coefficients, each with relative standard deviation `spread` where one row has `noise`;
-    None: no expectation, and plain magnitudes as scale.
+    None: no expectation, and plain magnitudes as scale. least: lower bounds in place of 0, only with a prior.
     """
     relative = design / seconds[:, None]
     if prior is None:
@@ -44,10 +44,12 @@ def fit(design, seconds, prior=None, spread=0.35, noise=0.07, threshold=0.05):
     else:
         scale, pull = np.asarray(prior, float), np.eye(design.shape[1]) * (noise / spread)
     relative = relative * scale
+    low = np.zeros(design.shape[1]) if least is None else np.asarray(least) / scale
+    above, pulled = 1 - relative @ low, pull.sum(1) - pull @ low
     weights, last = np.ones(len(seconds)), None
     for _ in range(50):
         root = np.sqrt(weights)
-        x = nnls(np.vstack([relative * root[:, None], pull]), np.concatenate([root, pull.sum(1)]))
+        x = low + nnls(np.vstack([relative * root[:, None], pull]), np.concatenate([root * above, pulled]))
         if last is not None and np.abs(x - last).max() <= 1e-7 * max(x.max(), 1e-300):
             break
         last = x
@@ -56,19 +58,19 @@ def fit(design, seconds, prior=None, spread=0.35, noise=0.07, threshold=0.05):
 
 
 def posterior(design, seconds, prior, spread=0.35, noise=0.07):
-    """Standard errors of the coefficients if rows were independent; `spread` of the prior where no row says anything."""
+    """Standard errors of the coefficients for independent rows; where no row says anything, `spread` of the prior."""
     relative = design / seconds[:, None] * prior
     return prior * np.sqrt(np.diag(np.linalg.inv(relative.T @ relative / noise**2 + np.eye(len(prior)) / spread**2)))
 
 
-def left_out(design, seconds, keys, fitter):
+def left_out(design, seconds, keys, fitter, predict=np.matmul):
     """Predictions of every row by fits that have not seen the rows of the same key."""
     predicted = np.zeros(len(seconds))
     for key in dict.fromkeys(keys):
         out = np.array([k == key for k in keys])
         if out.all():
             return np.full(len(seconds), np.nan)
-        predicted[out] = design[out] @ fitter(design[~out], seconds[~out])
+        predicted[out] = predict(design[out], fitter(design[~out], seconds[~out]))
     return predicted
 
 

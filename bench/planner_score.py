@@ -2,7 +2,7 @@
 """A closed-form step time beside published measurements (docs/results/planner-published.md). Needs numpy.
 
     bench/planner_score.py FILE.csv                     scores FILE with the coefficients in planner_score.json
-    bench/planner_score.py FILE.csv --given GIVEN.csv   fits on GIVEN alone, then scores FILE; also leave-one-out of GIVEN
+    bench/planner_score.py FILE.csv --given GIVEN.csv   fits on GIVEN alone, scores FILE, and leaves parts of GIVEN out
     bench/planner_score.py FILE.csv --data DIR          the same, GIVEN = DIR/NAME.csv, by the kind of FILE
     bench/planner_score.py --fit GIVEN.csv...           fits on every GIVEN and writes planner_score.json
 
@@ -25,21 +25,13 @@ import numpy as np  # noqa: E402
 
 import planner_fit
 import planner_tables as tables
+from planner_formula import Formula
 
 STORE = pathlib.Path(__file__).with_suffix(".json")
 NAMES = {"vtrain_multi_node": "vtrain_multi_node.csv", "vtrain_single_node": "vtrain_single_node.csv",
          "selene": "calculon_selene.csv", "sailor": "sailor_gh200.csv", "sailor_mixed": "sailor_heterogeneous.csv"}
 MANY = 200  # rows; above, rows are left out in 20 random parts (seed 13), and no marks are stored
 HEAD = f"{'':34}{'rows':>5} {'MAPE':>7} {'median':>7} {'p90':>7} {'max':>7}"
-
-
-def expected(kind):
-    return np.array([tables.MACHINES[kind].prior[name] for name in tables.COSTS])
-
-
-def fitter_of(kind):
-    prior, spread = expected(kind), tables.MACHINES[kind].spread
-    return lambda design, seconds: planner_fit.fit(design, seconds, prior, spread)
 
 
 def seconds_of(rows):
@@ -62,14 +54,12 @@ def fold_keys(rows):
 
 def fit_kind(kind, rows):
     """What is stored of one kind: coefficients, standard errors, what was expected, marks of the rows."""
-    design, seconds = tables.design(rows), seconds_of(rows)
-    value = fitter_of(kind)(design, seconds)
-    shapes = [(row.model, row.shape) for row in rows]
-    error = np.fmax(planner_fit.jackknife(design, seconds, shapes, fitter_of(kind)),
-                    planner_fit.posterior(design, seconds, expected(kind), tables.MACHINES[kind].spread))
+    formula, design, seconds = Formula(kind), tables.design(rows), seconds_of(rows)
+    value = formula.fit(design, seconds)
+    error = formula.standard_errors(design, seconds, [(row.model, row.shape) for row in rows])
     coefficients = {
         name: {"value": float(f"{v:.6g}"), "standard_error": float(f"{e:.3g}"), "expected": float(f"{p:.4g}")}
-        for name, v, e, p in zip(tables.COSTS, value, error, expected(kind))}
+        for name, v, e, p in zip(tables.COSTS, value, error, formula.expected)}
     return {"rows": len(rows), "seconds_per": coefficients,
             "marks": [mark(row) for row in rows] if len(rows) <= MANY else None}
 
@@ -105,12 +95,12 @@ def print_line(name, predicted, seconds):
 
 def print_left_out(kind, rows):
     """Leave-one-out of the given rows; returns the predictions with the row's (tp, dp, pp) left out."""
-    design, seconds, fitter = tables.design(rows), seconds_of(rows), fitter_of(kind)
-    print_line("given, expected, nothing fitted", design @ expected(kind), seconds)
-    print_line("given, fitted on", design @ fitter(design, seconds), seconds)
+    formula, design, seconds = Formula(kind), tables.design(rows), seconds_of(rows)
+    print_line("given, expected, nothing fitted", formula.predict(design, formula.expected), seconds)
+    print_line("given, fitted on", formula.predict(design, formula.fit(design, seconds)), seconds)
     by_shape = None
     for name, keys in fold_keys(rows).items():
-        predicted = planner_fit.left_out(design, seconds, keys, fitter)
+        predicted = formula.left_out(design, seconds, keys)
         if np.isnan(predicted).any():
             continue
         print_line(f"given, {name} left out", predicted, seconds)
@@ -172,7 +162,7 @@ def score(path, kind, rows, stored, given):
     print(f"{path}: kind {kind} ({tables.MACHINES[kind].name}), {len(timed)} rows with a time; coefficients of "
           f"{stored['rows']} given rows, {len(old) if marks is not None else 'unknown how many'} of them in this file")
     print(HEAD)
-    predict = lambda some: tables.design(some) @ coefficients if some else np.zeros(0)  # noqa: E731
+    predict = lambda some: Formula(kind).predict(tables.design(some), coefficients)  # noqa: E731
     print_line("NEW ROWS, never fitted on", predict(new), seconds_of(new))
     if marks is None:
         print_line("rows of this file", predict(old), seconds_of(old))
@@ -215,7 +205,7 @@ def main():
         coefficients = score(path, kind, rows, stored, given)
         print_memory(rows)
         if options.rows:
-            print_rows(rows, tables.design(rows) @ coefficients)
+            print_rows(rows, Formula(kind).predict(tables.design(rows), coefficients))
         print()
     return 65 if broken else 0
 

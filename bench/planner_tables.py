@@ -6,6 +6,8 @@ A step of a Megatron-style trainer, 1F1B schedule, per GPU:
     slots  = n + (S - 1) / interleave
     step   = slots (the slowest stage's costs) + data-parallel costs
 
+A stage's costs are those of the GPU and those of the host, which launches its kernels; see Machine.
+
 The costs are counted here by formula; the seconds of one unit are fitted (planner_score.py).
 """
 import csv
@@ -15,18 +17,24 @@ import numpy as np
 
 COSTS = ("flops", "softmax_bytes", "elementwise_bytes", "tensor_node_bytes", "tensor_network_bytes", "layers",
          "hop_bytes", "gradient_bytes")
-# Bytes that pass through memory per element of the attention matrix and per element of [tokens x hidden] in half
-# precision, counted kernel by kernel: forward, backward; the elementwise ones outside and inside the tensor-parallel part.
+# Bytes that pass through memory per element of the attention matrix and per element of [tokens x hidden], in half
+# precision, counted kernel by kernel: forward, backward. OUTSIDE and INSIDE the part that tensor parallelism cuts.
 SOFTMAX, OUTSIDE, INSIDE = (13, 19), (22, 40), (16, 24)
 NEEDED = ("layers", "hidden", "heads", "seq", "tp", "dp", "pp", "micro_batch", "global_batch")
 
 
 class Machine:
-    """What is expected of a kind of table before any fit: rates of the data sheets, how a run is made, and by which
-    factor a fitted coefficient usually differs from what is expected (one standard deviation: 1 + spread)."""
+    """What is expected of a kind of table before any fit: rates of the data sheets, and how a run is made.
 
-    def __init__(self, name, node, flops, memory, in_node, network, recompute, vocab=50257, spread=0.35):
-        self.name, self.node, self.recompute, self.vocab, self.spread = name, node, recompute, vocab, spread
+    spread: relative standard deviation of the fitted coefficients around the expected ones.
+    power: GPU and host together take (GPU^power + host^power)^(1/power); 1: one after the other, large: side by side.
+    """
+
+    def __init__(self, name, node, flops, memory, in_node, network, recompute, vocab=50257, spread=0.35, power=1):
+        self.name, self.node, self.recompute, self.vocab = name, node, recompute, vocab
+        self.spread, self.power = spread, power
+        # No machine is faster than its data sheet: 3/4 of the peak, 4/5 of the memory's rate are expected.
+        self.least = dict(flops=0.75 / flops, softmax_bytes=0.8 / memory, elementwise_bytes=0.8 / memory)
         host = 1.5e-3  # seconds to launch the kernels of one block, forward and backward
         self.prior = dict(flops=1 / flops, softmax_bytes=1 / memory, elementwise_bytes=1 / memory,
                           tensor_node_bytes=1 / in_node, tensor_network_bytes=1 / network, layers=host,
@@ -37,7 +45,7 @@ class Machine:
 # between nodes, per node. Of Sailor's clusters little is known: there the measurements decide (spread 2).
 MACHINES = {
     "vtrain_multi_node": Machine("A100", 8, 234e12, 1.25e12, 150e9, 100e9, "full"),
-    "vtrain_single_node": Machine("A100", 8, 234e12, 1.25e12, 150e9, 100e9, "full"),
+    "vtrain_single_node": Machine("A100", 8, 234e12, 1.25e12, 150e9, 100e9, "full", power=2),
     "selene": Machine("A100", 8, 234e12, 1.6e12, 240e9, 200e9, "full", 51200),
     "sailor": Machine("GH200", 4, 740e12, 3.2e12, 150e9, 100e9, "none", spread=2),
     "sailor_mixed": Machine("mixed", 8, 45e12, 0.5e12, 6e9, 1.2e9, "none", spread=2),
@@ -148,8 +156,9 @@ def block_costs(row):
     inside = (INSIDE[0] * passes + INSIDE[1]) / tp
     reduced = 2 * tokens * hidden * 2 * (tp - 1) / tp * (2 * passes + 2)
     in_node = tp <= MACHINES[row.kind].node
+    products = forwards * tokens * hidden * (8 * hidden + 4 * row.ffn)
     return dict(
-        flops=(forwards * tokens * hidden * (8 * hidden + 4 * row.ffn) + attention * 4 * tokens * row.seq * hidden) / tp,
+        flops=(products + attention * 4 * tokens * row.seq * hidden) / tp,
         softmax_bytes=matrix / tp * (SOFTMAX[0] * (attention - 2) + SOFTMAX[1]),
         elementwise_bytes=tokens * hidden * (outside + inside),
         tensor_node_bytes=reduced if in_node else 0,
@@ -179,7 +188,8 @@ def costs(row):
 
 
 def design(rows):
-    return np.array([[costs(row)[name] for name in COSTS] for row in rows])
+    """[rows, COSTS]; no rows: no rows."""
+    return np.array([[costs(row)[name] for name in COSTS] for row in rows]).reshape(len(rows), len(COSTS))
 
 
 def read_table(path):
@@ -211,7 +221,7 @@ def read_table(path):
 
 
 def memory_of(row):
-    """GiB per GPU on the first stage by Megatron's closed forms, and activations in % of those without recomputation."""
+    """Memory on the first stage by Megatron's closed forms: GiB per GPU; activations in % of no recomputation."""
     layers = row.layers * (1 + (row.pp - 1) / (row.pp * row.interleave))
     unit = row.seq * row.micro_batch * row.hidden * layers
     matrix = 5 * row.heads * row.seq / row.hidden

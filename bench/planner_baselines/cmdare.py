@@ -117,7 +117,7 @@ def judge(fitter, rows, seconds, further=None):
 
 
 def speed_of_cluster(workers, own, service):
-    """Steps per second of `workers` that compute `own` seconds and then queue for `service` seconds (mean value analysis)."""
+    """Steps per second of workers that compute `own` seconds, then queue for `service` seconds (mean values)."""
     waiting = 0.0
     for count in range(1, workers + 1):
         response = service * (1 + waiting)
@@ -132,7 +132,10 @@ def service_of(row, per_tensor, per_million):
 
 
 def cluster_predictions(rows, given, solo):
-    """Our speeds of `rows`, two coefficients fitted on `given`; `solo`: step time of one worker of each (gpu, servers, model)."""
+    """Our speeds of `rows`, and the two coefficients, fitted on `given`.
+
+    solo: seconds per step of one worker alone, by (gpu, servers, model).
+    """
     def predict(some, coefficients):
         out = []
         for row in some:

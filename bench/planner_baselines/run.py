@@ -17,6 +17,7 @@ import numpy as np  # noqa: E402
 
 import cmdare  # noqa: E402
 import planner_fit  # noqa: E402
+import planner_formula  # noqa: E402
 import planner_score  # noqa: E402
 import planner_tables  # noqa: E402
 import srift  # noqa: E402
@@ -108,7 +109,8 @@ def lifetimes(data):
             servers = sum(row["servers"] for row in own if row["hour"] == 1)
             shape, scale, gain = weibull.fit(lost, servers)
             border = " (least shape tried)" if shape < 1.001 * weibull.SHAPES[0] else ""
-            print(f"{gpu:6} {region or 'all':16} {servers:7.0f} {lost.sum():7.0f} {shape:7.3f} {scale:10.1f} {gain:+7.1f}{border}")
+            print(f"{gpu:6} {region or 'all':16} {servers:7.0f} {lost.sum():7.0f} "
+                  f"{shape:7.3f} {scale:10.1f} {gain:+7.1f}{border}")
 
 
 def startups(data):
@@ -117,7 +119,8 @@ def startups(data):
     kinds = dict.fromkeys((row["kind"], row["gpu"] or row["model"], row["market"]) for row in rows)
     for kind in kinds:
         own = cmdare.column([r for r in rows if (r["kind"], r["gpu"] or r["model"], r["market"]) == kind], "total_s")
-        print(f"{' '.join(part for part in kind if part):40} {len(own):4} rows {own.mean():8.1f} {own.std(ddof=1):6.1f}")
+        name = " ".join(part for part in kind if part)
+        print(f"{name:40} {len(own):4} rows {own.mean():8.1f} {own.std(ddof=1):6.1f}")
 
 
 def steps(data):
@@ -128,7 +131,7 @@ def steps(data):
     print(f"{'reconstruction: fitted on':46} {percent(planner_fit.summary(srift.Srift(rows).predict(rows), seconds))}")
     for name, keys in planner_score.fold_keys(rows).items():
         theirs = srift.left_out(rows, keys)
-        ours = planner_fit.left_out(design, seconds, keys, planner_score.fitter_of(kind))
+        ours = planner_formula.Formula(kind).left_out(design, seconds, keys)
         print(f"{'reconstruction: ' + name + ' left out':46} {percent(planner_fit.summary(theirs, seconds))}")
         print(f"{'ours:           ' + name + ' left out':46} {percent(planner_fit.summary(ours, seconds))}")
 

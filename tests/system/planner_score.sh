@@ -15,22 +15,23 @@ import csv
 TRUTH = dict(flops=180e12, memory=1.25e12, in_node=120e9, network=80e9, host=2e-3, hop=7e9, gradient=100e9)
 EXPECTED = dict(flops=234e12, memory=1.25e12, in_node=150e9, network=100e9, host=1.5e-3, hop=12.5e9, gradient=100e9)
 
-def step(h, layers, heads, tp, dp, pp, b, rate, batch=2048, seq=2048):  # written anew: no code of bench/
+def step(h, layers, heads, tp, dp, pp, b, rate, power=1, batch=2048, seq=2048):  # no code of bench/
     tokens, n = b * seq, batch // dp // b
     block = (96 * tokens * h * h + 16 * tokens * seq * h) / tp
     reduced = 6 * 4 * tokens * h * (tp - 1) / tp
     stage = layers / pp
     nodes = dp / min(dp, max(1, 8 // tp))
     parameters = stage * 12 * h * h + 50257 * h
-    slot = ((stage * block + 6 * tokens * h * 50257 / tp) / rate["flops"]
-            + stage * b * heads * seq**2 / tp * 45 / rate["memory"]
-            + stage * tokens * h * (84 + 56 / tp) / rate["memory"]
-            + stage * reduced / rate["in_node" if tp <= 8 else "network"] + stage * rate["host"]
-            + (4 * tokens * h / tp / rate["hop"] if pp > 1 else 0))
+    gpu = ((stage * block + 6 * tokens * h * 50257 / tp) / rate["flops"]
+           + stage * b * heads * seq**2 / tp * 45 / rate["memory"]
+           + stage * tokens * h * (84 + 56 / tp) / rate["memory"]
+           + stage * reduced / rate["in_node" if tp <= 8 else "network"]
+           + (4 * tokens * h / tp / rate["hop"] if pp > 1 else 0))
+    slot = (gpu**power + (stage * rate["host"])**power)**(1 / power)
     return (n + pp - 1) * slot + parameters * 2 / tp * min(tp, 8) * 2 * (nodes - 1) / nodes / rate["gradient"]
 
 columns = "params_billion,layers,hidden,heads,seq,gpus,tp,dp,pp,micro_batch,global_batch,step_s".split(",")
-given, new, exact = [], [], []
+given, new, exact, side_by_side = [], [], [], []
 for size, layers, h, heads, gpus in (4, 32, 3072, 32, 64), (20, 40, 6144, 64, 256), (39, 48, 8192, 64, 512):
     for tp in 1, 2, 4, 8, 16:
         for pp in 1, 2, 4, 8:
@@ -39,9 +40,11 @@ for size, layers, h, heads, gpus in (4, 32, 3072, 32, 64), (20, 40, 6144, 64, 25
                 if dp == 0:
                     continue
                 row = [size, layers, h, heads, 2048, gpus, tp, dp, pp, b, 2048]
-                times = [f"{step(h, layers, heads, tp, dp, pp, b, rate):.6f}" for rate in (TRUTH, EXPECTED)]
+                times = [f"{step(h, layers, heads, tp, dp, pp, b, rate, power):.6f}"
+                         for rate, power in ((TRUTH, 1), (EXPECTED, 1), (EXPECTED, 2))]
                 (new if size == 20 or (tp + pp) % 5 == 0 else given).append(dict(zip(columns, [*row, times[0]])))
                 exact.append(dict(zip(columns, [*row, times[1]])))
+                side_by_side.append(dict(zip(columns[1:], [*row[1:], times[2]])))
 
 def write(name, rows, columns):
     with open(name, "w", newline="") as file:
@@ -52,6 +55,7 @@ def write(name, rows, columns):
 write("given.csv", given, columns)
 write("new.csv", new, columns)
 write("exact.csv", exact, columns)
+write("side_by_side.csv", side_by_side, columns[1:])
 write("other_order.csv", new + given, sorted(columns, reverse=True))
 untimed = [dict(row, step_s="", params_billion="") for row in new[:3]]
 broken = new[:2] + [dict(new[2], tp="two"), dict(new[2], dp=""), dict(new[2], hidden=-4), dict(new[2], step_s="nan")]
@@ -83,8 +87,10 @@ $score other_order.csv --given given.csv > order.txt
 grep -q 'given, (tp, dp, pp) left out' order.txt || fail "no rows left out"
 
 # Every cost is counted as above: with the rates that are expected, before any fit, nothing is left.
-$score exact.csv --given exact.csv > exact.txt
-grep -q 'given, expected, nothing fitted.* 0.00% *$' exact.txt || fail "costs: $(cat exact.txt)"
+for table in exact side_by_side; do
+  $score $table.csv --given $table.csv > $table.txt
+  grep -q 'given, expected, nothing fitted.* 0.00% *$' $table.txt || fail "costs: $(cat $table.txt)"
+done
 
 $score broken.csv --rows > broken.txt 2> said.txt && fail "broken rows answered with 0"
 for said in "broken.csv:4: tp is 'two', not a number" "broken.csv:5: dp is missing" \
