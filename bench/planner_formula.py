@@ -13,7 +13,7 @@ class Formula:
         machine = tables.MACHINES[kind]
         self.expected = np.array([machine.prior[name] for name in tables.COSTS])
         self.least = np.array([machine.least.get(name, 0) for name in tables.COSTS])
-        self.spread, self.power = machine.spread, machine.power
+        self.spread, self.power, self.threshold = machine.spread, machine.power, machine.threshold
 
     def weighted(self, design, coefficients):
         """The design whose product with the coefficients is the step: the norm of GPU and host, to first order."""
@@ -33,7 +33,8 @@ class Formula:
         found = self.expected
         for _ in range(40):
             weighted = self.weighted(design, found)
-            step = planner_fit.fit(weighted, seconds, self.expected, self.spread, least=self.least)
+            step = planner_fit.fit(weighted, seconds, self.expected, self.spread, threshold=self.threshold,
+                                   least=self.least)
             if self.power == 1 or (np.abs(step - found) / self.expected).max() < 1e-3:
                 return step
             found = (found + step) / 2

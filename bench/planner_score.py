@@ -6,7 +6,9 @@
     bench/planner_score.py FILE.csv --data DIR          the same, GIVEN = DIR/NAME.csv, by the kind of FILE
     bench/planner_score.py --fit GIVEN.csv...           fits on every GIVEN and writes planner_score.json
 
-    --rows   also every row with its prediction
+    --rows           also every row with its prediction
+    --set NAME=X     another spread, power or threshold of the fit (planner_tables.py), with --given or --data
+    --without COST   a formula without one of its costs, to see what it is worth, with --given or --data
 
 FILE may hold rows that were fitted on and further ones (told apart by their cells), in any order of columns, with
 cells missing that the formula does not need; rows without step_s are predicted only. Broken rows are answered with
@@ -176,6 +178,21 @@ def score(path, kind, rows, stored, given):
     return coefficients
 
 
+def change_machines(parser, options):
+    if (options.set or options.without) and not (options.given or options.data):
+        parser.error("--set and --without need --given or --data: what is stored was fitted without them")
+    for machine in tables.MACHINES.values():
+        machine.without = tuple(options.without)
+        for text in options.set:
+            name, _, value = text.partition("=")
+            try:
+                if name not in ("spread", "power", "threshold") or not float(value) > 0:
+                    parser.error(f"--set {text}: one of spread, power, threshold = a positive number")
+                setattr(machine, name, float(value))
+            except ValueError:
+                parser.error(f"--set {text}: {value!r} is not a number")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE.csv")
@@ -184,7 +201,10 @@ def main():
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--rows", action="store_true")
     parser.add_argument("--store", type=pathlib.Path, default=STORE, help="instead of bench/planner_score.json")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=X")
+    parser.add_argument("--without", action="append", default=[], choices=tables.COSTS, metavar="COST")
     options = parser.parse_args()
+    change_machines(parser, options)
     store = json.loads(options.store.read_text()) if options.store.exists() else {}
     if options.fit:
         for path in options.files:

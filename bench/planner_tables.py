@@ -28,11 +28,13 @@ class Machine:
 
     spread: relative standard deviation of the fitted coefficients around the expected ones.
     power: GPU and host together take (GPU^power + host^power)^(1/power); 1: one after the other, large: side by side.
+    threshold: relative error from which on a fit counts absolute values instead of squares.
+    without: costs that are left away, to see what they are worth.
     """
 
     def __init__(self, name, node, flops, memory, in_node, network, recompute, vocab=50257, spread=0.35, power=1):
         self.name, self.node, self.recompute, self.vocab = name, node, recompute, vocab
-        self.spread, self.power = spread, power
+        self.spread, self.power, self.threshold, self.without = spread, power, 0.05, ()
         # No machine is faster than its data sheet: 3/4 of the peak, 4/5 of the memory's rate are expected.
         self.least = dict(flops=0.75 / flops, softmax_bytes=0.8 / memory, elementwise_bytes=0.8 / memory)
         host = 1.5e-3  # seconds to launch the kernels of one block, forward and backward
@@ -168,7 +170,8 @@ def block_costs(row):
 
 def costs(row):
     """Costs of one step, by name, as in COSTS."""
-    tokens, tp, node = row.micro_batch * row.seq, row.tp, MACHINES[row.kind].node
+    machine = MACHINES[row.kind]
+    tokens, tp, node = row.micro_batch * row.seq, row.tp, machine.node
     block = block_costs(row)
     head = 6 * tokens * row.hidden * row.vocab / tp
     stages = row.stage_layers
@@ -184,7 +187,7 @@ def costs(row):
     nodes = row.dp / inside
     parameters = most * row.hidden * (4 * row.hidden + 2 * row.ffn) + row.vocab * row.hidden
     out["gradient_bytes"] = 2 * parameters / tp * min(tp, node) * 2 * (nodes - 1) / nodes
-    return out
+    return {name: 0 if name in machine.without else value for name, value in out.items()}
 
 
 def design(rows):
