@@ -15,6 +15,7 @@ cells missing that the formula does not need; rows without step_s are predicted 
 FILE:LINE and left out; the exit status is then 65.
 """
 import argparse
+import csv
 import json
 import os
 import pathlib
@@ -70,7 +71,11 @@ def read(path):
     """A table; says what is wrong with it on stderr."""
     try:
         kind, rows, faults, notes = tables.read_table(path)
-    except (OSError, ValueError) as fault:
+    except OSError as fault:
+        sys.exit(f"planner_score: {fault}")
+    except (UnicodeDecodeError, csv.Error) as fault:
+        sys.exit(f"planner_score: {path}: no text: {fault}")
+    except ValueError as fault:
         sys.exit(f"planner_score: {fault}")
     for text in notes + faults:
         print(text, file=sys.stderr)
@@ -148,7 +153,7 @@ def print_memory(rows):
     worst = {}
     for row in rows:
         for name, want in tables.memory_of(row).items():
-            have = row.number(name)
+            have = row.memory[name]
             if have is not None:
                 worst.setdefault(name, []).append(abs(have - want))
     for name, gaps in worst.items():

@@ -20,6 +20,8 @@ COSTS = ("flops", "softmax_bytes", "elementwise_bytes", "tensor_node_bytes", "te
 # Bytes that pass through memory per element of the attention matrix and per element of [tokens x hidden], in half
 # precision, counted kernel by kernel: forward, backward. OUTSIDE and INSIDE the part that tensor parallelism cuts.
 SOFTMAX, OUTSIDE, INSIDE = (13, 19), (22, 40), (16, 24)
+MOST = 10**9
+MEMORY = ("param_optimizer_gib", "activation_gib", "activation_pct_of_none")
 NEEDED = ("layers", "hidden", "heads", "seq", "tp", "dp", "pp", "micro_batch", "global_batch")
 
 
@@ -77,23 +79,24 @@ class Row:
             number = self.number(name)
             if number is None:
                 raise ValueError(f"{name} is missing")
-            if number != int(number) or number < 1:
-                raise ValueError(f"{name} is {cells[name].strip()}, must be a whole number from 1 on")
+            if number != int(number) or not 1 <= number <= MOST:
+                raise ValueError(f"{name} is {cells[name].strip()}, must be a whole number from 1 to {MOST}")
             setattr(self, name, int(number))
         self.step = self.number("step_s")
-        if self.step is not None and self.step <= 0:
-            raise ValueError(f"step_s is {cells['step_s'].strip()}, must be positive")
+        if self.step is not None and not 1e-9 <= self.step <= MOST:
+            raise ValueError(f"step_s is {cells['step_s'].strip()}, must be seconds from 1e-9 to {MOST}")
         self.gpus = self.tp * self.dp * self.pp
         if self.number("gpus") not in (None, self.gpus):
             self.notes.append(f"gpus is {cells['gpus'].strip()}, tp x dp x pp is {self.gpus}: counted with the latter")
-        self.vocab = self.number("vocab") or MACHINES[kind].vocab
-        self.ffn = self.number("ffn_hidden") or 4 * self.hidden
-        self.interleave = max(1, self.number("interleave") or 1)
+        self.vocab = self.positive("vocab", MACHINES[kind].vocab)
+        self.ffn = self.positive("ffn_hidden", 4 * self.hidden)
+        self.interleave = self.positive("interleave", 1)
         self.recompute = (cells.get("recompute") or "").strip() or MACHINES[kind].recompute
         if self.recompute not in ("none", "selective", "full"):
             raise ValueError(f"recompute is {self.recompute}, must be none, selective or full")
         self.sequence_parallel = bool(self.number("sequence_parallel"))
         self.stage_layers = self.stages()
+        self.memory = {name: self.number(name) for name in MEMORY}
 
     def number(self, name):
         text = (self.cells.get(name) or "").strip()
@@ -106,6 +109,13 @@ class Row:
         if not math.isfinite(value):
             raise ValueError(f"{name} is {text}, must be finite")
         return value
+
+    def positive(self, name, otherwise):
+        """A cell that may be missing."""
+        value = self.number(name)
+        if value is not None and not 1 <= value <= MOST:
+            raise ValueError(f"{name} is {self.cells[name].strip()}, must be from 1 to {MOST}")
+        return otherwise if value is None else value
 
     def stages(self):
         """Blocks of every stage; listed units count embedding and head as one each."""
@@ -132,9 +142,12 @@ class Row:
     @property
     def model(self):
         named = (self.cells.get("model") or "").strip()
-        if not named and self.number("params_billion"):
-            named = f"{self.number('params_billion'):g}B"
-        return named or f"{self.layers} x {self.hidden}, {self.heads} heads, {self.seq}"
+        size = (self.cells.get("params_billion") or "").strip()
+        try:
+            size = f"{float(size):g}B" if size else ""
+        except ValueError:
+            pass  # a name as good as any
+        return named or size or f"{self.layers} x {self.hidden}, {self.heads} heads, {self.seq}"
 
     @property
     def shape(self):
@@ -192,7 +205,7 @@ def costs(row):
 
 def design(rows):
     """[rows, COSTS]; no rows: no rows."""
-    return np.array([[costs(row)[name] for name in COSTS] for row in rows]).reshape(len(rows), len(COSTS))
+    return np.array([[costs(row)[name] for name in COSTS] for row in rows], float).reshape(len(rows), len(COSTS))
 
 
 def read_table(path):
@@ -236,5 +249,5 @@ def memory_of(row):
         return unit * (outside + 24 / row.tp + (matrix / row.tp if recompute == "none" else 0))
 
     here = activations(row.recompute, row.sequence_parallel)
-    return dict(param_optimizer_gib=18 * 12 * row.layers * row.hidden**2 / (row.tp * row.pp) / 2**30,
-                activation_gib=here / 2**30, activation_pct_of_none=100 * here / activations("none", False))
+    return dict(zip(MEMORY, (18 * 12 * row.layers * row.hidden**2 / (row.tp * row.pp) / 2**30, here / 2**30,
+                             100 * here / activations("none", False))))

@@ -94,7 +94,7 @@ done
 
 $score broken.csv --rows > broken.txt 2> said.txt && fail "broken rows answered with 0"
 for said in "broken.csv:4: tp is 'two', not a number" "broken.csv:5: dp is missing" \
-  "broken.csv:6: hidden is -4, must be a whole number from 1 on" "broken.csv:7: step_s is nan, must be finite"; do
+  "broken.csv:6: hidden is -4, must be a whole number from 1 to 1000000000" "broken.csv:7: step_s is nan, must be finite"; do
   grep -qF "$said" said.txt || fail "expected '$said', got $(cat said.txt)"
 done
 [ "$(wc -l < said.txt)" = 4 ] && [ "$(figures broken.txt | cut -d' ' -f1)" = 4 ] || fail "$(cat said.txt broken.txt)"
