@@ -25,9 +25,9 @@ constexpr const char* kHere = "here";  // no number of ranks is said
 constexpr const char* kTryHelp = "transformer3d --help shows how to call it";
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names{"tokenize", "eval",     "generate", "inspect",
-                                              "export",   "import",   "simulate", "status",
-                                              "probe",    "calibrate"};
+  static const std::vector<std::string> names{"tokenize", "eval",   "generate", "inspect",
+                                              "export",   "import", "plan",     "simulate",
+                                              "status",   "probe",  "calibrate"};
   return names;
 }
 
@@ -258,6 +258,39 @@ void add_status(CLI::App& app, StatusCommand& command) {
   sub->add_flag("--json", command.json, "one JSON object for each, in one line");
 }
 
+void add_plan(CLI::App& app, CommandLine& line) {
+  PlanCommand& command = line.plan;
+  CLI::App* sub = app.add_subcommand("plan", "which nodes to ask for, which shape, how long");
+  sub->add_option("input", command.input, "input file")->required()->type_name("INPUT.toml");
+  sub->add_option("--cluster", command.cluster, "what calibrate wrote")
+      ->required()
+      ->type_name("CLUSTER.toml");
+  sub->add_option_function<std::string>(
+         "--deadline",
+         [&command](const std::string& word) { command.deadline_seconds = seconds_of(word); },
+         "be done in this time: 90m, 36h, 2d")
+      ->type_name("TIME");
+  sub->add_option_function<double>(
+         "--budget", [&command](double most) { command.budget = most; },
+         "cost at most so much, in the classes' currency; node-hours where they have no price")
+      ->check(CLI::Range(1e-9, 1e15));
+  sub->add_option("--objective", command.objective, "what counts among those that keep to both")
+      ->check(CLI::IsMember({"time", "cost", "pareto"}));
+  sub->add_option("--risk", command.risk, "part of all lives that must meet the deadline")
+      ->check(CLI::Range(0.5, 0.999));
+  sub->add_option("--nodes", command.nodes, "exactly so many nodes")
+      ->check(CLI::Range(index_t{1}, index_t{1} << 24));
+  sub->add_option("--most-nodes", command.most_nodes, "no more than these")
+      ->check(CLI::Range(index_t{1}, index_t{1} << 24));
+  sub->add_option("--top", command.top, "so many lines")
+      ->check(CLI::Range(index_t{1}, index_t{1000}));
+  sub->add_option("-o,--output", command.output,
+                  "folder for the run's input, job script, job plan, table and plot")
+      ->type_name("DIR");
+  sub->add_flag("--json", command.json, "one JSON object");
+  add_overrides(*sub, line);
+}
+
 void add_simulate(CLI::App& app, SimulateCommand& command) {
   CLI::App* sub = app.add_subcommand("simulate", "when a job will be done, and for how much");
   sub->add_option("plan", command.plan, "job plan")->required()->type_name("PLAN.json");
@@ -342,6 +375,7 @@ Action chosen_action(const CLI::App& app, const Parsed& parsed) {
   if (app.got_subcommand("inspect")) return Action::inspect;
   if (app.got_subcommand("export")) return Action::exports;
   if (app.got_subcommand("import")) return Action::imports;
+  if (app.got_subcommand("plan")) return Action::plan;
   if (app.got_subcommand("simulate")) return Action::simulate;
   if (app.got_subcommand("status")) return Action::status;
   if (app.got_subcommand("probe")) return Action::probe;
@@ -390,7 +424,7 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
 bool needs_no_ranks(int argc, const char* const* argv) {
   if (argc < 2) return false;
   const std::string_view word = argv[1];
-  return word == "status" || word == "simulate";
+  return word == "status" || word == "simulate" || word == "plan";
 }
 
 CommandLine parse_command_line(int argc, const char* const* argv) {
@@ -408,6 +442,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_inspect(app, parsed.line.inspect);
   add_export(app, parsed.line);
   add_import(app, parsed.line.imports);
+  add_plan(app, parsed.line);
   add_simulate(app, parsed.line.simulate);
   add_status(app, parsed.line.status);
   add_probe(app, parsed.line);

@@ -50,6 +50,15 @@ struct StatusCommand {
   bool json = false;
 };
 
+struct PlanCommand {
+  std::string input, cluster, output;  // output: folder; empty = none
+  std::string objective = "time";
+  std::optional<double> deadline_seconds, budget;
+  double risk = 0.95;
+  index_t nodes = 0, most_nodes = 0, top = 10;
+  bool json = false;
+};
+
 struct SimulateCommand {
   std::string plan;
   std::string trace = "weibull", history;  // files; "weibull": sampled
@@ -84,6 +93,7 @@ struct CommandLine {
     dry_run,   // input, overrides, dry_run_ranks
     print,     // text: help, version, defaults, explanation, reference
     sbatch,    // input, overrides, sbatch_ranks
+    plan,      // plan, overrides
     tokenize,  // tokenize
     eval,      // eval, overrides
     generate,  // generate, overrides
@@ -108,6 +118,7 @@ struct CommandLine {
   InspectCommand inspect;
   ExportCommand exports;
   ImportCommand imports;
+  PlanCommand plan;
   SimulateCommand simulate;
   StatusCommand status;
   CalibrateCommand calibrate;

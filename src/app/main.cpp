@@ -36,6 +36,7 @@ int run_command(Communicator& world, const CommandLine& command, std::function<v
     case CommandLine::Action::inspect: return run_inspect(world, command);
     case CommandLine::Action::exports: return run_export(world, command);
     case CommandLine::Action::imports: return run_import(world, command);
+    case CommandLine::Action::plan: return run_plan(world, command);
     case CommandLine::Action::simulate: return run_simulation(world, command);
     case CommandLine::Action::status: return run_status(world, command);
     case CommandLine::Action::print:

@@ -15,6 +15,7 @@ int run_dry(Communicator& world, const CommandLine& command);
 int run_evaluation(Communicator& world, const CommandLine& command);
 int run_generation(Communicator& world, const CommandLine& command);
 int run_tokenize(Communicator& world, const CommandLine& command);
+int run_plan(Communicator& world, const CommandLine& command);
 int run_probe(Communicator& world, const CommandLine& command);
 int run_calibrate(Communicator& world, const CommandLine& command);
 int run_inspect(Communicator& world, const CommandLine& command);

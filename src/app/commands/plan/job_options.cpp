@@ -1,0 +1,204 @@
+#include "app/commands/plan/job_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "hetero/simulate/many_lives.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr index_t kLives = 400;
+constexpr double kStepSpread = 0.03;  // of one step's time, from run to run on shared nodes
+
+Interval interval_of(const Spread& spread, double unit) {
+  return {spread.p5 / unit, spread.p50 / unit, spread.p95 / unit};
+}
+
+bool measured(const std::vector<JobPart>& parts, const Cluster& cluster) {
+  return std::all_of(parts.begin(), parts.end(), [&](const JobPart& part) {
+    return cluster.classes[part.node_class].calibration.state == Calibrated::measured;
+  });
+}
+
+/// `smaller` asks for no more nodes of any class.
+bool within(const std::vector<JobPart>& smaller, const std::vector<JobPart>& parts) {
+  return std::all_of(smaller.begin(), smaller.end(), [&](const JobPart& one) {
+    return std::any_of(parts.begin(), parts.end(), [&](const JobPart& other) {
+      return other.node_class == one.node_class && other.nodes >= one.nodes;
+    });
+  });
+}
+
+SimulatedClass simulated_class(const NodeClass& own, index_t nodes) {
+  SimulatedClass result;
+  result.name = own.name;
+  result.nodes = nodes;
+  result.price_per_hour = own.price_per_node_hour;
+  if (own.hazard_scale_hours > 0)
+    result.hazard = Hazard::weibull(own.hazard_shape, own.hazard_scale_hours);
+  if (own.return_hours > 0) result.return_seconds = own.return_hours * 3600;
+  return result;
+}
+
+JobSize size_of_plan(const FoundPlan& found, const std::vector<JobPart>& classes,
+                     const JobWish& wish, const Cluster& cluster) {
+  JobSize size;
+  size.name = nodes_text(found.parts, cluster) + ", " + mesh_text(found.plan);
+  for (const JobPart& part : classes) {
+    const auto own = std::find_if(found.parts.begin(), found.parts.end(), [&](const JobPart& one) {
+      return one.node_class == part.node_class;
+    });
+    size.nodes.push_back(own == found.parts.end() ? 0 : own->nodes);
+  }
+  size.step_seconds = found.seconds();
+  size.samples_per_step = static_cast<double>(wish.sequences);
+  return size;
+}
+
+/// Seconds that a checkpoint takes: the copy in memory stops the step, the writing goes on beside.
+JobCosts costs_of(const FoundPlan& found, const JobWish& wish, const Cluster& cluster) {
+  constexpr double kMemoryRate = 4e9, kUnknownDisk = 1e9;  // bytes per second
+  const JobNodes nodes(cluster, found.parts);
+  const auto ranks = static_cast<double>(nodes.ranks());
+  const double write = cluster.storage.write_seconds(wish.state_bytes, nodes.nodes()),
+               read = cluster.storage.read_seconds(wish.state_bytes, nodes.nodes());
+  JobCosts costs;
+  costs.checkpoint_stall_seconds = wish.state_bytes / ranks / kMemoryRate;
+  costs.checkpoint_write_seconds =
+      std::max(costs.checkpoint_stall_seconds, write > 0 ? write : wish.state_bytes / kUnknownDisk);
+  costs.restart_seconds =
+      cluster.startup.seconds(nodes.ranks()) + (read > 0 ? read : wish.state_bytes / kUnknownDisk);
+  costs.reshape_seconds = costs.restart_seconds;
+  return costs;
+}
+
+JobSite site_of(const FoundPlan& found, const Cluster& cluster) {
+  JobSite site;
+  const std::string& name = cluster.classes[found.parts.front().node_class].partition;
+  for (const SchedulerPartition& partition : cluster.scheduler.partitions) {
+    if (partition.name != name) continue;
+    site.grace_seconds = partition.grace_seconds;
+    if (partition.time_limit_seconds > 0) site.walltime_seconds = partition.time_limit_seconds;
+  }
+  site.queue_median_seconds = site.queue_p90_seconds = cluster.scheduler.requeue_delay_seconds;
+  return site;
+}
+
+SimulatedJob simulated_job(const NodesSearched& own, const std::vector<NodesSearched>& all,
+                           const JobWish& wish, const Cluster& cluster) {
+  const FoundPlan& best = own.plans.front();
+  SimulatedJob job;
+  job.name = wish.name;
+  job.source = wish.source;
+  job.samples = static_cast<double>(wish.steps * wish.sequences);
+  bool priced = false;
+  for (const JobPart& part : own.parts) {
+    job.classes.push_back(simulated_class(cluster.classes[part.node_class], part.nodes));
+    const std::string& currency = cluster.classes[part.node_class].currency;
+    priced = priced || job.classes.back().price_per_hour > 0;
+    if (!currency.empty()) job.currency = currency;
+  }
+  if (!priced) {
+    job.currency = "node-hours";
+    for (SimulatedClass& one : job.classes) one.price_per_hour = 1;
+  }
+  for (const NodesSearched& other : all)
+    if (!other.plans.empty() && within(other.parts, own.parts))
+      job.sizes.push_back(size_of_plan(other.plans.front(), own.parts, wish, cluster));
+  std::sort(job.sizes.begin(), job.sizes.end(), [](const JobSize& a, const JobSize& b) {
+    return a.samples_per_second() < b.samples_per_second();
+  });
+  // Sizes that are no faster than the wanted one; the wanted one last.
+  const double wanted = static_cast<double>(wish.sequences) / best.seconds();
+  std::erase_if(job.sizes, [&](const JobSize& size) {
+    return size.samples_per_second() > wanted * (1 + 1e-12);
+  });
+  job.step_spread = kStepSpread;
+  job.step_error = measured(own.parts, cluster) ? kMeasuredError : kSheetError;
+  job.costs = costs_of(best, wish, cluster);
+  job.site = site_of(best, cluster);
+  return job;
+}
+
+void mark_front(std::vector<JobOption>& options) {
+  for (JobOption& one : options)
+    one.on_front = std::none_of(options.begin(), options.end(), [&](const JobOption& other) {
+      const bool no_worse =
+          other.hours.middle <= one.hours.middle && other.cost.middle <= one.cost.middle;
+      return no_worse &&
+             (other.hours.middle < one.hours.middle || other.cost.middle < one.cost.middle);
+    });
+}
+
+}  // namespace
+
+std::vector<JobOption> job_options(const std::vector<NodesSearched>& searched, const JobWish& wish,
+                                   const Cluster& cluster) {
+  std::vector<JobOption> options;
+  for (const NodesSearched& one : searched) {
+    if (one.plans.empty()) continue;
+    JobOption option;
+    option.found = one.plans.front();
+    option.job = simulated_job(one, searched, wish, cluster);
+    const std::vector<JobOutcome> lives =
+        simulate_lives(option.job, option.job.policy, {kLives, 1, nullptr});
+    const LivesSummary summary = summary_of(lives);
+    option.hours = interval_of(summary.seconds, 3600);
+    option.cost = interval_of(summary.cost, 1);
+    if (wish.deadline_seconds) option.in_time = finish_probability(lives, *wish.deadline_seconds);
+    options.push_back(std::move(option));
+  }
+  std::sort(options.begin(), options.end(),
+            [](const JobOption& a, const JobOption& b) { return a.hours.middle < b.hours.middle; });
+  mark_front(options);
+  return options;
+}
+
+std::size_t choose_option(const std::vector<JobOption>& options, const JobWish& wish) {
+  const auto affordable = [&](const JobOption& one) {
+    return !wish.budget || one.cost.high <= *wish.budget;
+  };
+  const auto in_time = [&](const JobOption& one) {
+    return !wish.deadline_seconds || one.in_time >= wish.risk;
+  };
+  std::size_t best = options.size();
+  for (std::size_t at = 0; at < options.size(); ++at) {
+    const JobOption& one = options[at];
+    if (!affordable(one) || !in_time(one)) continue;
+    const bool by_cost = wish.objective == "cost";
+    const auto value = [&](const JobOption& o) { return by_cost ? o.cost.middle : o.hours.middle; };
+    if (best == options.size() || value(one) < value(options[best])) best = at;
+  }
+  if (best < options.size()) return best;
+  const auto soonest = std::min_element(
+      options.begin(), options.end(),
+      [](const JobOption& a, const JobOption& b) { return a.hours.high < b.hours.high; });
+  const auto cheapest = std::min_element(
+      options.begin(), options.end(),
+      [](const JobOption& a, const JobOption& b) { return a.cost.high < b.cost.high; });
+  throw_error(
+      ExitCode::config,
+      "no plan keeps to the deadline and the budget; the nearest: the soonest ends within "
+      "{:.3g} h with 95 % (cost {:.4g} {}), the cheapest costs {:.4g} {} (ends within {:.3g} "
+      "h)",
+      soonest->hours.high, soonest->cost.high, soonest->job.currency, cheapest->cost.high,
+      cheapest->job.currency, cheapest->hours.high);
+}
+
+std::string nodes_text(const std::vector<JobPart>& parts, const Cluster& cluster) {
+  std::string text;
+  for (const JobPart& part : parts)
+    text += fmt::format("{}{} x {}", text.empty() ? "" : " + ", part.nodes,
+                        cluster.classes[part.node_class].name);
+  return text;
+}
+
+std::string mesh_text(const Plan& plan) {
+  const auto& [p, q, r] = plan.replicas.front().cuboid;
+  return fmt::format("{} x ({} x {} x {})", plan.replicas.size(), p, q, r);
+}
+
+}  // namespace t3d

@@ -1,0 +1,155 @@
+#include "hetero/forecast/candidate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "hetero/cost/flops.hpp"
+#include "tensor3d/model_shape.hpp"
+
+namespace t3d {
+namespace {
+
+index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }
+
+std::vector<index_t> divisors(index_t n) {
+  std::vector<index_t> all;
+  for (index_t one = 1; one * one <= n; ++one)
+    if (n % one == 0) {
+      all.push_back(one);
+      if (one != n / one) all.push_back(n / one);
+    }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+/// Of one call, what a sample or the fit says that a unit takes at least. Corrections near samples
+/// stay between the samples'.
+double least_of(const NodeClass& own, OperatorKind kind, ComputeType compute, std::size_t term) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const OperatorTable& table : own.operators) {
+    if (table.kind != kind || table.format != compute) continue;
+    if (table.fit.terms.size() > term) least = std::min(least, table.fit.terms[term]);
+    for (const Sample& sample : table.samples) {
+      const TermCounts counts =
+          term_counts(kind, std::span(sample.shape).first(form_of(kind).columns.size()));
+      if (counts[term] > 0) least = std::min(least, sample.seconds / counts[term]);
+    }
+  }
+  constexpr double kMargin = 0.8;  // a product of a fit and a correction may be below both
+  return least == std::numeric_limits<double>::infinity() ? 0 : kMargin * least;
+}
+
+}  // namespace
+
+std::string Candidate::text() const {
+  std::string text = fmt::format("{} x ({} x {} x {})", replicas, cuboid[0], cuboid[1], cuboid[2]);
+  if (micro > 0) text += fmt::format(", micro-batch {}", micro);
+  if (recompute == Recompute::block) text += ", recompute";
+  return text;
+}
+
+std::vector<Candidate> candidates_of(const SearchRequest& request, const JobNodes& nodes,
+                                     LeftOutMap& left_out) {
+  const PlanRecipe& recipe = request.recipe;
+  const ModelConfig& model = recipe.base.model;
+  std::vector<Candidate> all;
+  const auto skip = [&](const std::string& why, const Candidate& one) {
+    LeftOut& entry = left_out[why];
+    entry.why = why;
+    if (entry.count++ == 0) entry.nearest = one.text();
+  };
+  const auto add_choices = [&](Candidate one) {
+    const index_t share = ceil_div(recipe.sequences, one.replicas);
+    std::set<index_t> micros{recipe.micro};
+    if (request.micro_free) {
+      micros = {0};
+      for (index_t size = share / 2; size >= one.cuboid[0] && size > 0; size /= 2)
+        micros.insert(size);
+    }
+    for (const index_t micro : micros)
+      for (const Recompute recompute : {Recompute::none, Recompute::block}) {
+        if (!request.recompute_free && recompute != recipe.base.recompute) continue;
+        one.micro = micro;
+        one.recompute = recompute;
+        all.push_back(one);
+      }
+  };
+  const auto consider = [&](const Candidate& one) {
+    const auto& [p, q, r] = one.cuboid;
+    if (request.replicas && *request.replicas != one.replicas) return;
+    if (request.cuboid && *request.cuboid != one.cuboid) return;
+    if (one.replicas * p > recipe.sequences)
+      skip("more slabs than sequences in a step", one);
+    else if (q > model.kv_heads)
+      skip("more ranks over j than heads of keys and values", one);
+    else if (r > model.hidden)
+      skip("more ranks over k than the model is wide", one);
+    else
+      add_choices(one);
+  };
+  const index_t ranks = nodes.ranks();
+  for (const index_t replicas : divisors(ranks))
+    for (const index_t p : divisors(ranks / replicas))
+      for (const index_t q : divisors(ranks / replicas / p))
+        consider({replicas, {p, q, ranks / replicas / p / q}, 0, Recompute::none, 0});
+  return all;
+}
+
+CandidateBounds::CandidateBounds(const ModelConfig& model, const JobNodes& nodes,
+                                 const ClusterRates& rates, ComputeType compute)
+    : model_(model),
+      one_class_(nodes.parts().size() == 1),
+      ranks_(static_cast<double>(nodes.ranks())),
+      flop_seconds_(std::numeric_limits<double>::infinity()),
+      byte_seconds_(flop_seconds_) {
+  for (const JobPart& part : nodes.parts()) {
+    const NodeClass& own = rates.cluster().classes[part.node_class];
+    flop_seconds_ = std::min(flop_seconds_, least_of(own, OperatorKind::matmul, compute, 1));
+    byte_seconds_ = std::min(byte_seconds_, least_of(own, OperatorKind::optimizer, compute, 1));
+  }
+}
+
+// Of several classes the work may be dealt unevenly: then only the sum over all ranks counts.
+double CandidateBounds::seconds(const Candidate& candidate, const PlanRecipe& recipe) const {
+  const auto& [p, q, r] = candidate.cuboid;
+  const ModelConfig& m = model_;
+  const index_t share = recipe.sequences / candidate.replicas;
+  const index_t micro = candidate.micro > 0 ? std::min(candidate.micro, share) : share;
+  const index_t whole = micro > 0 ? share / micro : 0;
+  const index_t sequences =
+      whole * ceil_div(micro, p) + ceil_div(share - whole * micro, p);  // of the largest slab
+  const double tokens = static_cast<double>(sequences * m.context);
+  const index_t groups = ceil_div(m.kv_heads, q);
+  const index_t heads = groups * (m.heads / m.kv_heads) * m.head_size(),
+                kv = groups * 2 * m.head_size(), ffn = ceil_div(m.ffn, q),
+                up = m.activation == Activation::swiglu ? 2 * ffn : ffn;
+  const auto hidden = static_cast<double>(ceil_div(m.hidden, r));
+  // Of each product: forward, again where blocks are recomputed, the input's gradient, the
+  // weight's.
+  const bool whole_model = !m.lora.on() && m.freeze.empty();
+  const double trained = whole_model ? 1 : 0;
+  const double passes = (candidate.recompute == Recompute::block ? 3 : 2) + trained;
+  const double block = hidden * static_cast<double>(2 * heads + kv + up + ffn);
+  const double slice = static_cast<double>(ceil_div(ceil_div(m.vocab, q), r));
+  double flops = 2 * tokens *
+                 (static_cast<double>(m.layers) * passes * block +
+                  (2 + trained) * slice * static_cast<double>(m.hidden));
+  const double all_weights = static_cast<double>(parameter_count(m));
+  double update = 0;
+  if (one_class_ && whole_model)
+    update = all_weights / static_cast<double>(p * q * r) *
+             static_cast<double>(optimizer_numbers(recipe.base.optimizer) *
+                                 size_of(accumulator_of(activation_of(recipe.base.compute))));
+  if (!one_class_) {
+    const double all =
+        static_cast<double>(share * candidate.replicas * m.context) * 2 *
+        static_cast<double>(parameter_count(m) - (m.tied_embeddings ? 0 : m.vocab * m.hidden)) * 2;
+    flops = all / ranks_;
+  }
+  return flops * flop_seconds_ + update * byte_seconds_;
+}
+
+}  // namespace t3d

@@ -1,0 +1,43 @@
+// A shape that a job might have, before it is a plan, and what it takes at least. Internal to
+// hetero/forecast.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hetero/forecast/plan_search.hpp"
+
+namespace t3d {
+
+struct Candidate {
+  index_t replicas = 1;
+  Cuboid cuboid{1, 1, 1};
+  index_t micro = 0;  // as PlanRecipe's
+  Recompute recompute = Recompute::none;
+  double bound = 0;  // seconds
+  /// "2 x (4 x 2 x 1), micro-batch 8, recompute"
+  [[nodiscard]] std::string text() const;
+};
+
+using LeftOutMap = std::map<std::string, LeftOut>;
+
+/// All that the nodes' ranks can form; those with parts that would be empty are counted in
+/// `left_out`.
+[[nodiscard]] std::vector<Candidate> candidates_of(const SearchRequest& request,
+                                                   const JobNodes& nodes, LeftOutMap& left_out);
+
+/// Seconds that no plan of a candidate can beat, as far as the tables are right.
+class CandidateBounds {
+ public:
+  CandidateBounds(const ModelConfig& model, const JobNodes& nodes, const ClusterRates& rates,
+                  ComputeType compute);
+  [[nodiscard]] double seconds(const Candidate& candidate, const PlanRecipe& recipe) const;
+
+ private:
+  const ModelConfig& model_;
+  bool one_class_;
+  double ranks_;
+  double flop_seconds_, byte_seconds_;  // at least, of the fastest class
+};
+
+}  // namespace t3d

@@ -1,0 +1,249 @@
+#include "hetero/forecast/plan_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "core/error.hpp"
+#include "hetero/cost/flops.hpp"
+#include "hetero/cost/memory.hpp"
+#include "hetero/forecast/candidate.hpp"
+#include "hetero/planner/planner.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+class NodesSearch {
+ public:
+  NodesSearch(const SearchRequest& request, const std::vector<JobPart>& parts, ClusterRates& rates)
+      : request_(request), rates_(rates), nodes_(rates.cluster(), parts) {
+    result_.parts = parts;
+    recipe_ = request.recipe;
+    recipe_.base.ranks = static_cast<int>(nodes_.ranks());
+    recipe_.base.place.clear();
+  }
+
+  NodesSearched run() {
+    std::vector<Candidate> candidates = candidates_of(request_, nodes_, left_out_);
+    result_.candidates = std::ssize(candidates);
+    const CandidateBounds bounds(recipe_.base.model, nodes_, rates_, recipe_.base.compute);
+    for (Candidate& candidate : candidates) candidate.bound = bounds.seconds(candidate, recipe_);
+    std::sort(candidates.begin(), candidates.end(),
+              [](const Candidate& a, const Candidate& b) { return a.bound < b.bound; });
+    for (const Candidate& candidate : candidates) {
+      if (candidate.bound >= worst_kept()) break;
+      if (result_.priced == request_.most_priced) {
+        result_.complete = false;
+        break;
+      }
+      ++result_.priced;
+      price(candidate);
+    }
+    for (const auto& [why, one] : left_out_) result_.left_out.push_back(one);
+    return std::move(result_);
+  }
+
+ private:
+  /// Nothing slower belongs to what is kept.
+  [[nodiscard]] double worst_kept() const {
+    return result_.plans.size() < request_.kept ? kInfinite : result_.plans.back().seconds();
+  }
+
+  void price(const Candidate& candidate) {
+    PlanRecipe recipe = recipe_;
+    recipe.micro = candidate.micro;
+    recipe.base.recompute = candidate.recompute;
+    try {
+      FoundPlan found;
+      found.parts = result_.parts;
+      found.plan =
+          result_.parts.size() == 1 ? even_plan(recipe, candidate) : dealt_plan(recipe, candidate);
+      found.forecast = forecast_step(found.plan, nodes_, rates_);
+      if (found.seconds() < worst_kept() && fits(candidate, found)) keep(std::move(found));
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::config && error.code() != ExitCode::unavailable) throw;
+      leave_out("no plan of this shape", error.what(), 0);
+    }
+  }
+
+  [[nodiscard]] static Plan even_plan(const PlanRecipe& recipe, const Candidate& candidate) {
+    PlanShape shape;
+    for (const index_t sequences :
+         Partition::even("shares", recipe.sequences, candidate.replicas).sizes()) {
+      shape.replicas.emplace_back();
+      shape.replicas.back().cuboid = candidate.cuboid;
+      shape.replicas.back().sequences = sequences;
+    }
+    return build_plan(recipe, shape);
+  }
+
+  /// Widths and shares by the speed that the classes have at the even plan's shapes.
+  [[nodiscard]] Plan dealt_plan(const PlanRecipe& recipe, const Candidate& candidate) {
+    const Plan even = even_plan(recipe, candidate);
+    PlanRequest request;
+    request.recipe = recipe;
+    request.replicas = candidate.replicas;
+    request.cuboids = {candidate.cuboid};
+    request.exchanges = false;
+    return plan_shape(request, speeds_at(even)).plan;
+  }
+
+  [[nodiscard]] Speeds speeds_at(const Plan& even) {
+    const StepWork work = step_work(even, Coord{});
+    const std::vector<OperatorCall> calls = step_calls(even, Coord{});
+    std::vector<RankSpeed> of_class(rates_.cluster().classes.size());
+    for (const JobPart& part : result_.parts) {
+      std::array<double, kWorkClasses> seconds{};
+      for (const OperatorCall& call : calls)
+        seconds[work_class(call.kind)] +=
+            call.times * (rates_.seconds(part.node_class, even.compute, call) +
+                          rates_.launch_seconds(part.node_class));
+      RankSpeed& speed = of_class[part.node_class];
+      const NodeClass& own = rates_.cluster().classes[part.node_class];
+      speed.device = own.device;
+      speed.free_bytes = room(own);
+      for (std::size_t kind = 0; kind < kWorkClasses; ++kind)
+        if (const double amount = work_of(work, static_cast<WorkClass>(kind));
+            amount > 0 && seconds[kind] > 0)
+          speed.curves[kind] = TimeCurve::of_rate(amount / seconds[kind]);
+    }
+    Speeds speeds;
+    for (index_t rank = 0; rank < nodes_.ranks(); ++rank) {
+      const JobNodes::Seat seat = nodes_.seat(rank);
+      speeds.ranks.push_back(of_class[seat.node_class]);
+      speeds.ranks.back().node = fmt::format("{}", seat.node);
+    }
+    return speeds;
+  }
+
+  [[nodiscard]] static std::size_t work_class(OperatorKind kind) {
+    switch (kind) {
+      case OperatorKind::matmul: return static_cast<std::size_t>(WorkClass::matmul);
+      case OperatorKind::attention_forward:
+      case OperatorKind::attention_backward: return static_cast<std::size_t>(WorkClass::attention);
+      case OperatorKind::whole: return static_cast<std::size_t>(WorkClass::whole);
+      default: return static_cast<std::size_t>(WorkClass::streamed);
+    }
+  }
+
+  [[nodiscard]] index_t room(const NodeClass& own) const {
+    return static_cast<index_t>(static_cast<double>(own.memory_bytes) * request_.memory_part);
+  }
+
+  /// The first rank of each slab has the largest parts of it.
+  [[nodiscard]] bool fits(const Candidate& candidate, FoundPlan& found) {
+    index_t slot = 0;
+    double least = kInfinite;
+    std::set<std::pair<std::size_t, index_t>> seen;
+    const auto memo = std::make_shared<CostMemo>();
+    for (index_t d = 0; d < std::ssize(found.plan.replicas); ++d) {
+      const ReplicaPlan& replica = found.plan.replica(d);
+      const auto& [p, q, r] = replica.cuboid;
+      for (index_t i = 0; i < p; ++i, slot += q * r) {
+        const index_t rank =
+            found.plan.place.empty() ? slot : found.plan.place[static_cast<std::size_t>(slot)];
+        const std::size_t node_class = nodes_.seat(rank).node_class;
+        const index_t largest = replica.tokens.back().size(i);
+        if (!seen.insert({node_class, largest}).second) continue;
+        const NodeClass& own = rates_.cluster().classes[node_class];
+        const index_t needed =
+            needed_bytes(memory_cost(found.plan, {d, i, 0, 0}, memo), own.device != "cpu");
+        const double left =
+            own.memory_bytes > 0 ? static_cast<double>(room(own) - needed) : kInfinite;
+        if (found.needed_bytes == 0 || left < least) {
+          least = left;
+          found.needed_bytes = needed;
+          found.room_bytes = own.memory_bytes > 0 ? room(own) : 0;
+        }
+      }
+    }
+    if (least >= 0) return true;
+    leave_out("memory",
+              fmt::format("{} needs {:.0f} MiB of {:.0f}", candidate.text(),
+                          static_cast<double>(found.needed_bytes) / 1048576,
+                          static_cast<double>(found.room_bytes) / 1048576),
+              -least);
+    return false;
+  }
+
+  void leave_out(const std::string& why, const std::string& what, double lack) {
+    LeftOut& one = left_out_[why];
+    one.why = why;
+    if (one.count == 0 || lack < lacks_[why]) {
+      one.nearest = what;
+      lacks_[why] = lack;
+    }
+    ++one.count;
+  }
+
+  void keep(FoundPlan found) {
+    const auto place = std::upper_bound(
+        result_.plans.begin(), result_.plans.end(), found,
+        [](const FoundPlan& a, const FoundPlan& b) { return a.seconds() < b.seconds(); });
+    result_.plans.insert(place, std::move(found));
+    if (result_.plans.size() > request_.kept) result_.plans.pop_back();
+  }
+
+  const SearchRequest& request_;
+  ClusterRates& rates_;
+  JobNodes nodes_;
+  PlanRecipe recipe_;
+  NodesSearched result_;
+  LeftOutMap left_out_;
+  std::map<std::string, double> lacks_;
+};
+
+/// 1, 2, 3, 4, 6, 8, 12, ..., most.
+std::vector<index_t> ladder(index_t most) {
+  std::set<index_t> numbers{most};
+  for (index_t two = 1; two <= most; two *= 2) {
+    numbers.insert(two);
+    if (3 * two <= most) numbers.insert(3 * two);
+  }
+  return {numbers.begin(), numbers.end()};
+}
+
+}  // namespace
+
+NodesSearched search_nodes(const SearchRequest& request, const std::vector<JobPart>& parts,
+                           ClusterRates& rates) {
+  return NodesSearch(request, parts, rates).run();
+}
+
+std::vector<std::vector<JobPart>> node_sets(const SearchRequest& request, const Cluster& cluster) {
+  std::vector<std::vector<JobPart>> sets;
+  const index_t most =
+      request.most_nodes > 0 ? request.most_nodes : std::numeric_limits<index_t>::max();
+  const auto add = [&](std::vector<JobPart> parts) {
+    index_t nodes = 0;
+    for (const JobPart& part : parts) nodes += part.nodes;
+    const bool wanted = request.nodes > 0 ? nodes == request.nodes : nodes <= most;
+    if (wanted && std::find(sets.begin(), sets.end(), parts) == sets.end())
+      sets.push_back(std::move(parts));
+  };
+  const std::size_t classes = cluster.classes.size();
+  for (std::size_t one = 0; one < classes; ++one) {
+    const index_t all = std::min(cluster.classes[one].nodes, most);
+    for (const index_t nodes : ladder(all)) add({{one, nodes}});
+    if (request.nodes > 0 && request.nodes <= all) add({{one, request.nodes}});
+  }
+  for (std::size_t subset = 1; subset < std::size_t{1} << std::min<std::size_t>(classes, 6);
+       ++subset) {
+    std::vector<JobPart> parts;
+    for (std::size_t one = 0; one < classes; ++one)
+      if ((subset >> one & 1U) != 0) parts.push_back({one, cluster.classes[one].nodes});
+    if (parts.size() < 2) continue;
+    for (const index_t divisor : {1, 2}) {
+      std::vector<JobPart> some = parts;
+      for (JobPart& part : some) part.nodes = std::max<index_t>(1, part.nodes / divisor);
+      add(std::move(some));
+    }
+  }
+  return sets;
+}
+
+}  // namespace t3d
