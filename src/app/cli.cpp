@@ -1,5 +1,7 @@
 #include "app/cli.hpp"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -8,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/cluster/cluster_presets.hpp"
 #include "app/config/defaults.hpp"
 #include "app/config/explain.hpp"
 #include "core/error.hpp"
@@ -350,6 +353,13 @@ void add_calibrate(CLI::App& app, CalibrateCommand& command) {
       ->type_name("DIR");
   sub->add_option("--device", command.device, "auto, cpu, cuda or mixed")
       ->check(CLI::IsMember(words_of<DeviceRule>()));
+  sub->add_flag("--from-slurm", command.from_slurm,
+                "measure nothing: classes, partitions and switches as Slurm has them");
+  sub->add_option(
+         "--preset", command.presets,
+         fmt::format("measure nothing: data sheets of {}", fmt::join(cluster_presets(), ", ")))
+      ->delimiter(',')
+      ->type_name("NAME,...");
   sub->add_option("--threads", command.threads, "of a CPU rank; 0 = its part of the cores")
       ->check(CLI::Range(index_t{0}, index_t{4096}));
 }

@@ -83,6 +83,8 @@ struct CalibrateCommand {
   std::string folder;                // whose file system is measured; empty = that of the output
   std::string device = "auto";       // a DeviceRule's word
   std::vector<std::string> formats;  // ComputeType's words; empty = by device
+  std::vector<std::string> presets;  // classes from data sheets
+  bool from_slurm = false;
   double seconds = 240;
   index_t threads = 0;  // of a CPU rank; 0 = its part of the node's cores
 };

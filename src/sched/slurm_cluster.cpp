@@ -92,7 +92,7 @@ std::optional<NodeLine> node_line(const std::string& line) {
 }
 
 /// Nodes of one hardware, features and set of partitions.
-struct Kind {
+struct SlurmKind {
   NodeLine line;
   std::set<std::string> partitions;
   std::vector<std::string> names;
@@ -115,7 +115,7 @@ class SlurmCluster {
     if (kinds_.empty())
       throw_error(ExitCode::unavailable, "Slurm names no node that a job could get");
     read_partitions();
-    for (const Kind& kind : kinds_) add_class(kind);
+    for (const SlurmKind& kind : kinds_) add_class(kind);
     for (SchedulerPartition& partition : cluster_.scheduler.partitions)
       for (std::size_t at = 0; at < kinds_.size(); ++at)
         if (kinds_[at].partitions.contains(partition.name))
@@ -174,7 +174,7 @@ class SlurmCluster {
     }
   }
 
-  void add_class(const Kind& kind) {
+  void add_class(const SlurmKind& kind) {
     constexpr index_t kMib = index_t{1} << 20;
     const Gpus gpus = gpus_of(kind.line.gres);
     NodeClass one;
@@ -220,7 +220,7 @@ class SlurmCluster {
     return cluster_.scheduler.bills_largest ? most : sum;
   }
 
-  [[nodiscard]] std::string unused_name(const Kind& kind, const Gpus& gpus) const {
+  [[nodiscard]] std::string unused_name(const SlurmKind& kind, const Gpus& gpus) const {
     std::string name =
         gpus.count > 0
             ? fmt::format("{}x{}", gpus.count, gpus.type.empty() ? "gpu" : gpus.type)
@@ -282,7 +282,7 @@ class SlurmCluster {
 
   const SlurmTexts& texts_;
   std::vector<std::string>& notes_;
-  std::vector<Kind> kinds_;
+  std::vector<SlurmKind> kinds_;
   Cluster cluster_;
 };
 

@@ -26,10 +26,10 @@ std::array<double, 5> spread(int number, int dimensions) {
 
 double between(double low, double high, double part) { return low * std::pow(high / low, part); }
 
-/// As extents of models are: small ones any, larger ones multiples.
+/// As extents of models are: multiples.
 double extent(double low, double high, double part) {
   const double wished = between(low, high, part);
-  const double unit = wished < 32 ? 1 : wished < 256 ? 8 : 32;
+  const double unit = wished < 64 ? 4 : wished < 512 ? 16 : 64;
   return unit * std::round(wished / unit);
 }
 
@@ -41,8 +41,8 @@ double one_of(const std::array<double, Count>& choices, double part) {
 /// Rows, outputs and inputs of a linear; its three products.
 std::vector<OperatorShape> linear_products(int number) {
   const auto point = spread(number, 3);
-  const double rows = extent(8, 32768, point[0]), out = extent(8, 32768, point[1]),
-               in = extent(8, 32768, point[2]);
+  const double rows = extent(16, 16384, point[0]), out = extent(16, 8192, point[1]),
+               in = extent(16, 8192, point[2]);
   return {{rows, out, in, 0, 1}, {rows, in, out, 0, 0}, {out, in, rows, 1, 0}};
 }
 
@@ -62,7 +62,7 @@ std::vector<OperatorShape> candidates(OperatorKind kind, int number) {
     case OperatorKind::attention_backward: return {attention(number)};
     case OperatorKind::whole: {
       const auto point = spread(number, 2);
-      return {{extent(16, 16384, point[0]), extent(16, 16384, point[1])}};
+      return {{extent(16, 8192, point[0]), extent(16, 8192, point[1])}};
     }
     default: return {};
   }

@@ -10,7 +10,14 @@ namespace t3d {
 namespace {
 
 constexpr std::array kMatmulColumns{"m", "n", "k", "transpose_a", "transpose_b"};
-constexpr std::array kMatmulTerms{"call", "flop", "element of C", "element of A", "element of B"};
+constexpr std::array kMatmulTerms{"call",
+                                  "flop",
+                                  "element of C",
+                                  "element of A",
+                                  "element of B",
+                                  "element of C that is added to",
+                                  "element of A that is transposed",
+                                  "element of B that is transposed"};
 constexpr std::array kAttentionColumns{"sequences", "length", "heads", "kv_heads", "head_size"};
 constexpr std::array kAttentionTerms{"call", "flop", "element of q|k|v", "pair of places"};
 constexpr std::array kWholeColumns{"rows", "columns"};
@@ -49,7 +56,8 @@ TermCounts term_counts(OperatorKind kind, std::span<const double> shape) {
   switch (kind) {
     case OperatorKind::matmul: {
       const double m = shape[0], n = shape[1], k = shape[2];
-      return {1, 2 * m * n * k, m * n, m * k, n * k};
+      const double ta = shape[3], tb = shape[4];
+      return {1, 2 * m * n * k, m * n, m * k, n * k, ta * m * n, ta * m * k, tb * n * k};
     }
     case OperatorKind::attention_forward: return attention_counts(shape, 2);
     case OperatorKind::attention_backward: return attention_counts(shape, 5);

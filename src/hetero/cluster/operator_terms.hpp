@@ -8,7 +8,7 @@
 
 namespace t3d {
 
-inline constexpr std::size_t kMostTerms = 5;
+inline constexpr std::size_t kMostTerms = 8;
 
 struct TableForm {
   std::span<const char* const> columns;  // of a sample, before seconds and error
@@ -20,7 +20,9 @@ struct TableForm {
 
 /// How often each term counts in one call.
 using TermCounts = std::array<double, kMostTerms>;
-/// matmul: C[m, n] = op(A)[m, k] op(B)[k, n]: 2mnk flops, elements of C, A and B.
+/// matmul: C[m, n] = op(A)[m, k] op(B)[k, n]: 2mnk flops, elements of C, A and B, and the same once
+/// more where transposes are another matter; products with a transposed A, which are gradients of
+/// weights, add to C.
 /// attention: causal; two products forward, five backward, of which half counts; elements of
 /// q | k | v; pairs of places of all heads. whole: flops of Newton-Schulz, elements. Others: bytes
 /// that are read and written, as hetero/cost/flops.hpp counts them.

@@ -37,7 +37,7 @@ Problem problem(std::uint64_t run) {
 /// A CPU's matmul: overhead, flops, elements, and a rate that drops for k below 64, which no term
 /// says.
 double true_seconds(double m, double n, double k) {
-  const double rate = 5e10 / (1 + std::pow(64 / k, 2) / 4);
+  const double rate = 5e10 / (1 + 0.3 * std::pow(64 / k, 0.6));
   return 1e-6 + 2 * m * n * k / rate + 1e-10 * (m * n + m * k + n * k);
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("data sheets: bound by computing or by memory") {
   const double flop = 1e-14, element = 2e-12;
   sheet.operators.push_back({OperatorKind::matmul,
                              ComputeType::bf16,
-                             {FitForm::max, {5e-6, flop, element, element, element}, {}},
+                             {FitForm::max, {5e-6, flop, element, element, element, 0, 0, 0}, {}},
                              {}});
   const OperatorEstimator estimator(sheet);
   CHECK(estimator.matmul_seconds(ComputeType::bf16, {4096, 4096, 4096}) ==

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "app/cluster/cluster_file.hpp"
+#include "app/cluster/cluster_presets.hpp"
 #include "app/commands/calibrate/calibrate_report.hpp"
 #include "app/commands/calibrate/measure.hpp"
 #include "app/commands/commands.hpp"
@@ -17,6 +18,7 @@
 #include "io/output.hpp"
 #include "io/partial_file.hpp"
 #include "io/posix_file.hpp"
+#include "sched/slurm_cluster.hpp"
 #include "t3d_version.hpp"
 
 namespace t3d {
@@ -153,6 +155,36 @@ class Calibration3d {
 
 }  // namespace
 
+namespace {
+
+/// Nothing is measured: what Slurm and data sheets tell. On all ranks.
+Cluster told(Communicator& world, const CalibrateCommand& wish, std::vector<std::string>& notes) {
+  Cluster cluster;
+  all_or_none(world, [&] { cluster = cluster_of_presets(wish.presets); });
+  if (!wish.from_slurm) return cluster;
+  all_or_none(world, [&] {
+    if (world.rank() != 0) return;
+    const std::optional<SlurmTexts> texts = ask_slurm_for_cluster();
+    if (!texts)
+      throw_error(ExitCode::unavailable, "--from-slurm: sinfo is missing here or does not answer");
+    cluster = joined(cluster, slurm_cluster_of(*texts, notes));
+  });
+  return cluster;
+}
+
+std::string told_report(const Cluster& cluster, const std::vector<std::string>& notes) {
+  std::string text;
+  for (const NodeClass& one : cluster.classes)
+    text +=
+        fmt::format("class {}: {} node{} of {} rank{}, {}, {}\n", one.name, one.nodes,
+                    one.nodes == 1 ? "" : "s", one.ranks_per_node,
+                    one.ranks_per_node == 1 ? "" : "s", one.device, word_of(one.calibration.state));
+  for (const std::string& note : notes) text += "note: " + note + "\n";
+  return text;
+}
+
+}  // namespace
+
 int run_calibrate(Communicator& world, const CommandLine& command) {
   die_of_stop_signals(remove_partial_files);
   const CalibrateCommand& wish = command.calibrate;
@@ -160,15 +192,27 @@ int run_calibrate(Communicator& world, const CommandLine& command) {
     if (world.rank() == 0) (void)replaceable_file(wish.output);
   });
   const Cluster known = known_cluster(world, wish);
-  Calibration3d calibration(world, wish);
-  const Cluster more = calibration.measure(known);
-  const std::vector<std::string> notes = calibration.notes();
+  std::string report;
+  std::vector<std::string> notes;
+  Cluster more;
+  if (wish.from_slurm || !wish.presets.empty()) {
+    more = told(world, wish, notes);
+    report = told_report(more, notes);
+  } else {
+    Calibration3d calibration(world, wish);
+    more = calibration.measure(known);
+    notes = calibration.notes();
+    if (world.rank() == 0)
+      report = calibrate_report(more, notes) + fmt::format("{:.0f} s; ", calibration.seconds());
+  }
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
     const Cluster all = joined(known, more);
+    if (all.classes.empty())
+      throw_error(ExitCode::usage,
+                  "--preset: name a kind of node, too, or --add a file that has one");
     write_text_durably(wish.output, cluster_text(all));
-    write_output(calibrate_report(more, notes));
-    write_output(fmt::format("{:.0f} s; saved in {}\n", calibration.seconds(), wish.output));
+    write_output(fmt::format("{}saved in {}\n", report, wish.output));
     flush_output();
   });
   return 0;

@@ -104,7 +104,9 @@ TEST_CASE("a cluster is read back bit for bit") {
 
 TEST_CASE("what a person writes is enough") {
   const Cluster cluster = parse_cluster(
-      kClass + "[[operator]]\nclass = \"a\"\nkind = \"matmul\"\nterms = [0, 1e-12, 0, 0, 0]\n", "");
+      kClass +
+          "[[operator]]\nclass = \"a\"\nkind = \"matmul\"\nterms = [0, 1e-12, 0, 0, 0, 0, 0, 0]\n",
+      "");
   REQUIRE(cluster.classes.size() == 1);
   CHECK(cluster.classes.front().operators.front().fit.terms.at(1) == 1e-12);
   CHECK(cluster.classes.front().calibration.state == Calibrated::no);
