@@ -31,9 +31,14 @@ constexpr std::array<KindShare, kOperatorKinds> kShares{{
     {OperatorKind::embedding, 0.04, 12},
     {OperatorKind::optimizer, 0.04, 12},
 }};
-constexpr double kEnough = 0.5;   // seconds for one shape: fewer shapes before less than this,
-constexpr std::size_t kFew = 24;  // but not fewer shapes than this
-constexpr double kCalls = 12;     // of the longest shape in its time
+/// Seconds for one shape: fewer shapes before less than the first, but a few in any case, and more
+/// than those only where each gets the second.
+constexpr double kLeast = 0.03, kEnough = 0.5;
+constexpr std::size_t kFewest = 3, kFew = 24;
+constexpr double kCalls = 12;  // of the longest shape in its time
+/// Bytes of operands that are made in a second, about, and how much of the time that may take; sets
+/// of operands together are more than caches hold, where there is time for that.
+constexpr double kMadePerSecond = 2e9, kMaking = 0.25, kFootprint = 64 << 20;
 
 class KindMeasurement {
  public:
@@ -45,14 +50,16 @@ class KindMeasurement {
         budget_(budget),
         hooks_(hooks),
         seconds_(share.part * budget.seconds) {
-    const auto affordable = static_cast<std::size_t>(seconds_ / kEnough);
-    shapes_wished_ = std::clamp(affordable, std::min(kFew, share.shapes), share.shapes);
+    const auto shapes = [&](double each) { return static_cast<std::size_t>(seconds_ / each); };
+    shapes_wished_ = std::clamp(shapes(kLeast), kFewest, std::min(kFew, share.shapes));
+    shapes_wished_ = std::clamp(shapes(kEnough), shapes_wished_, share.shapes);
+    made_bytes_ = kMaking * kMadePerSecond * seconds_ / static_cast<double>(shapes_wished_);
   }
 
   /// Collective by way of the hooks, whatever fails: all ranks of a class go through all shapes.
   std::vector<Sample> measure(std::string& fault) {
     const double each = seconds_ / static_cast<double>(shapes_wished_);
-    const double most = hooks_.least(affordable_work(each / kCalls, fault));
+    const ShapeLimits most{hooks_.least(affordable_work(each / kCalls, fault)), most_bytes()};
     const std::vector<OperatorShape> shapes = operator_shapes(kind_, shapes_wished_, most);
     std::vector<Sample> samples;
     for (const OperatorShape& shape : shapes) {
@@ -61,7 +68,7 @@ class KindMeasurement {
       const double start = PhaseClock::now();
       try {
         machine_.device.recycle();  // pages of the shape before: touching new ones takes longer
-        if (fits(shape)) samples.push_back(measure_one(shape, start + each));
+        samples.push_back(measure_one(shape, start + each));
       } catch (const std::exception& error) {
         fault = fmt::format("{}: {}", word_of(kind_), error.what());
       }
@@ -70,10 +77,11 @@ class KindMeasurement {
   }
 
  private:
-  [[nodiscard]] bool fits(const OperatorShape& shape) const {
-    constexpr double kRoom = 2;  // what operators need besides their operands
-    return budget_.bytes == 0 ||
-           kRoom * operand_bytes(kind_, compute_, shape) < static_cast<double>(budget_.bytes);
+  /// Of operands, in fp32. The same on all ranks of a class.
+  [[nodiscard]] double most_bytes() const {
+    constexpr double kRoom = 4;  // what operators need besides their operands, and several sets
+    const double free = static_cast<double>(budget_.bytes) / kRoom;
+    return budget_.bytes == 0 ? made_bytes_ : std::min(made_bytes_, free);
   }
 
   /// Of the kind's second term in so many seconds; something where it fails.
@@ -83,7 +91,7 @@ class KindMeasurement {
     const double work =
         term_counts(kind_, std::span(shape).first(form_of(kind_).columns.size()))[1];
     try {
-      const auto run = operator_run(machine_, kind_, compute_, shape);
+      const auto run = operator_run(machine_, kind_, compute_, shape, 0);
       const Sampled one = sample(machine_.queue, run, kFirst, {0.1, 1e-4, 1e-3, budget_.cpu_time});
       return work * seconds / one.seconds;
     } catch (const std::exception& error) {
@@ -93,7 +101,8 @@ class KindMeasurement {
   }
 
   Sample measure_one(const OperatorShape& shape, double end) const {
-    const auto run = operator_run(machine_, kind_, compute_, shape);
+    const auto run =
+        operator_run(machine_, kind_, compute_, shape, std::min(kFootprint, made_bytes_));
     const double seconds = std::max(0.0, end - PhaseClock::now());
     // All of the time: a rank that ends early leaves its neighbours a faster memory.
     const Sampled one = sample(machine_.queue, run, seconds, {0, 2e-3, 0.1, budget_.cpu_time});
@@ -105,7 +114,7 @@ class KindMeasurement {
   OperatorKind kind_;
   const OperatorBudget& budget_;
   const OperatorHooks& hooks_;
-  double seconds_;
+  double seconds_, made_bytes_ = 0;
   std::size_t shapes_wished_;
 };
 

@@ -11,9 +11,7 @@
 namespace t3d {
 namespace {
 
-/// Sets of operands together: more than caches hold.
-constexpr double kFootprint = 64 << 20;
-constexpr index_t kMostSets = 8;
+constexpr index_t kMostSets = 8;  // of operands
 
 index_t whole(double extent) { return static_cast<index_t>(extent); }
 
@@ -88,9 +86,7 @@ std::function<void()> Maker::orthogonal(const OperatorShape& shape) const {
   return [own, orthogonalise = machine.orthogonalise] { orthogonalise(*own, kNewtonSchulzSteps); };
 }
 
-/// A stream is cut into rows of this width at most.
-constexpr index_t kWidth = 1024;
-constexpr index_t kVocab = 2048;
+constexpr index_t kWidth = kCalibratedWidth, kVocab = kCalibratedVocab;
 struct Rows2d {
   explicit Rows2d(index_t elements)
       : cols(std::min(kWidth, std::max<index_t>(elements, 1))),
@@ -232,26 +228,13 @@ std::function<void()> one_run(const Maker& make, OperatorKind kind, const Operat
 
 }  // namespace
 
-double operand_bytes(OperatorKind kind, ComputeType compute, const OperatorShape& shape) {
-  const auto size = static_cast<double>(size_of(activation_of(compute)));
-  switch (kind) {
-    case OperatorKind::matmul:
-      return size * (shape[0] * shape[1] + shape[0] * shape[2] + shape[1] * shape[2]);
-    case OperatorKind::attention_forward:
-    case OperatorKind::attention_backward:
-      return size * shape[0] * shape[1] * shape[4] * 4 * (shape[2] + shape[3]);
-    case OperatorKind::whole: return 4 * size * shape[0] * shape[1];
-    case OperatorKind::embedding:
-      return shape[0] + static_cast<double>(kVocab * kWidth) * (size + 4);
-    default: return shape[0];
-  }
-}
-
 std::function<void()> operator_run(const ProbeMachine& machine, OperatorKind kind,
-                                   ComputeType compute, const OperatorShape& shape) {
+                                   ComputeType compute, const OperatorShape& shape,
+                                   double footprint) {
   const DType act = activation_of(compute);
   const Maker make{machine, act, accumulator_of(act)};
-  const double wished = kFootprint / std::max(1.0, operand_bytes(kind, compute, shape));
+  const double bytes = operand_bytes(kind, static_cast<double>(size_of(act)), shape);
+  const double wished = footprint / std::max(1.0, bytes);
   const index_t sets = std::clamp<index_t>(static_cast<index_t>(wished), 1, kMostSets);
   std::vector<std::function<void()>> runs;
   for (index_t set = 0; set < sets; ++set) runs.push_back(one_run(make, kind, shape));

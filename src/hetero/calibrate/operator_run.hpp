@@ -8,13 +8,10 @@
 
 namespace t3d {
 
-/// Queues it once; owns its buffers. `compute` decides their number formats. Throws
-/// ExitCode::unavailable where they do not fit.
+/// Queues it once; owns its buffers, of about `footprint` bytes in all. `compute` decides their
+/// number formats. Throws ExitCode::unavailable where they do not fit.
 [[nodiscard]] std::function<void()> operator_run(const ProbeMachine& machine, OperatorKind kind,
-                                                 ComputeType compute, const OperatorShape& shape);
-
-/// Bytes of one set of operands, about.
-[[nodiscard]] double operand_bytes(OperatorKind kind, ComputeType compute,
-                                   const OperatorShape& shape);
+                                                 ComputeType compute, const OperatorShape& shape,
+                                                 double footprint);
 
 }  // namespace t3d

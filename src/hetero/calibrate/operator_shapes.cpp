@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/dtype.hpp"
+
 namespace t3d {
 namespace {
 
@@ -69,9 +71,9 @@ std::vector<OperatorShape> candidates(OperatorKind kind, int number) {
 }
 
 /// By equal factors from the smallest to the largest.
-std::vector<OperatorShape> stream_shapes(std::size_t count, double most) {
+std::vector<OperatorShape> stream_shapes(std::size_t count, const ShapeLimits& most) {
   constexpr double kLeast = 1 << 16, kMost = 1 << 30, kUnit = 1024;
-  const double largest = std::clamp(most, 4 * kLeast, kMost);
+  const double largest = std::clamp(std::min(most.work, most.bytes), 4 * kLeast, kMost);
   std::vector<OperatorShape> shapes;
   for (std::size_t at = 0; at < count; ++at) {
     const double part = count > 1 ? static_cast<double>(at) / static_cast<double>(count - 1) : 1;
@@ -92,16 +94,33 @@ OperatorShape first_shape(OperatorKind kind) {
   }
 }
 
-std::vector<OperatorShape> operator_shapes(OperatorKind kind, std::size_t count, double most) {
+double operand_bytes(OperatorKind kind, double size, const OperatorShape& shape) {
+  switch (kind) {
+    case OperatorKind::matmul:
+      return size * (shape[0] * shape[1] + shape[0] * shape[2] + shape[1] * shape[2]);
+    case OperatorKind::attention_forward:
+    case OperatorKind::attention_backward:
+      return size * shape[0] * shape[1] * shape[4] * 4 * (shape[2] + shape[3]);
+    case OperatorKind::whole: return 4 * size * shape[0] * shape[1];
+    case OperatorKind::embedding:
+      return shape[0] + static_cast<double>(kCalibratedVocab * kCalibratedWidth) * (size + 4);
+    default: return shape[0];
+  }
+}
+
+std::vector<OperatorShape> operator_shapes(OperatorKind kind, std::size_t count,
+                                           const ShapeLimits& most) {
   const TableForm form = form_of(kind);
   if (form.columns.size() == 1) return stream_shapes(count, most);
   std::vector<OperatorShape> shapes;
   for (int number = 0; number < kTries && shapes.size() < count; ++number)
     for (const OperatorShape& shape : candidates(kind, number)) {
       const double work = term_counts(kind, std::span(shape).first(form.columns.size()))[1];
-      if (work > most || work < kLeastPart * most || shapes.size() == count) continue;
+      if (work > most.work || work < kLeastPart * most.work || shapes.size() == count) continue;
+      if (operand_bytes(kind, size_of(DType::f32), shape) > most.bytes) continue;
       if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
     }
+  if (shapes.empty()) shapes.push_back(first_shape(kind));
   return shapes;
 }
 

@@ -10,10 +10,19 @@ namespace t3d {
 
 using OperatorShape = std::array<double, Sample::kMostColumns>;
 
-/// `count` different shapes, or fewer where there are not so many, of which none has more than
-/// `most` of the kind's second term (flops, bytes). matmul: in threes, the products of one linear.
+/// What one call may need at most.
+struct ShapeLimits {
+  double work = 0;   // of the kind's second term: flops, bytes
+  double bytes = 0;  // of operands in fp32
+};
+/// `count` different shapes, or fewer where there are not so many, but one. matmul: in threes, the
+/// products of one linear.
 [[nodiscard]] std::vector<OperatorShape> operator_shapes(OperatorKind kind, std::size_t count,
-                                                         double most);
+                                                         const ShapeLimits& most);
+/// Of one set of operands with numbers of `size` bytes, about.
+[[nodiscard]] double operand_bytes(OperatorKind kind, double size, const OperatorShape& shape);
+/// An embedding's table is measured with so many rows, and streams with rows so wide at most.
+inline constexpr index_t kCalibratedVocab = 2048, kCalibratedWidth = 1024;
 /// A small one, to find out how much fits.
 [[nodiscard]] OperatorShape first_shape(OperatorKind kind);
 

@@ -52,7 +52,7 @@ void measure_format(Machine& machine, ComputeType compute, const JobClasses& job
     if (own.launch_seconds == 0)
       std::tie(own.launch_seconds, own.launch_seconds_error) = measure_launch(means);
     for (OperatorTable& table : measure_operators(means, compute, budget, hooks, faults))
-      own.operators.push_back(std::move(table));
+      if (!table.samples.empty()) own.operators.push_back(std::move(table));
   });
   for (const std::string& fault : faults)
     notes.push_back(fmt::format("{} {} of rank {}: {}", own.name, compute, world.rank(), fault));

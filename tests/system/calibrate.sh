@@ -1,0 +1,42 @@
+# transformer3d calibrate: what two ranks measure is a file that is read again, other classes are added to
+# it, data sheets stand beside measurements, and nothing is left behind. Broken files: all faults, status 78.
+. "$T3D_SOURCE/tests/support/job.sh"
+
+mkdir disk
+run 2 calibrate --seconds 3 --class fast --folder disk -o c.toml
+expect_status 0
+expect_text "not measured"
+expect_text "between nodes: all ranks are on one node"
+[[ -z $(ls -A disk) ]] || fail "files of the measurement are left: $(ls -A disk)"
+for line in 'name = "fast"' 'ranks_per_node = 2' 'calibrated = "measured"' 'kind = "matmul"' 'format = "bf16"' \
+  'verb = "all_reduce"' 'name = "node"'; do
+  grep -q -- "$line" c.toml || fail "c.toml does not say $line"
+done
+(($(grep -c '^\[\[operator\]\]' c.toml) == 20)) || fail "not ten operators in two formats"
+awk '/^alpha_seconds = |^beta_seconds_per_byte = /{ if ($3 <= 0 || $3 > 1e-2) exit 1 }' c.toml || fail "links"
+
+# Another class beside it; what a person wrote about the first one stays.
+sed -i '0,/^price_per_node_hour = 0 /s//price_per_node_hour = 2.5 /' c.toml
+run 1 calibrate --seconds 1 --formats fp32 --class slow --add c.toml -o d.toml
+expect_status 0
+grep -q '^price_per_node_hour = 2.5 ' d.toml || fail "the price is lost"
+(($(grep -c '^\[\[class\]\]' d.toml) == 2)) || fail "not two classes"
+(($(grep -c '^\[\[operator\]\]' d.toml) == 30)) || fail "the operators of a class are lost"
+run 1 calibrate --preset a100-80g,ib-hdr --add d.toml -o d.toml
+expect_status 0
+(($(grep -c 'calibrated = "uncalibrated (data sheet)"' d.toml) == 3)) || fail "data sheets are not marked"
+(($(grep -c '^calibrated = "measured"' d.toml) >= 3)) || fail "a data sheet replaced a measurement"
+
+# What is wrong with a file is told at once, before anything is measured.
+sed -i 's/^nodes = 1 .*that a job.*/nodes = -1/; s/^ranks_per_node = 2 /ranks_per_nodes = 2 /' d.toml
+run 2 calibrate --add d.toml
+expect_status 78
+expect_text "d.toml:.*class.nodes cannot be -1"
+expect_text "did you mean class.ranks_per_node?"
+run 1 calibrate --add missing.toml
+expect_status 66
+run 1 calibrate --formats fp33
+expect_status 64
+run 1 calibrate --preset a101
+expect_status 64
+[[ ! -e cluster.toml ]] || fail "a file was written"
