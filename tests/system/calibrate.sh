@@ -40,3 +40,9 @@ expect_status 64
 run 1 calibrate --preset a101
 expect_status 64
 [[ ! -e cluster.toml ]] || fail "a file was written"
+
+# The example of the documents is such a file.
+sed -n '/^```toml$/,/^```$/p' "$T3D_SOURCE/docs/15-cluster-file.md" | sed '1d;$d' > example.toml
+run 1 calibrate --preset h100 --add example.toml -o f.toml
+expect_status 0
+grep -q '^hazard_scale_hours = 40 ' f.toml || fail "the example's hazard is lost"
