@@ -20,20 +20,20 @@ struct KindShare {
   std::size_t shapes;
 };
 constexpr std::array<KindShare, kOperatorKinds> kShares{{
-    {OperatorKind::matmul, 0.5, 96},
-    {OperatorKind::attention_forward, 0.09, 24},
-    {OperatorKind::attention_backward, 0.11, 24},
-    {OperatorKind::whole, 0.06, 16},
-    {OperatorKind::norm, 0.04, 12},
-    {OperatorKind::activation, 0.04, 12},
-    {OperatorKind::residual, 0.04, 12},
-    {OperatorKind::loss, 0.04, 12},
-    {OperatorKind::embedding, 0.04, 12},
-    {OperatorKind::optimizer, 0.04, 12},
+    {OperatorKind::matmul, 0.6, 192},
+    {OperatorKind::attention_forward, 0.08, 36},
+    {OperatorKind::attention_backward, 0.09, 36},
+    {OperatorKind::whole, 0.05, 16},
+    {OperatorKind::norm, 0.03, 12},
+    {OperatorKind::activation, 0.03, 12},
+    {OperatorKind::residual, 0.03, 12},
+    {OperatorKind::loss, 0.03, 12},
+    {OperatorKind::embedding, 0.03, 12},
+    {OperatorKind::optimizer, 0.03, 12},
 }};
 /// Seconds for one shape: fewer shapes before less than the first, but a few in any case, and more
 /// than those only where each gets the second.
-constexpr double kLeast = 0.03, kEnough = 0.5;
+constexpr double kLeast = 0.03, kEnough = 0.3;
 constexpr std::size_t kFewest = 3, kFew = 24;
 constexpr double kCalls = 12;  // of the longest shape in its time
 /// Bytes of operands that are made in a second, about, and how much of the time that may take; sets

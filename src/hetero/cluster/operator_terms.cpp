@@ -90,8 +90,8 @@ TermCounts term_counts(Verb verb, std::span<const double> shape) {
 }
 
 Place place_of(OperatorKind kind, std::span<const double> shape) {
-  // Products of other transposes are as far as a factor of e^2: related, not the same.
-  constexpr double kTransposed = 2;
+  // Products of other transposes are as far as a factor of e: related, not the same.
+  constexpr double kTransposed = 1;
   Place place{};
   for (std::size_t at = 0; at < shape.size(); ++at) place[at] = log_of(shape[at]);
   if (kind == OperatorKind::matmul)
