@@ -51,7 +51,7 @@ std::vector<std::pair<std::string, double>> terms_of(const ForecastTerms& terms)
     all.emplace_back(Words<OperatorKind>::all[kind], terms.operators[kind]);
   all.emplace_back("starting operators", terms.host);
   for (std::size_t group = 0; group < ForecastTerms::kGroups; ++group) {
-    const char* axis = name_of(static_cast<Group>(group));
+    const std::string_view axis = name_of(static_cast<Group>(group));
     all.emplace_back(fmt::format("messages over {} inside a node", axis), terms.inside[group]);
     all.emplace_back(fmt::format("messages over {} between nodes", axis), terms.between[group]);
   }
