@@ -3,6 +3,7 @@
 // reads stands in app/config/config.hpp.
 #pragma once
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,10 @@ struct RopeOptions {
   friend bool operator==(const RopeOptions&, const RopeOptions&) = default;
 };
 
+/// Parts of the linears of a block: of attention (o is its projection) and of the feed-forward
+/// part (gate only with swiglu).
+inline constexpr std::string_view kLoraTargets[] = {"q", "k", "v", "o", "gate", "up", "down"};
+
 /// Of [lora]: adapters of low rank beside matrices that stay as they are (Hu et al. 2021, section
 /// 4.1): W + alpha / rank * B A with A [rank, in], B [out, rank].
 struct LoraOptions {
@@ -35,11 +40,14 @@ struct LoraOptions {
   [[nodiscard]] bool adapts(std::string_view target) const {
     return on() && std::find(targets.begin(), targets.end(), target) != targets.end();
   }
-  friend bool operator==(const LoraOptions&, const LoraOptions&) = default;
+  /// The same adapters: the order of targets does not matter.
+  friend bool operator==(const LoraOptions& a, const LoraOptions& b) {
+    return a.rank == b.rank && (!a.on() || a.factor() == b.factor()) &&
+           std::all_of(
+               std::begin(kLoraTargets), std::end(kLoraTargets),
+               [&](std::string_view target) { return a.adapts(target) == b.adapts(target); });
+  }
 };
-/// Parts of the linears of a block: of attention (o is its projection) and of the feed-forward
-/// part (gate only with swiglu).
-inline constexpr std::string_view kLoraTargets[] = {"q", "k", "v", "o", "gate", "up", "down"};
 
 struct ModelConfig {
   std::string preset;

@@ -75,7 +75,6 @@ FrozenBuckets::FrozenBuckets(const ModelConfig& model) {
   inner_vectors = bucket_is_frozen(all, kInnerVectors);
   head_vectors = bucket_is_frozen(all, kHeadVectors);
   head = bucket_is_frozen(all, kHeadBucket);
-  positions = is_frozen(model, "wpe.weight");
   blocks.resize(static_cast<std::size_t>(model.layers));
   // The blocks' matrices are the last buckets.
   const std::size_t first = all.size() - 4 * blocks.size();

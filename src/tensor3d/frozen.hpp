@@ -36,7 +36,6 @@ struct FrozenBuckets {
   bool table = false, hidden_vectors = false, inner_vectors = false, head_vectors = false,
        head = false;                        // untied; adapters never are
   std::vector<std::array<bool, 4>> blocks;  // by block and matrix; empty = none
-  bool positions = false;                   // of the learned table, which is no bucket of its own
 
   [[nodiscard]] bool matrix(index_t block, std::size_t kind) const {
     return !blocks.empty() && blocks[static_cast<std::size_t>(block)][kind];

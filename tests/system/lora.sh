@@ -111,12 +111,21 @@ expect_status 64
 # A new run from this one: without adapters from the sum, with the same ones from both.
 run 1 tune.toml -d after --set init.from=whole --set lora.rank=0 --set run.steps=1 --set batch.sequences=1
 expect_status 0
-run 1 tune.toml -d again --set init.from=whole --set run.steps=1 --set batch.sequences=1
+expect_text "step-00000012, its adapters added to them"
+run 1 tune.toml -d again --set init.from=whole --set run.steps=1 --set batch.sequences=1 \
+  --set 'lora.targets=["down","v","q","gate","o"]'
 expect_status 0
+expect_text "step-00000012, with its adapters"
 near_losses after again 1e-5
 run 1 export after -o nothing --format peft
 expect_status 78
 expect_text "has no adapters"
+run 1 export again -o again-peft --format peft
+expect_status 0
+expect_text "belong to the weights that the run began from (whole)"
+run 1 import peft -o nothing
+expect_status 66
+expect_text "holds PEFT's adapters alone"
 
 # GPT-2 keeps q, k and v in one matrix, of which PEFT has one adapter.
 run 1 tune.toml -d gpt2 --set "init.from=hf:$models/gpt2" --set 'lora.targets=["q","v"]' --set run.steps=2
@@ -150,7 +159,7 @@ a, b = (tensors(f"{d}/model.safetensors") for d in sys.argv[1:3])
 frozen = {n for n in a if "embed_tokens" in n or ".layers.0." in n or "post_attention_layernorm" in n}
 assert frozen == {n for n in a if a[n] == b[n]}, frozen ^ {n for n in a if a[n] == b[n]}
 PY
-for wrong in 'lora.targets=["q","x"]' 'lora.targets=[]' 'model.freeze=["blocks.7.*"]' 'model.freeze=["a b"]' \
+for wrong in 'lora.targets=["q","x"]' 'lora.targets=[]' 'model.freeze=["blocks.7.*"]' 'model.freeze=["a b"]' 'model.freeze=["wte.*"]' \
     'optimizer.kind="muon"' lora.rank=-1 lora.alpha=inf; do
   run 1 tune.toml -d refused --set "$wrong"
   expect_status 78

@@ -77,11 +77,17 @@ std::string written(const std::string& folder, const HfFiles& files, std::string
 
 /// The adapters alone, which belong to the model that init.from names.
 std::string export_adapters(const CheckpointInfo& checkpoint, const ModelConfig& model,
-                            const Number& number, const std::string& to) {
+                            const Number& number, const std::string& to,
+                            std::vector<std::string>& notes) {
   const std::vector<HfTensor> tensors = peft_tensors(model, adapted_parts(model));
   const auto source = open_checkpoint_weights(checkpoint.path, needs_of(model, false));
   const std::string from = glance_at_input(input_of(checkpoint), "", {}).init.from;
   constexpr std::string_view kHf = "hf:";
+  if (!from.starts_with(kHf))
+    notes.push_back(fmt::format(
+        "the adapters belong to the weights that the run began from ({}), which are no model of "
+        "Hugging Face's; --format hf writes a whole one",
+        from.empty() ? "fresh ones" : from));
   PartialFolder folder(to);
   const HfFiles files =
       write_hf_weights(*source, tensors, number.dtype, folder.name(), "adapter_model");
@@ -101,7 +107,7 @@ std::string export_model(const CheckpointInfo& checkpoint, const CommandLine& co
       throw_error(ExitCode::usage, "export takes --set data.tokenizer=FILE, not {}", word);
   const ModelConfig model = model_of_input(input_of(checkpoint));
   (void)hf_family(model);  // before anything is written
-  if (wish.format == "peft") return export_adapters(checkpoint, model, number, wish.folder);
+  if (wish.format == "peft") return export_adapters(checkpoint, model, number, wish.folder, notes);
   const auto source = merge_adapters(
       open_checkpoint_weights(checkpoint.path, needs_of(model, false)), adapted_parts(model));
   PartialFolder folder(wish.folder);

@@ -80,13 +80,27 @@ void check_finite(const std::string& tensor, DType dtype, const void* numbers, i
     throw_error(ExitCode::config, "{} holds numbers that are not finite", tensor);
 }
 
+namespace {
+
+LoraOptions adapters_of(const InitSource& source) {
+  return source.hf ? LoraOptions() : model_of(source).lora;
+}
+
+}  // namespace
+
 WeightNeeds needs_of(const ModelConfig& model, bool grow_vocabulary) {
   return {model, whole_tensors(model), grow_vocabulary};
 }
 
+std::string adapters_text(const InitSource& source, const ModelConfig& model) {
+  const LoraOptions there = adapters_of(source);
+  if (!there.on()) return {};
+  return there == model.lora ? ", with its adapters" : ", its adapters added to them";
+}
+
 // A run with other adapters than the source's begins from the sum of its weights and adapters.
 std::unique_ptr<WeightSource> open_weights(const InitSource& source, WeightNeeds& needs) {
-  const LoraOptions there = source.hf ? LoraOptions() : model_of(source).lora;
+  const LoraOptions there = adapters_of(source);
   if (there.on() && there == needs.model.lora) return open_checkpoint_weights(source.path, needs);
   std::erase_if(needs.tensors, [](const WholeTensor& tensor) { return is_adapter(tensor.name); });
   if (source.hf) return open_hf_weights(source.path, needs);

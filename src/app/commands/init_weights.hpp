@@ -41,6 +41,10 @@ void check_finite(const std::string& tensor, DType dtype, const void* numbers, i
 
 [[nodiscard]] WeightNeeds needs_of(const ModelConfig& model, bool grow_vocabulary);
 
+/// What becomes of the source's adapters in a run of `model`: words behind its path; empty = it has
+/// none.
+[[nodiscard]] std::string adapters_text(const InitSource& source, const ModelConfig& model);
+
 /// `needs` loses the adapters that the source does not have: they are fresh.
 [[nodiscard]] std::unique_ptr<WeightSource> open_weights(const InitSource& source,
                                                          WeightNeeds& needs);

@@ -319,12 +319,14 @@ class TrainJob {
     std::vector<TensorPart> parts = trainer_->parts();
     init_source_ = find_init_source(world_, config_.init.from);
     all_or_none(world_, [&] {
-      if (world_.rank() == 0) check_same_computation(*init_source_, config_.model);
+      if (world_.rank() != 0) return;
+      check_same_computation(*init_source_, config_.model);
+      plan_notes_.push_back(fmt::format("weights from {}{}", init_source_->path,
+                                        adapters_text(*init_source_, config_.model)));
     });
     read_together(world_, [&] {
       fill_weights(*init_source_, needs_of(config_.model, config_.init.grow_vocab), parts);
     });
-    plan_notes_.push_back(fmt::format("weights from {}", init_source_->path));
     trainer_->restore(0, {}, config_.batch.sequences);
   }
 

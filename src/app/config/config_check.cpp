@@ -90,6 +90,9 @@ class CrossCheck {
     if (usable({"lora.targets"})) lora_targets(lora);
     if (lora.on() && lora.targets.empty())
       fault("lora.targets", "lora.rank > 0 needs targets", "the usual ones are [\"q\", \"v\"]");
+    if (lora.on() && !config_.model.freeze.empty())
+      fault("model.freeze", "with lora.rank all parameters but the adapters stay as they are",
+            "leave model.freeze out");
     const bool parts = lora.on() || !config_.model.freeze.empty();
     if (config_.optimizer.kind == OptimizerKind::muon && parts)
       fault("optimizer.kind",

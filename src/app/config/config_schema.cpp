@@ -186,7 +186,7 @@ void model_keys(std::vector<Key>& keys) {
            {.range = above(0)});
   rows.add("freeze", &ModelConfig::freeze,
            "Parameters that are not trained: names as `inspect` shows them, * for any letters "
-           "(\"wte.*\", \"blocks.0.*\").");
+           "(\"wte.*\", \"blocks.0.*\"). Not with lora.rank, which trains the adapters alone.");
 }
 
 void lora_keys(std::vector<Key>& keys) {

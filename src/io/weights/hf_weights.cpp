@@ -183,6 +183,12 @@ class HfWeights final : public WeightSource {
 ModelConfig read_hf_model(const std::string& folder) {
   const std::string path = folder + "/config.json";
   if (!path_exists(folder)) throw_error(ExitCode::no_input, "there is no {}", folder);
+  if (!path_exists(path) && path_exists(folder + "/adapter_config.json"))
+    throw_error(
+        ExitCode::no_input,
+        "{} holds PEFT's adapters alone, which are not read; a run that began with them goes "
+        "on from its own checkpoint, others from a merged model",
+        folder);
   if (!path_exists(path))
     throw_error(ExitCode::no_input, "{} has no config.json{}", folder,
                 path_exists(folder + "/MANIFEST.json") ? ": it is a checkpoint" : "");
