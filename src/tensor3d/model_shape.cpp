@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "tensor3d/frozen.hpp"
+
 namespace t3d {
 namespace {
 
@@ -63,19 +65,6 @@ std::vector<index_t> adapted_segments(const ModelConfig& model, BlockLinear line
   return result;
 }
 
-index_t adapter_count(const ModelConfig& m) {
-  const index_t kv = m.kv_heads * m.head_size();
-  const auto sides = [&](std::string_view target) -> index_t {
-    if (!m.lora.adapts(target)) return 0;
-    if (target == "q" || target == "o") return m.hidden + m.query_columns();
-    if (target == "k" || target == "v") return m.hidden + kv;
-    return target == "gate" && m.activation != Activation::swiglu ? 0 : m.hidden + m.ffn;
-  };
-  index_t sum = 0;
-  for (const std::string_view target : kLoraTargets) sum += sides(target);
-  return m.lora.rank * sum;
-}
-
 index_t parameter_count(const ModelConfig& m) {
   const index_t qkv = m.query_columns() + 2 * m.kv_heads * m.head_size();
   const index_t up = m.activation == Activation::swiglu ? 2 * m.ffn : m.ffn;
@@ -93,10 +82,13 @@ index_t parameter_count(const ModelConfig& m) {
 
 double flops_per_token(const ModelConfig& m, bool full_square) {
   // An untied input table is looked up, not multiplied.
-  const index_t multiplied = parameter_count(m) - (m.tied_embeddings ? 0 : m.vocab * m.hidden);
+  const index_t looked_up = m.tied_embeddings ? 0 : m.vocab * m.hidden;
+  const ParameterCounts counts = parameter_counts(m);
+  const index_t frozen = counts.all - counts.trained - (is_frozen(m, "wte.weight") ? looked_up : 0);
   const double attention =
       static_cast<double>(m.layers * m.heads * m.head_size()) * static_cast<double>(m.context);
-  return 6.0 * static_cast<double>(multiplied) + (full_square ? 12.0 : 6.0) * attention;
+  return 6.0 * static_cast<double>(counts.all - looked_up) - 2.0 * static_cast<double>(frozen) +
+         (full_square ? 12.0 : 6.0) * attention;
 }
 
 }  // namespace t3d

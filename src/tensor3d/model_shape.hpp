@@ -43,12 +43,11 @@ inline constexpr std::array<BlockLinear, 4> kBlockLinears{BlockLinear::qkv, Bloc
                                                          BlockLinear linear);
 /// Segments of a linear's output that have an adapter, rising; empty: it has none.
 [[nodiscard]] std::vector<index_t> adapted_segments(const ModelConfig& model, BlockLinear linear);
-/// Of adapters: parameters of one block.
-[[nodiscard]] index_t adapter_count(const ModelConfig& model);
 
 /// Parameters of the whole model, without adapters.
 [[nodiscard]] index_t parameter_count(const ModelConfig& model);
-/// Training flops per token: 6 N + 6 L C T (causal half, as llm.c counts) or 6 N + 12 L C T (PaLM).
+/// Training flops per token: 6 N + 6 L C T (causal half, as llm.c counts) or 6 N + 12 L C T (PaLM);
+/// 4 instead of 6 for frozen parameters, which have no gradients.
 [[nodiscard]] double flops_per_token(const ModelConfig& model, bool full_square);
 
 }  // namespace t3d

@@ -89,6 +89,7 @@ void JobReport::open(const Trainer& trainer, double rate) {
   gemm_rate_ = rate;
   vendor_rate_ = vendor_rate(plan);
   const ModelConfig& model = plan.model;
+  token_flops_ = flops_per_token(model, false);
   note(fmt::format("transformer3d {} ({}), {} ranks, mesh {}, {} in {}, plan {}", kVersion, kGit,
                    world_.size(), plan.mesh().describe(), machine_.ops().name(),
                    name_of(plan.activation()), plan.hash()));
@@ -178,7 +179,7 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   record.seconds = step.seconds;
   record.tokens = static_cast<double>(step.tokens);
   record.tokens_per_second = record.tokens / step.seconds;
-  const double flops = flops_per_token(config_.model, false) * record.tokens_per_second;
+  const double flops = token_flops_ * record.tokens_per_second;
   if (gemm_rate_ > 0) record.mfu = flops / gemm_rate_;
   if (vendor_rate_ > 0) record.mfu_of_peak = flops / vendor_rate_;
   record.imbalance = std::numeric_limits<double>::quiet_NaN();
@@ -370,7 +371,7 @@ double JobReport::vendor_rate(const Plan& plan) const {
 }
 
 std::string JobReport::mfu_remark() const {
-  const double flops = flops_per_token(config_.model, false) * step_tokens_ / step_seconds_;
+  const double flops = token_flops_ * step_tokens_ / step_seconds_;
   std::string text = fmt::format("mfu {:.1f} % of the matmul rate measured at the start",
                                  100 * flops / gemm_rate_);
   if (vendor_rate_ > 0)

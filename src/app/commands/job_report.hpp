@@ -65,6 +65,7 @@ class JobReport {
   RunLog log_;
   // Matmul flops per second of all ranks: measured, and by their data sheets; 0 = not known.
   double gemm_rate_ = 0, vendor_rate_ = 0;
+  double token_flops_ = 0;  // of training, per token
   double start_seconds_ = 0, step_seconds_ = 0, step_tokens_ = 0;
   double noise_sequences_ = 0;  // the last that was measured; 0 = none
   index_t sequences_ = 0;       // of the last step, over all replicas
