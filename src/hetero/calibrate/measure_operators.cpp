@@ -101,8 +101,9 @@ class KindMeasurement {
   }
 
   Sample measure_one(const OperatorShape& shape, double end) const {
+    const double footprint = kind_ == OperatorKind::optimizer ? 4 * kFootprint : kFootprint;
     const auto run =
-        operator_run(machine_, kind_, compute_, shape, std::min(kFootprint, made_bytes_));
+        operator_run(machine_, kind_, compute_, shape, std::min(footprint, made_bytes_));
     const double seconds = std::max(0.0, end - PhaseClock::now());
     // All of the time: a rank that ends early leaves its neighbours a faster memory.
     const Sampled one = sample(machine_.queue, run, seconds, {0, 2e-3, 0.1, budget_.cpu_time});

@@ -11,7 +11,8 @@
 namespace t3d {
 namespace {
 
-constexpr index_t kMostSets = 8;  // of operands
+constexpr index_t kMostStates = 64;  // of an optimizer: a step sees each once
+constexpr index_t kMostSets = 8;     // of operands
 
 index_t whole(double extent) { return static_cast<index_t>(extent); }
 
@@ -235,7 +236,8 @@ std::function<void()> operator_run(const ProbeMachine& machine, OperatorKind kin
   const Maker make{machine, act, accumulator_of(act)};
   const double bytes = operand_bytes(kind, static_cast<double>(size_of(act)), shape);
   const double wished = footprint / std::max(1.0, bytes);
-  const index_t sets = std::clamp<index_t>(static_cast<index_t>(wished), 1, kMostSets);
+  const index_t most = kind == OperatorKind::optimizer ? kMostStates : kMostSets;
+  const index_t sets = std::clamp<index_t>(static_cast<index_t>(wished), 1, most);
   std::vector<std::function<void()>> runs;
   for (index_t set = 0; set < sets; ++set) runs.push_back(one_run(make, kind, shape));
   return [runs = std::move(runs), next = std::size_t{0}]() mutable {

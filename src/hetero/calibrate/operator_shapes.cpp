@@ -70,14 +70,17 @@ std::vector<OperatorShape> candidates(OperatorKind kind, int number) {
   }
 }
 
-/// By equal factors from the smallest to the largest.
-std::vector<OperatorShape> stream_shapes(std::size_t count, const ShapeLimits& most) {
-  constexpr double kLeast = 1 << 16, kMost = 1 << 30, kUnit = 1024;
-  const double largest = std::clamp(std::min(most.work, most.bytes), 4 * kLeast, kMost);
+/// By equal factors from the smallest to the largest. An optimizer's state is never in a cache: its
+/// samples are no smaller than what fills one together.
+std::vector<OperatorShape> stream_shapes(OperatorKind kind, std::size_t count,
+                                         const ShapeLimits& most) {
+  constexpr double kMost = 1 << 30, kUnit = 1024;
+  const double least = kind == OperatorKind::optimizer ? 1 << 22 : 1 << 16;
+  const double largest = std::clamp(std::min(most.work, most.bytes), 4 * least, kMost);
   std::vector<OperatorShape> shapes;
   for (std::size_t at = 0; at < count; ++at) {
     const double part = count > 1 ? static_cast<double>(at) / static_cast<double>(count - 1) : 1;
-    shapes.push_back({kUnit * std::round(between(kLeast, largest, part) / kUnit)});
+    shapes.push_back({kUnit * std::round(between(least, largest, part) / kUnit)});
   }
   return shapes;
 }
@@ -111,7 +114,7 @@ double operand_bytes(OperatorKind kind, double size, const OperatorShape& shape)
 std::vector<OperatorShape> operator_shapes(OperatorKind kind, std::size_t count,
                                            const ShapeLimits& most) {
   const TableForm form = form_of(kind);
-  if (form.columns.size() == 1) return stream_shapes(count, most);
+  if (form.columns.size() == 1) return stream_shapes(kind, count, most);
   std::vector<OperatorShape> shapes;
   for (int number = 0; number < kTries && shapes.size() < count; ++number)
     for (const OperatorShape& shape : candidates(kind, number)) {

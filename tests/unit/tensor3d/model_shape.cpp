@@ -1,6 +1,6 @@
 #include "tensor3d/model_shape.hpp"
 
-#include <catch2/catch_test_macros.hpp>
+#include "support/catch.hpp"
 
 #include "support/plan_rig.hpp"
 #include "tensor3d/frozen.hpp"

@@ -1,0 +1,164 @@
+// Steps forecast from a cluster's tables (hetero/forecast): operators listed one by one are the
+// work that is counted, ranks reach each other by the right level, the search misses no better
+// plan.
+#include <fmt/format.h>
+
+#include "hetero/cost/flops.hpp"
+#include "hetero/forecast/plan_search.hpp"
+#include "support/catch.hpp"
+#include "support/plan_rig.hpp"
+
+using namespace t3d;
+using namespace t3d::test;
+
+namespace {
+
+double flops_of(const std::vector<OperatorCall>& calls, OperatorKind kind) {
+  double sum = 0;
+  for (const OperatorCall& call : calls)
+    if (call.kind == kind)
+      sum += call.times *
+             term_counts(kind, std::span(call.shape).first(form_of(kind).columns.size()))[1];
+  return sum;
+}
+
+/// `nodes` of 4 ranks; two under a switch; links get slower outward.
+Cluster small_cluster(index_t nodes, double memory_mib = 0) {
+  Cluster cluster;
+  NodeClass one;
+  one.name = "c1";
+  one.nodes = nodes;
+  one.ranks_per_node = 4;
+  one.memory_bytes = static_cast<index_t>(memory_mib * 1048576);
+  one.launch_seconds = 1e-7;
+  for (std::size_t kind = 0; kind < kOperatorKinds; ++kind) {
+    OperatorTable table;
+    table.kind = static_cast<OperatorKind>(kind);
+    table.fit.terms.assign(form_of(table.kind).terms.size(), 0);
+    table.fit.terms[0] = 1e-6;
+    table.fit.terms[1] = form_of(table.kind).computes ? 1e-11 : 1e-10;
+    one.operators.push_back(table);
+  }
+  cluster.classes.push_back(one);
+  for (const auto& [name, count, beta] : {std::tuple{"node", index_t{1}, 1e-10},
+                                          {"leaf", index_t{2}, 1e-9},
+                                          {"core", index_t{0}, 4e-9}}) {
+    Level level;
+    level.name = name;
+    level.nodes = count;
+    level.alpha_seconds = 1e-6;
+    level.beta_seconds_per_byte = beta;
+    cluster.levels.push_back(level);
+  }
+  return cluster;
+}
+
+SearchRequest request_of(const Config& config) {
+  SearchRequest request;
+  Config filled = config;
+  fill_computed_defaults(filled, "test.toml");
+  request.recipe = plan_recipe(filled, {1, TransportKind::host, false});
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("operators one by one are the work that is counted") {
+  std::vector<Config> configs{gpt_input(), llama_input(), qwen_input(), lora_input(),
+                              tiny_frozen()};
+  for (Config config : configs)
+    for (const Recompute recompute : {Recompute::none, Recompute::block})
+      for (const AttentionRule attention : {AttentionRule::sequences, AttentionRule::heads})
+        for (const Grid& grid :
+             {Grid{}, Grid{2, 3, 2, {1, 4}, {3, 0, 1}, {2, 1}}, Grid{1, 1, 3, {}, {}, {}}}) {
+          config.batch.recompute = recompute;
+          config.mesh.attention = attention;
+          config.batch.micro = 2;
+          const Plan plan = plan_of(config, grid);
+          for (int rank = 0; rank < plan.ranks; ++rank) {
+            const Coord coord = plan.mesh().coord_of(rank);
+            const StepWork work = step_work(plan, coord);
+            const std::vector<OperatorCall> calls = step_calls(plan, coord);
+            INFO(plan.text() << "rank " << rank);
+            CHECK(flops_of(calls, OperatorKind::matmul) ==
+                  Approx(static_cast<double>(work.matmul)));
+            CHECK(flops_of(calls, OperatorKind::attention_forward) +
+                      flops_of(calls, OperatorKind::attention_backward) ==
+                  Approx(static_cast<double>(work.attention)));
+          }
+        }
+}
+
+TEST_CASE("ranks reach each other by the innermost level that has both") {
+  const Cluster cluster = small_cluster(4);
+  const JobNodes nodes(cluster, {{0, 4}});
+  const Plan plan = plan_of(gpt_input(), Grid{2, 1, 4, {}, {}, {}}, 2);  // replicas of two nodes
+  const auto peers = [&](Group group) {
+    std::string text;
+    const Reach reach = nodes.reach(plan, {0, 0, 0, 0}, group);
+    for (const Reach::At& at : reach.levels)
+      text += fmt::format("{} {}{} ", cluster.levels[at.level].name, at.peers,
+                          at.between ? " out" : "");
+    return text + fmt::format("groups {}", reach.groups);
+  };
+  CHECK(peers(Group::k) == "node 3 groups 1");
+  CHECK(peers(Group::i) == "leaf 1 out groups 4");
+  CHECK(peers(Group::d) == "core 1 out groups 4");
+  CHECK(peers(Group::ik) == "node 3 leaf 4 out groups 1");
+  CHECK(peers(Group::world) == "node 3 leaf 4 out core 8 out groups 1");
+}
+
+TEST_CASE("the search's best plan is that of pricing all, and slower links make it another") {
+  for (Config config : {gpt_input(), llama_input()})
+    for (const index_t count : {1, 2, 3, 6}) {
+      const Cluster cluster = small_cluster(6);
+      ClusterRates rates(cluster);
+      config.batch.sequences = 24;
+      SearchRequest request = request_of(config);
+      request.kept = 1;
+      request.most_priced = 1 << 20;
+      const NodesSearched quick = search_nodes(request, {{0, count}}, rates);
+      request.kept = 1 << 20;  // then no bound ends it
+      const NodesSearched all = search_nodes(request, {{0, count}}, rates);
+      INFO(count << " nodes: " << quick.priced << " of " << all.priced << " priced");
+      REQUIRE(!all.plans.empty());
+      CHECK(quick.complete);
+      CHECK(all.priced == all.candidates);
+      CHECK(quick.plans.front().seconds() == all.plans.front().seconds());
+      for (const FoundPlan& found : all.plans)
+        CHECK(forecast_step(found.plan, JobNodes(cluster, {{0, count}}), rates).seconds() ==
+              found.seconds());
+    }
+}
+
+TEST_CASE("what does not fit is left out with what it lacks") {
+  const Cluster cluster = small_cluster(1, 0.25);
+  ClusterRates rates(cluster);
+  const NodesSearched none = search_nodes(request_of(gpt_input()), {{0, 1}}, rates);
+  CHECK(none.plans.empty());
+  REQUIRE(!none.left_out.empty());
+  const auto memory = std::find_if(none.left_out.begin(), none.left_out.end(),
+                                   [](const LeftOut& one) { return one.why == "memory"; });
+  REQUIRE(memory != none.left_out.end());
+  CHECK(memory->nearest.find("MiB of 0") != std::string::npos);
+}
+
+TEST_CASE("slower classes get less, and a job on both is faster than on either") {
+  Cluster cluster = small_cluster(2);
+  NodeClass slow = cluster.classes.front();
+  slow.name = "c2";
+  for (OperatorTable& table : slow.operators)
+    for (double& term : table.fit.terms) term *= 2;
+  cluster.classes.push_back(slow);
+  for (Level& level : cluster.levels) level.beta_seconds_per_byte = 1e-12;
+  ClusterRates rates(cluster);
+  Config config = gpt_input();
+  config.batch.sequences = 96;
+  config.model.context = 64;
+  const SearchRequest request = request_of(config);
+  const double fast = search_nodes(request, {{0, 2}}, rates).plans.front().seconds(),
+               both = search_nodes(request, {{0, 2}, {1, 2}}, rates).plans.front().seconds(),
+               alone = search_nodes(request, {{1, 2}}, rates).plans.front().seconds();
+  CHECK(alone > 1.8 * fast);
+  CHECK(both < 0.8 * fast);
+}
