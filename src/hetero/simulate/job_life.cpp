@@ -256,12 +256,16 @@ class JobLife {
 
   // ---- losses -----------------------------------------------------------------------------------
 
-  /// Expected, of the nodes in use.
-  [[nodiscard]] double losses_per_hour() {
-    if (draw_.replayed) return seen_.losses_per_hour();
+  [[nodiscard]] double warning_of(std::size_t kind) const {
+    return job_.classes[kind].warned ? job_.site.grace_seconds : 0;
+  }
+
+  /// Expected, of the nodes in use; only of classes whose losses come with less warning than this.
+  [[nodiscard]] double losses_per_hour(double warning = kNoTime) {
+    if (draw_.replayed) return warning_of(0) < warning ? seen_.losses_per_hour() : 0;
     double sum = 0;
     for (std::size_t kind = 0; kind < used_.size(); ++kind)
-      if (used_[kind] > 0)
+      if (used_[kind] > 0 && warning_of(kind) < warning)
         sum += static_cast<double>(used_[kind]) * here_.losses_per_node_hour(kind, now_);
     return sum;
   }
@@ -274,10 +278,10 @@ class JobLife {
   double roll_backs_per_hour() {
     const double used =
         static_cast<double>(std::accumulate(used_.begin(), used_.end(), index_t{0}));
-    const bool warned = job_.site.grace_seconds >= save_seconds_ + size().step_seconds;
-    const double whole = warned ? 0 : job_.site.job_preemptions_per_hour;
+    const double needed = save_seconds_ + size().step_seconds;
+    const double whole = job_.site.grace_seconds < needed ? job_.site.job_preemptions_per_hour : 0;
+    if (!copies_) return whole + losses_per_hour(needed) + used * job_.site.crashes_per_node_hour;
     const double nodes = losses_per_hour();
-    if (!copies_) return whole + (warned ? 0 : nodes) + used * job_.site.crashes_per_node_hour;
     // Where nodes go one by one: a second loss in the same group before all copies are whole again.
     // Else those that came together show how often.
     const double apart = nodes * nodes / std::max(used, 1.0) * (policy_.copies - 1) *
@@ -360,11 +364,15 @@ class JobLife {
   void change_nodes() {
     events_.clear();
     source_.take(events_);
+    const bool requeue = policy_.recovery == Recovery::requeue;
     bool hit = false, gone = false, came = false, lost = false;
+    double warning = kNoTime;  // the shortest
     for (const NodeEvent& event : events_) {
       if (event.change < 0) {
-        hit = lose_nodes(event, gone) || hit;
         lost = true;
+        if (!lose_nodes(event, gone) && !requeue) continue;
+        hit = true;
+        warning = std::min(warning, warning_of(event.kind));
       } else {
         here_.come(event.kind, event.change, event.born_seconds);
         seen_.came(event.change);
@@ -373,12 +381,12 @@ class JobLife {
     }
     if (lost) seen_.lost();
     draw_crash();
-    if (lost && policy_.recovery == Recovery::requeue) {
-      save_or_lose(job_.site.grace_seconds);
+    if (hit && requeue) {
+      save_or_lose(warning);
       return join_queue();
     }
     if (hit) {
-      interrupt(gone, job_.site.grace_seconds);
+      interrupt(gone, warning);
       return ask(true);
     }
     if (came && trains()) return ask(false);

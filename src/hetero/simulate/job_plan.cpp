@@ -75,7 +75,8 @@ Hazard hazard_of(const JsonValue& field) {
 
 SimulatedClass class_of(const JsonValue& field) {
   SimulatedClass kind;
-  if (!field.expect_object({"name", "price_per_hour", "nodes", "return_seconds", "hazard"}, 2))
+  if (!field.expect_object(
+          {"name", "price_per_hour", "nodes", "return_seconds", "hazard", "warned"}, 2))
     return kind;
   if (field.has("name")) {
     kind.name = field.member("name").text();
@@ -86,6 +87,7 @@ SimulatedClass class_of(const JsonValue& field) {
   if (field.has("nodes")) kind.nodes = field.member("nodes").count(1, kMostNodes);
   if (field.has("return_seconds"))
     kind.return_seconds = field.member("return_seconds").number(0.001, kMostSeconds, 1);
+  if (field.has("warned")) kind.warned = field.member("warned").flag();
   if (field.has("hazard")) kind.hazard = hazard_of(field.member("hazard"));
   return kind;
 }
@@ -303,6 +305,7 @@ PlanJson json_of(const SimulatedClass& kind) {
   if (kind.return_seconds < std::numeric_limits<double>::infinity())
     json["return_seconds"] = kind.return_seconds;
   if (!kind.hazard.never()) json["hazard"] = json_of(kind.hazard);
+  if (kind.warned) json["warned"] = true;
   return json;
 }
 

@@ -10,6 +10,7 @@
 //       "name": "k80", "price_per_hour": 0.45,
 //       "nodes": 16,                   at most; absent: as many as the sizes ask for
 //       "return_seconds": 90,          mean until a lost node is replaced; absent: never
+//       "warned": false,               losses are announced site.grace_seconds before
 //       "hazard": ...}],               of one node; absent: it is never lost. One of
 //                                        {"like": "K80"}                         published
 //                                        (hazard.hpp)

@@ -21,6 +21,7 @@ struct SimulatedClass {
   Hazard hazard;              // of one node: preempted or dead; its age begins when the job gets it
   /// Mean time until another node takes the place of a lost one (exponential).
   double return_seconds = std::numeric_limits<double>::infinity();
+  bool warned = false;  // its losses are announced by the site's grace before
 };
 
 /// One size that the job may have: a step of the staircase.
@@ -42,7 +43,7 @@ struct JobCosts {
 };
 
 struct JobSite {
-  double grace_seconds = 0;  // between the warning and the loss of a preempted node or job
+  double grace_seconds = 0;  // between a warning and the loss of nodes or job
   double walltime_seconds = std::numeric_limits<double>::infinity();  // of one life
   /// Wait in the queue, of every start but the first: lognormal with this median and 90 % quantile
   /// (>= the median). 0: no wait.

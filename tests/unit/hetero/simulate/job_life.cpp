@@ -158,6 +158,10 @@ TEST_CASE("warnings in time cost no work") {
   SimulatedJob job = small_job();
   job.classes[0].hazard = Hazard::constant(0.5);
   job.site.grace_seconds = 60;
+  SimulationPolicy in_place;
+  in_place.recovery = Recovery::in_place;
+  CHECK(simulate_run(job, in_place, {}, 0).part(LifePart::lost) > 0);  // nobody warns
+  job.classes[0].warned = true;
   for (const int copies : {1, 2}) {
     SimulationPolicy policy;
     policy.recovery = Recovery::in_place;

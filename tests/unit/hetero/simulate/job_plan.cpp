@@ -31,7 +31,7 @@ TEST_CASE("a job plan comes back as it was written") {
   SimulatedJob job = small_job();
   job.name = "x \"y\"";
   job.classes[0].hazard = Hazard::weibull(0.32, 110, 1);
-  job.classes.push_back({"b", 7, 0, Hazard::of_buckets({{0, 0.1}, {1, 0.2}}), 12});
+  job.classes.push_back({"b", 7, 0, Hazard::of_buckets({{0, 0.1}, {1, 0.2}}), 12, true});
   for (JobSize& size : job.sizes) size.nodes.push_back(1);
   job.sizes[0].name = "small";
   job.sizes[1].name = job.sizes[2].name = "larger";
@@ -43,6 +43,7 @@ TEST_CASE("a job plan comes back as it was written") {
   CHECK(again.classes[1].hazard == job.classes[1].hazard);
   CHECK(again.classes[0].hazard == job.classes[0].hazard);
   CHECK(again.policy.sizing == Sizing::wait);
+  CHECK(again.classes[1].warned);
   CHECK(again.sizes[0].name == "small");
   CHECK(parse_job_plan(plan(kClasses, kSizes), "p").site.walltime_seconds == kNoTime);
   CHECK(parse_job_plan(
