@@ -32,7 +32,7 @@ expect_text '"name":"copies=2,spares=1"'
 expect_text '"undisturbed_seconds":12525.0'
 run 1 simulate plan.json --history jobs.csv --deadline 1h
 expect_status 0
-expect_text "a: 0.0588 losses per hour when new, 0.1 when old"  # 7 node-hours without a loss
+expect_text "a: 0.0588 losses per node and hour when new, 0.1 when old"  # 7 node-hours without a loss
 expect_text "impossible, as it takes 3:28:45 without any loss"
 
 run 1 simulate

@@ -70,7 +70,8 @@ std::vector<JobOutcome> simulate_lives(const SimulatedJob& job, const Simulation
 double quantile(std::span<const double> sorted, double p) {
   T3D_CHECK(!sorted.empty(), "no values");
   const auto count = static_cast<double>(sorted.size());
-  const double rank = std::clamp(std::ceil(p * (count + 1)), 1.0, count);
+  const double place = p * (count + 1);
+  const double rank = std::clamp(p < 0.5 ? std::floor(place) : std::ceil(place), 1.0, count);
   return sorted[static_cast<std::size_t>(rank) - 1];
 }
 

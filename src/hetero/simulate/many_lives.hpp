@@ -35,9 +35,9 @@ struct LivesRequest {
 struct Spread {
   double p5 = 0, p50 = 0, p90 = 0, p95 = 0, mean = 0;
 };
-/// The value of rank ceil(p (n + 1)) of the n sorted ones, at least the first, at most the last: a
-/// further value of the same distribution is not above it with a probability of p or more, if n is
-/// large enough.
+/// Of n sorted values that of rank p (n + 1), rounded outward from the median, at least the first,
+/// at most the last: a further value of the same distribution lies between those of p and 1 - p
+/// with a probability of 1 - 2 p or more, if n is large enough.
 [[nodiscard]] double quantile(std::span<const double> sorted, double p);
 [[nodiscard]] Spread spread_of(std::vector<double> values);
 

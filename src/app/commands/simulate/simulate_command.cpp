@@ -35,9 +35,12 @@ std::string hazards_text(const SimulatedJob& job) {
     else if (kind.hazard.shape() > 0)
       text += fmt::format("; {}: Weibull, shape {:g}, scale {:g} h", kind.name, kind.hazard.shape(),
                           kind.hazard.scale_hours());
+    else if (kind.hazard.buckets().size() == 1)
+      text +=
+          fmt::format("; {}: {:.3g} losses per node and hour", kind.name, kind.hazard.per_hour(0));
     else
-      text += fmt::format("; {}: {:.3g} losses per hour when new, {:.3g} when old", kind.name,
-                          kind.hazard.buckets().front().per_hour,
+      text += fmt::format("; {}: {:.3g} losses per node and hour when new, {:.3g} when old",
+                          kind.name, kind.hazard.buckets().front().per_hour,
                           kind.hazard.buckets().back().per_hour);
   }
   return text;
