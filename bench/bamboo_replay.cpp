@@ -153,6 +153,7 @@ double paid_seconds(const NodeTrace& trace) {
 struct Setting {
   double stall_seconds = 10, restart_seconds = 30, price = 0.91;
   int copies = 2;
+  Sizing sizing = Sizing::rule;
 };
 
 SimulatedJob job_of(const Staircase& stairs, double samples_per_step, const Setting& setting) {
@@ -168,6 +169,7 @@ SimulatedJob job_of(const Staircase& stairs, double samples_per_step, const Sett
   job.costs = {0.1, 30, setting.restart_seconds, setting.stall_seconds, setting.stall_seconds, 0};
   job.policy.recovery = Recovery::in_place;
   job.policy.copies = setting.copies;
+  job.policy.sizing = setting.sizing;
   return job;
 }
 
@@ -191,7 +193,8 @@ void replay(const NodeTrace& given, const NodeTrace& usable, const Staircase& st
   fmt::print(
       "{:<32}{:>6}{:>9.0f}{:>11.1f}{:>8.1f}{:>8.2f}{:>9.1f}{:>7.1f}{:>8.1f}{:>7.1f}{:>10.0f}{:>12."
       "1f}\n",
-      stairs.name, setting.copies, setting.stall_seconds, mean.samples_per_second, worst,
+      setting.sizing == Sizing::rule ? stairs.name : fmt::format("  sizing: {}", setting.sizing),
+      setting.copies, setting.stall_seconds, mean.samples_per_second, worst,
       mean.samples_per_second / dollars_per_hour, percent(LifePart::useful),
       percent(LifePart::lost),
       percent(LifePart::reshape) + percent(LifePart::restart) + percent(LifePart::checkpoint),
@@ -227,8 +230,12 @@ void replay_all(const std::string& data, const std::string& model) {
           setting.copies = copies;
           for (const double stall : {10.0, 30.0, 60.0}) {
             setting.stall_seconds = stall;
-            if (ready > 0 || stall == 10)
-              replay(given, usable, stairs, times.samples_per_step, setting);
+            for (const Sizing sizing : {Sizing::rule, Sizing::shrink, Sizing::wait}) {
+              setting.sizing = sizing;
+              const bool wanted = sizing == Sizing::rule ? ready > 0 || stall == 10
+                                                         : ready > 0 && &stairs == &all[1];
+              if (wanted) replay(given, usable, stairs, times.samples_per_step, setting);
+            }
           }
         }
     }

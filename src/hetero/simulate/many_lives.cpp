@@ -10,7 +10,6 @@
 namespace t3d {
 namespace {
 
-constexpr double kMostEvents = 2e9;
 /// A run that takes so many times its undisturbed time, and a month, will not end.
 constexpr double kMostTimes = 50, kMonth = 30 * 86400;
 
@@ -56,12 +55,14 @@ std::vector<JobOutcome> simulate_lives(const SimulatedJob& job, const Simulation
   for (index_t run = 0; run < request.runs; ++run) {
     outcomes.push_back(simulate_run(job, policy, request, run));
     events += static_cast<double>(outcomes.back().events);
+    if (request.may_end_early && events > request.most_events) break;
     const double all = events / static_cast<double>(run + 1) * static_cast<double>(request.runs);
-    if (all > kMostEvents && (run == 0 || events > kMostEvents))
+    const bool hopeless = all > request.most_events && (run == 0 || events > request.most_events);
+    if (hopeless && !request.may_end_early)
       throw_error(ExitCode::config,
-                  "{} runs would be about {:.2g} events, more than {:.0e}: policy '{}' loses or "
-                  "saves {:.0f} times in each run; fewer runs, or a longer interval",
-                  request.runs, all, kMostEvents, policy.name,
+                  "{} runs would be about {:.2g} events, more than {:.0e}: policy '{}' has about "
+                  "{:.0f} in each run; fewer runs, or a longer interval",
+                  request.runs, all, request.most_events, policy.name,
                   events / static_cast<double>(run + 1));
   }
   return outcomes;

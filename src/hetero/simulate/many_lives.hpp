@@ -15,6 +15,9 @@ struct LivesRequest {
   /// Replayed where it is given, else nodes are sampled. Run 0 begins at its beginning, each other
   /// one at a moment of chance.
   const NodeTrace* trace = nullptr;
+  /// Of all runs together; what would be more is refused, or ends the runs early.
+  double most_events = 1e9;
+  bool may_end_early = false;
 };
 
 /// Of one run, as the runs of simulate_lives().
@@ -22,7 +25,8 @@ struct LivesRequest {
                                       const LivesRequest& request, index_t run,
                                       Timeline* timeline = nullptr);
 
-/// By run. Error(config) when the first run shows that all together would be more than 2e9 events.
+/// By run; at least one, fewer than asked for where they may end early. Error(config) when they may
+/// not, and the first runs show that all together would be more than most_events.
 [[nodiscard]] std::vector<JobOutcome> simulate_lives(const SimulatedJob& job,
                                                      const SimulationPolicy& policy,
                                                      const LivesRequest& request);

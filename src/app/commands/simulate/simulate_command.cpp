@@ -16,7 +16,8 @@ namespace t3d {
 namespace {
 
 constexpr index_t kMostTraceBytes = index_t{256} << 20;
-constexpr index_t kComparedRuns = 200;  // of each policy beside the job's own
+constexpr index_t kComparedRuns = 200;   // of each policy, the first ones
+constexpr double kComparedEvents = 2e7;  // of each, some seconds: then fewer runs
 
 NodeTrace read_trace(const std::string& path) {
   const FileReader file(path);
@@ -104,6 +105,8 @@ SimulationReport simulated(const SimulateCommand& command, const SimulatedJob& j
   };
   report.own = compared(job.policy, report.outcomes);
   request.runs = report.compared_runs = std::min(request.runs, kComparedRuns);
+  request.may_end_early = true;
+  request.most_events = kComparedEvents;
   for (const SimulationPolicy& policy : policies_of(command, job))
     report.policies.push_back(compared(policy, simulate_lives(job, policy, request)));
   return report;

@@ -71,7 +71,7 @@ std::string parts_text(const LivesSummary& summary) {
   return text;
 }
 
-std::string policy_line(const ComparedPolicy& compared) {
+std::string policy_line(const ComparedPolicy& compared, index_t runs) {
   const LivesSummary& s = compared.summary;
   std::string name = printable(compared.policy.name, 60);
   if (name.size() > kNameColumns) name += "\n" + std::string(kNameColumns, ' ');
@@ -79,6 +79,7 @@ std::string policy_line(const ComparedPolicy& compared) {
       fmt::format("{:<{}}{:>8.1f}{:>12}{:>12}{:>10}", name, kNameColumns, 100 * s.goodput,
                   time_text(s.seconds.p50), time_text(s.seconds.p95), cost_text(s.cost.mean));
   if (compared.in_time) text += fmt::format("{:>9.1f}", 100 * *compared.in_time);
+  if (s.runs < runs) text += fmt::format("  ({} runs only)", s.runs);
   return text + "\n";
 }
 
@@ -137,7 +138,8 @@ std::string report_text(const SimulationReport& report) {
                       fmt::format("policy ({} runs each)", report.compared_runs), kNameColumns,
                       "useful %", "median", "95 %", "mean cost",
                       report.deadline_seconds ? "  in time %" : "");
-  for (const ComparedPolicy& compared : report.policies) text += policy_line(compared);
+  for (const ComparedPolicy& compared : report.policies)
+    text += policy_line(compared, report.compared_runs);
   return text;
 }
 

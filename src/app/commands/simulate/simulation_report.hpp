@@ -22,7 +22,8 @@ struct SimulationReport {
   std::optional<double> deadline_seconds;
   std::vector<JobOutcome> outcomes;  // of the job's own policy, by run
   ComparedPolicy own;                // of all runs
-  /// Each of the first compared_runs runs; the first is the job's own.
+  /// Each of the first compared_runs runs (of fewer where they have very many events); the first is
+  /// the job's own.
   std::vector<ComparedPolicy> policies;
   index_t compared_runs = 0;
 };
