@@ -92,7 +92,9 @@ struct Staircase {
 
 std::vector<Staircase> staircases(const StepTimes& times, index_t stages, index_t most) {
   const std::vector<Measured>& rows = times.by_stages.at(stages);
-  std::vector<Staircase> all{{"whole pipelines, as Bamboo", rows}, {"any number of nodes", {}}};
+  std::vector<Staircase> all{{"whole pipelines, as Bamboo", {}}, {"any number of nodes", {}}};
+  for (const Measured& row : rows)
+    if (row.nodes <= most) all[0].sizes.push_back(row);
   for (index_t nodes = 1; nodes <= most; ++nodes)
     if (const double rate = rate_at(rows, nodes); rate > 0) all[1].sizes.push_back({nodes, rate});
   if (times.by_stages.size() > 1) {
@@ -148,6 +150,13 @@ double paid_seconds(const NodeTrace& trace) {
   for (const NodeChange& change : trace.changes)
     sum += double(change.change) * (trace.seconds - change.seconds);
   return sum;
+}
+
+/// The most nodes that are there at a time: what the group of nodes was asked to have.
+index_t asked_nodes(const NodeTrace& trace) {
+  index_t nodes = 0, most = 0;
+  for (const NodeChange& change : trace.changes) most = std::max(most, nodes += change.change);
+  return most;
 }
 
 struct Setting {
@@ -221,7 +230,8 @@ void replay_all(const std::string& data, const std::string& model) {
   for (const char* name : {"p3", "g4dn"}) {
     const std::string path = fmt::format("{}/bamboo_trace_{}.csv", data, name);
     const NodeTrace given = parse_any_trace(read(path), path);
-    const std::vector<Staircase> all = staircases(times, stages, most);
+    const std::vector<Staircase> all =
+        staircases(times, stages, std::min(most, asked_nodes(given)));
     for (const double ready : {creation, 0.0}) {
       print_head(name, model, given, ready);
       const NodeTrace usable = delayed(given, ready);
