@@ -1,5 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <compare>
+#include <limits>
+#include <map>
+#include <set>
 
 #include "core/error.hpp"
 #include "hetero/simulate/node_source.hpp"
@@ -9,9 +13,14 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Nodes that came at one moment of the trace.
+/// Nodes that came at one moment. A trace names them by it; at the seam from its end to its
+/// beginning several moments become its first: these are numbered.
+struct NodeKey {
+  double trace_born = 0;  // seconds of the trace, in this pass through it
+  index_t number = 0;
+  friend auto operator<=>(const NodeKey&, const NodeKey&) = default;
+};
 struct TracedNodes {
-  double trace_born = 0;  // seconds of the trace, in this pass through it: names them
   double born_seconds = 0;
   index_t given = 0, idle = 0;  // to the job; beyond what it wants
 };
@@ -42,9 +51,10 @@ class ReplayedNodes final : public NodeSource {
   void release() override {
     held_ = false;
     given_ = 0;
-    for (TracedNodes& nodes : nodes_) {
+    for (auto& [key, nodes] : nodes_) {
       nodes.idle += nodes.given;
       nodes.given = 0;
+      idle_.insert(key);
     }
   }
 
@@ -59,7 +69,7 @@ class ReplayedNodes final : public NodeSource {
     const double passes = std::floor((now - pass_begin_) / trace_.seconds) - 1;
     if (passes <= 0) return;
     pass_begin_ += passes * trace_.seconds;
-    for (TracedNodes& nodes : nodes_) nodes.born_seconds += passes * trace_.seconds;
+    for (auto& [key, nodes] : nodes_) nodes.born_seconds += passes * trace_.seconds;
   }
 
   /// All changes of the next moment.
@@ -77,41 +87,53 @@ class ReplayedNodes final : public NodeSource {
   }
 
   void apply(const NodeChange& change) {
-    if (change.change > 0) {
-      const double born = pass_begin_ + change.seconds;
-      nodes_.push_back({change.seconds, born, 0, change.change});
-      return;
-    }
-    index_t taken = -change.change;
-    for (std::size_t at = 0; at < nodes_.size() && taken > 0; ++at) {
-      TracedNodes& nodes = nodes_[at];
-      if (nodes.trace_born != change.born_seconds) continue;
-      const index_t given = std::min(nodes.given, taken);
-      lose(nodes, given);
-      taken -= given;
-      const index_t idle = std::min(nodes.idle, taken);
-      nodes.idle -= idle;
-      taken -= idle;
-    }
-    std::erase_if(nodes_, [](const TracedNodes& nodes) { return nodes.given + nodes.idle == 0; });
+    if (change.change > 0)
+      come({change.seconds, numbers_++}, pass_begin_ + change.seconds, change.change);
+    else
+      go(change.born_seconds, -change.change);
   }
 
-  void lose(TracedNodes& nodes, index_t count) {
-    if (count == 0) return;
-    nodes.given -= count;
-    given_ -= count;
-    if (events_ != nullptr) events_->push_back({0, -count, nodes.born_seconds});
+  void come(const NodeKey& key, double born_seconds, index_t count) {
+    nodes_[key] = {born_seconds, 0, count};
+    idle_.insert(key);
+  }
+
+  void go(double trace_born, index_t count) {
+    constexpr index_t kFirst = std::numeric_limits<index_t>::min();
+    auto group = nodes_.lower_bound({trace_born, kFirst});
+    while (count > 0 && group != nodes_.end() && group->first.trace_born == trace_born) {
+      count -= take_from(group->second, count);
+      group = tidied(group);
+    }
+  }
+
+  /// The job's first. Returns how many there were.
+  index_t take_from(TracedNodes& nodes, index_t count) {
+    const index_t given = std::min(nodes.given, count);
+    if (given > 0 && events_ != nullptr) events_->push_back({0, -given, nodes.born_seconds});
+    nodes.given -= given;
+    given_ -= given;
+    const index_t idle = std::min(nodes.idle, count - given);
+    nodes.idle -= idle;
+    return given + idle;
+  }
+
+  /// Forgets the group if nothing is left of it; the next one.
+  std::map<NodeKey, TracedNodes>::iterator tidied(std::map<NodeKey, TracedNodes>::iterator group) {
+    if (group->second.idle == 0) idle_.erase(group->first);
+    return group->second.given + group->second.idle == 0 ? nodes_.erase(group) : std::next(group);
   }
 
   /// As many of those that are there as the job wants, the oldest first.
   void give(std::vector<NodeEvent>& events) {
-    for (TracedNodes& nodes : nodes_) {
+    while (!idle_.empty() && given_ < wanted_[0]) {
+      TracedNodes& nodes = nodes_.at(*idle_.begin());
       const index_t more = std::min(nodes.idle, wanted_[0] - given_);
-      if (more <= 0) continue;
       nodes.idle -= more;
       nodes.given += more;
       given_ += more;
       events.push_back({0, more, nodes.born_seconds});
+      if (nodes.idle == 0) idle_.erase(idle_.begin());
     }
   }
 
@@ -120,17 +142,20 @@ class ReplayedNodes final : public NodeSource {
     pass_begin_ += trace_.seconds;
     events_ = held_ ? &events : nullptr;
     index_t room = at_beginning_;
-    for (TracedNodes& nodes : nodes_) {
-      nodes.trace_born = 0;
+    std::map<NodeKey, TracedNodes> before;
+    before.swap(nodes_);
+    idle_.clear();
+    for (auto& [key, nodes] : before) {
       const index_t stay = std::min(room, nodes.given + nodes.idle);
       room -= stay;
-      const index_t too_many = nodes.given + nodes.idle - stay;
-      const index_t idle = std::min(nodes.idle, too_many);
-      nodes.idle -= idle;
-      lose(nodes, too_many - idle);
+      (void)take_from(nodes, nodes.given + nodes.idle - stay);
+      if (stay == 0) continue;
+      const NodeKey first{0, numbers_++};
+      nodes_[first] = nodes;
+      if (nodes.idle > 0) idle_.insert(first);
     }
-    std::erase_if(nodes_, [](const TracedNodes& nodes) { return nodes.given + nodes.idle == 0; });
-    if (room > 0) nodes_.push_back({0, pass_begin_, 0, room});
+    if (room > 0) come({0, numbers_++}, pass_begin_, room);
+    events_ = nullptr;
     at_ = 0;
     while (at_ < trace_.changes.size() && trace_.changes[at_].seconds == 0) ++at_;
   }
@@ -141,7 +166,9 @@ class ReplayedNodes final : public NodeSource {
   std::size_t at_ = 0;     // the next change
   index_t at_beginning_ = 0, given_ = 0;
   bool held_ = false;
-  std::vector<TracedNodes> nodes_;            // the oldest first
+  std::map<NodeKey, TracedNodes> nodes_;  // the oldest first
+  std::set<NodeKey> idle_;                // of these, with idle nodes
+  index_t numbers_ = 0;
   std::vector<NodeEvent>* events_ = nullptr;  // takes what the job loses
 };
 
