@@ -42,6 +42,18 @@ double least_of(const NodeClass& own, OperatorKind kind, ComputeType compute, st
   return least == std::numeric_limits<double>::infinity() ? 0 : kMargin * least;
 }
 
+/// The same of a byte in any collective.
+double least_beta(const Level& level) {
+  double least = level.beta_seconds_per_byte;
+  for (const CollectiveTable& table : level.collectives) {
+    if (table.fit.terms.size() > 1) least = std::min(least, table.fit.terms[1]);
+    for (const Sample& sample : table.samples)
+      if (sample.shape[1] > 0) least = std::min(least, sample.seconds / sample.shape[1]);
+  }
+  constexpr double kMargin = 0.8;
+  return kMargin * least;
+}
+
 }  // namespace
 
 std::string Candidate::text() const {
@@ -102,11 +114,22 @@ CandidateBounds::CandidateBounds(const ModelConfig& model, const JobNodes& nodes
                                  const ClusterRates& rates, ComputeType compute)
     : model_(model),
       one_class_(nodes.parts().size() == 1),
+      on_gpus_(false),
       ranks_(static_cast<double>(nodes.ranks())),
       flop_seconds_(std::numeric_limits<double>::infinity()),
-      byte_seconds_(flop_seconds_) {
+      byte_seconds_(flop_seconds_),
+      inside_(flop_seconds_),
+      between_(flop_seconds_) {
+  for (const Level& level : rates.cluster().levels) {
+    double& least = level.nodes == 1 ? inside_ : between_;
+    least = std::min(least, least_beta(level));
+  }
+  if (inside_ > between_) inside_ = between_;
+  if (between_ == std::numeric_limits<double>::infinity()) between_ = inside_;
   for (const JobPart& part : nodes.parts()) {
     const NodeClass& own = rates.cluster().classes[part.node_class];
+    ranks_per_node_ = std::max(ranks_per_node_, own.ranks_per_node);
+    on_gpus_ = on_gpus_ || own.device != "cpu";
     flop_seconds_ = std::min(flop_seconds_, least_of(own, OperatorKind::matmul, compute, 1));
     byte_seconds_ = std::min(byte_seconds_, least_of(own, OperatorKind::optimizer, compute, 1));
   }
@@ -149,7 +172,43 @@ double CandidateBounds::seconds(const Candidate& candidate, const PlanRecipe& re
         static_cast<double>(parameter_count(m) - (m.tied_embeddings ? 0 : m.vocab * m.hidden)) * 2;
     flops = all / ranks_;
   }
-  return flops * flop_seconds_ + update * byte_seconds_;
+  const double messages =
+      one_class_ && whole_model ? message_seconds(candidate, recipe, tokens) : 0;
+  return flops * flop_seconds_ + update * byte_seconds_ + messages;
+}
+
+// Members at this stride on one node reach each other inside it; the others do not.
+double CandidateBounds::byte_seconds(index_t members, index_t stride) const {
+  const index_t here = std::clamp<index_t>(ranks_per_node_ / stride, 1, members);
+  const double out = static_cast<double>(members - here) / static_cast<double>(members - 1);
+  return out * between_ + (1 - out) * inside_;
+}
+
+// Less than step_traffic(): activations of the linears, weights gathered once, gradients.
+double CandidateBounds::message_seconds(const Candidate& candidate, const PlanRecipe& recipe,
+                                        double tokens) const {
+  const auto& [p, q, r] = candidate.cuboid;
+  const ModelConfig& m = model_;
+  const auto act = static_cast<double>(size_of(activation_of(recipe.base.compute))),
+             acc = static_cast<double>(size_of(accumulator_of(activation_of(recipe.base.compute))));
+  const auto part = [](index_t members) { return 1 - 1 / static_cast<double>(members); };
+  // Even parts: the mean rank, which the largest one is not below.
+  const double per_layer = static_cast<double>(m.layers) * tokens * act;
+  const double hidden = static_cast<double>(m.hidden) / static_cast<double>(r),
+               inner = static_cast<double>(2 * m.query_columns() + 2 * m.kv_heads * m.head_size() +
+                                           (m.activation == Activation::swiglu ? 3 : 2) * m.ffn) /
+                       static_cast<double>(q);
+  const double weights = static_cast<double>(parameter_count(m)) / static_cast<double>(q * r);
+  double seconds = 0;
+  if (q > 1) seconds += 0.95 * per_layer * 8 * hidden * part(q) * byte_seconds(q, r);
+  if (r > 1) seconds += 0.95 * per_layer * 2 * inner * part(r) * byte_seconds(r, 1);
+  if (p > 1)
+    seconds += (on_gpus_ ? 1 - kHidden : 1) * weights * (act + acc) * part(p) * 0.95 *
+               byte_seconds(p, q * r);
+  if (candidate.replicas > 1 && recipe.base.aggregate.method != AggregateMethod::adasum)
+    seconds += 2 * weights / static_cast<double>(p) * acc * part(candidate.replicas) * 0.95 *
+               byte_seconds(candidate.replicas, p * q * r);
+  return seconds;
 }
 
 }  // namespace t3d

@@ -26,7 +26,9 @@ using LeftOutMap = std::map<std::string, LeftOut>;
 [[nodiscard]] std::vector<Candidate> candidates_of(const SearchRequest& request,
                                                    const JobNodes& nodes, LeftOutMap& left_out);
 
-/// Seconds that no plan of a candidate can beat, as far as the tables are right.
+/// Seconds that no plan of a candidate can beat, as far as the tables are right: products and
+/// optimizer of the rank with the largest parts, and the bytes that its groups exchange, each at
+/// the best rate of any class or level that could serve it.
 class CandidateBounds {
  public:
   CandidateBounds(const ModelConfig& model, const JobNodes& nodes, const ClusterRates& rates,
@@ -34,10 +36,17 @@ class CandidateBounds {
   [[nodiscard]] double seconds(const Candidate& candidate, const PlanRecipe& recipe) const;
 
  private:
+  [[nodiscard]] double message_seconds(const Candidate& candidate, const PlanRecipe& recipe,
+                                       double tokens) const;
+  /// Of one byte in a group of so many members that lie `stride` ranks apart.
+  [[nodiscard]] double byte_seconds(index_t members, index_t stride) const;
+
   const ModelConfig& model_;
-  bool one_class_;
+  bool one_class_, on_gpus_;
   double ranks_;
+  index_t ranks_per_node_ = 1;          // of the class with most
   double flop_seconds_, byte_seconds_;  // at least, of the fastest class
+  double inside_, between_;             // of a message's byte, at least
 };
 
 }  // namespace t3d

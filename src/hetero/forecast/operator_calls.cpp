@@ -10,11 +10,11 @@
 namespace t3d {
 namespace {
 
-using Shape = std::array<double, Sample::kMostColumns>;
+using CallShape = std::array<double, Sample::kMostColumns>;
 
 class Calls {
  public:
-  void add(OperatorKind kind, const Shape& shape, double times) {
+  void add(OperatorKind kind, const CallShape& shape, double times) {
     if (times > 0) calls_[{kind, shape}] += times;
   }
   void matmul(index_t m, index_t n, index_t k, bool transpose_a, bool transpose_b, double times) {
@@ -35,7 +35,7 @@ class Calls {
   }
 
  private:
-  std::map<std::pair<OperatorKind, Shape>, double> calls_;
+  std::map<std::pair<OperatorKind, CallShape>, double> calls_;
 };
 
 /// What the operators of one micro-batch read and write; `times` such micro-batches.
@@ -108,10 +108,10 @@ class MicroCalls {
       sequences = rows_.heads_over_k / length;
     }
     if (sequences == 0 || own_groups == 0) return;
-    const Shape shape{static_cast<double>(sequences), static_cast<double>(length),
-                      static_cast<double>(own_groups * rank_.group_heads),
-                      static_cast<double>(own_groups),
-                      static_cast<double>(rank_.model.head_size())};
+    const CallShape shape{static_cast<double>(sequences), static_cast<double>(length),
+                          static_cast<double>(own_groups * rank_.group_heads),
+                          static_cast<double>(own_groups),
+                          static_cast<double>(rank_.model.head_size())};
     calls_.add(OperatorKind::attention_forward, shape, layers_ * forwards_);
     calls_.add(OperatorKind::attention_backward, shape, layers_);
     if (rank_.model.position != Position::rope) return;

@@ -17,7 +17,7 @@ double sum_of(const Seconds& seconds) {
 }
 
 /// What ranks alike compute, and how many operators they start.
-struct RankSeconds {
+struct RankOperators {
   Seconds operators{};
   double host = 0;
 };
@@ -55,8 +55,8 @@ class Forecast {
     return nodes_.seat(plan_.place.empty() ? slot : plan_.place[static_cast<std::size_t>(slot)]);
   }
 
-  const RankSeconds& rank_seconds(const Coord& coord, std::size_t node_class,
-                                  const SlabKeys::Key& slab) {
+  const RankOperators& rank_seconds(const Coord& coord, std::size_t node_class,
+                                    const SlabKeys::Key& slab) {
     SlabKeys::Key key = slab;
     key.push_back(static_cast<index_t>(node_class));
     add_rank_key(plan_, coord, plan_.replica(coord.d).tokens.back().size(coord.i), *memo_, key);
@@ -75,10 +75,10 @@ class Forecast {
     ForecastTerms slowest;
     for (index_t i = 0; i < p; ++i) {
       const SlabKeys::Key slab = keys_.key(d, i);
-      RankSeconds meet;
+      RankOperators meet;
       for (index_t at = 0; at < q * r; ++at) {
         const JobNodes::Seat here = seat(slot_ + i * q * r + at);
-        const RankSeconds& own = rank_seconds({d, i, at / r, at % r}, here.node_class, slab);
+        const RankOperators& own = rank_seconds({d, i, at / r, at % r}, here.node_class, slab);
         for (std::size_t kind = 0; kind < kOperatorKinds; ++kind)
           meet.operators[kind] = std::max(meet.operators[kind], own.operators[kind]);
         meet.host = std::max(meet.host, own.host);
@@ -139,7 +139,7 @@ class Forecast {
   ClusterRates& rates_;
   SlabKeys keys_;
   CostMemoPtr memo_ = std::make_shared<CostMemo>();
-  std::map<SlabKeys::Key, RankSeconds> ranks_;
+  std::map<SlabKeys::Key, RankOperators> ranks_;
   index_t slot_ = 0;  // first one of this replica
   double last_compute_ = 0;
   ForecastTerms worst_;

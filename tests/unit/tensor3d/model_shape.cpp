@@ -1,11 +1,12 @@
 #include "tensor3d/model_shape.hpp"
 
 #include "support/catch.hpp"
-
 #include "support/plan_rig.hpp"
 #include "tensor3d/frozen.hpp"
 
-namespace t3d {
+using namespace t3d;
+using namespace t3d::test;
+
 namespace {
 
 // The input's gradient has to pass frozen weights, their own is not computed.
@@ -37,4 +38,3 @@ TEST_CASE("training flops of a token leave out the gradients of what is frozen")
 }
 
 }  // namespace
-}  // namespace t3d
