@@ -2,9 +2,14 @@
 // extents are at least so large, and nanoseconds of a call.
 //
 //   t3d_bench_cluster_estimates cluster.toml
+//   t3d_bench_cluster_estimates cluster.toml ROWS HIDDEN FFN VOCAB LAYERS
+//
+// The second one prints the products of a GPT's step on one rank, to be compared with the matmul
+// curve of `transformer3d probe` for such an input.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "app/cluster/cluster_file.hpp"
 #include "app/commands/calibrate/calibrate_report.hpp"
@@ -70,13 +75,36 @@ void print_speed(const NodeClass& one) {
              }));
 }
 
+/// Seconds of all products of a step with so many rows: four linears of each block, and the head.
+double step_products(const OperatorEstimator& estimator, index_t rows, index_t hidden, index_t ffn,
+                     index_t vocab, index_t layers) {
+  const auto linear = [&](index_t out, index_t in) {
+    const auto seconds = [&](const MatmulShape& shape) {
+      return estimator.matmul_seconds(ComputeType::fp32, shape);
+    };
+    return seconds({rows, out, in, false, true}) + seconds({rows, in, out, false, false}) +
+           seconds({out, in, rows, true, false});
+  };
+  const double block = linear(3 * hidden, hidden) + linear(hidden, hidden) + linear(ffn, hidden) +
+                       linear(hidden, ffn);
+  return static_cast<double>(layers) * block + linear(vocab, hidden);
+}
+
 }  // namespace
 }  // namespace t3d
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 64;
+  if (argc != 2 && argc != 7) return 64;
   try {
     const t3d::Cluster cluster = t3d::load_cluster(argv[1]);
+    if (argc == 7) {
+      const auto number = [&](int at) { return t3d::index_t{std::atoll(argv[at])}; };
+      for (const t3d::NodeClass& one : cluster.classes)
+        fmt::print("{}: {:.6f} s of products in a step\n", one.name,
+                   t3d::step_products(t3d::OperatorEstimator(one), number(2), number(3), number(4),
+                                      number(5), number(6)));
+      return 0;
+    }
     fmt::print("{}", t3d::calibrate_report(cluster, {}));
     for (const t3d::NodeClass& one : cluster.classes) {
       t3d::print_by_least_extent(one);

@@ -19,7 +19,8 @@ constexpr std::array kMatmulTerms{"call",
                                   "element of A that is transposed",
                                   "element of B that is transposed"};
 constexpr std::array kAttentionColumns{"sequences", "length", "heads", "kv_heads", "head_size"};
-constexpr std::array kAttentionTerms{"call", "flop", "element of q|k|v", "pair of places"};
+constexpr std::array kAttentionTerms{"call", "flop", "element of queries", "pair of places",
+                                     "row of a head"};
 constexpr std::array kWholeColumns{"rows", "columns"};
 constexpr std::array kWholeTerms{"call", "flop", "element"};
 constexpr std::array kStreamColumns{"bytes"};
@@ -29,11 +30,9 @@ constexpr std::array kCollectiveTerms{"message", "byte", "byte and further group
 
 /// Causal: half of the products counts.
 TermCounts attention_counts(std::span<const double> shape, double products) {
-  const double sequences = shape[0], length = shape[1], heads = shape[2], kv_heads = shape[3],
-               size = shape[4];
-  const double pairs = sequences * heads * length * length / 2;
-  return {1, products * 2 * pairs * size, sequences * length * (heads + 2 * kv_heads) * size,
-          pairs};
+  const double rows = shape[0] * shape[1] * shape[2], length = shape[1], size = shape[4];
+  const double pairs = rows * length / 2;
+  return {1, products * 2 * pairs * size, rows * size, pairs, rows};
 }
 
 double log_of(double extent) { return std::log(std::max(extent, 1.0)); }

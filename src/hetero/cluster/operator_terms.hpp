@@ -23,9 +23,9 @@ using TermCounts = std::array<double, kMostTerms>;
 /// matmul: C[m, n] = op(A)[m, k] op(B)[k, n]: 2mnk flops, elements of C, A and B, and the same once
 /// more where transposes are another matter; products with a transposed A, which are gradients of
 /// weights, add to C.
-/// attention: causal; two products forward, five backward, of which half counts; elements of
-/// q | k | v; pairs of places of all heads. whole: flops of Newton-Schulz, elements. Others: bytes
-/// that are read and written, as hetero/cost/flops.hpp counts them.
+/// attention: causal; two products forward, five backward, of which half counts; elements of the
+/// queries; pairs of places of all heads; rows of all heads. whole: flops of Newton-Schulz,
+/// elements. Others: bytes that are read and written, as hetero/cost/flops.hpp counts them.
 [[nodiscard]] TermCounts term_counts(OperatorKind kind, std::span<const double> shape);
 [[nodiscard]] TermCounts term_counts(Verb verb, std::span<const double> shape);
 

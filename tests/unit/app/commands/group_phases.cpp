@@ -60,6 +60,8 @@ TEST_CASE("two classes: inside nodes by class, between nodes for all") {
   CHECK(pair->nodes == 0);
   CHECK(pair->together == 2);  // both ranks of a node use its NICs
   CHECK(pair->groups == std::vector<std::vector<int>>{{0, 2}, {4, 6}, {1, 3}, {5, 7}});
+  REQUIRE(find(phases, "network", 4, false) != nullptr);
+  CHECK(find(phases, "network", 4, false)->together == 2);
   CHECK(find(phases, "network", 4, true)->groups == std::vector<std::vector<int>>{{0, 2, 4, 6}});
   std::vector<std::string> inside;
   for (const GroupPhase& phase : phases)
