@@ -50,7 +50,9 @@ std::vector<ComputeType> formats_of(const CalibrateCommand& wish, bool gpus) {
   std::vector<ComputeType> formats;
   for (const std::string& word : wish.formats) formats.push_back(*choice_of<ComputeType>(word));
   if (!formats.empty()) return formats;
-  if (gpus) return {ComputeType::bf16, ComputeType::tf32, ComputeType::fp32};
+  // Ranks on CPUs know no tf32.
+  if (gpus && wish.device != "mixed")
+    return {ComputeType::bf16, ComputeType::tf32, ComputeType::fp32};
   return {ComputeType::fp32, ComputeType::bf16};
 }
 
