@@ -84,20 +84,29 @@ class KindMeasurement {
     return budget_.bytes == 0 ? made_bytes_ : std::min(made_bytes_, free);
   }
 
-  /// Of the kind's second term in so many seconds; something where it fails.
+  /// Of the kind's second term in so many seconds; something where it fails. From small to large:
+  /// on a GPU small ones show what a call takes, not what it does.
   double affordable_work(double seconds, std::string& fault) const {
-    constexpr double kFirst = 0.02;
-    const OperatorShape shape = first_shape(kind_);
-    const double work =
-        term_counts(kind_, std::span(shape).first(form_of(kind_).columns.size()))[1];
-    try {
-      const auto run = operator_run(machine_, kind_, compute_, shape, 0);
-      const Sampled one = sample(machine_.queue, run, kFirst, {0.1, 1e-4, 1e-3, budget_.cpu_time});
-      return work * seconds / one.seconds;
-    } catch (const std::exception& error) {
-      fault = fmt::format("{}: {}", word_of(kind_), error.what());
-      return work;
+    constexpr double kFirst = 0.02, kGrowth = 8;
+    constexpr int kMostDoublings = 8;
+    const std::size_t columns = form_of(kind_).columns.size();
+    double affordable = 0;
+    for (int doublings = 0; doublings <= kMostDoublings; ++doublings) {
+      const OperatorShape shape = first_shape(kind_, doublings);
+      const double work = term_counts(kind_, std::span(shape).first(columns))[1];
+      if (doublings > 0 && operand_bytes(kind_, size_of(DType::f32), shape) > most_bytes()) break;
+      try {
+        const auto run = operator_run(machine_, kind_, compute_, shape, 0);
+        const Sampled one =
+            sample(machine_.queue, run, kFirst, {0.1, 1e-4, 1e-3, budget_.cpu_time});
+        affordable = work * seconds / one.seconds;
+        if (kGrowth * one.seconds > seconds) break;
+      } catch (const std::exception& error) {
+        fault = fmt::format("{}: {}", word_of(kind_), error.what());
+        return work;
+      }
     }
+    return affordable;
   }
 
   Sample measure_one(const OperatorShape& shape, double end) const {

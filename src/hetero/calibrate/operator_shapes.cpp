@@ -87,13 +87,14 @@ std::vector<OperatorShape> stream_shapes(OperatorKind kind, std::size_t count,
 
 }  // namespace
 
-OperatorShape first_shape(OperatorKind kind) {
+OperatorShape first_shape(OperatorKind kind, int doublings) {
+  const double times = std::ldexp(1.0, doublings);
   switch (kind) {
-    case OperatorKind::matmul: return {128, 128, 128, 0, 1};
+    case OperatorKind::matmul: return {128 * times, 128 * times, 128 * times, 0, 1};
     case OperatorKind::attention_forward:
-    case OperatorKind::attention_backward: return {1, 128, 2, 2, 64};
-    case OperatorKind::whole: return {64, 64};
-    default: return {65536};
+    case OperatorKind::attention_backward: return {times, 128 * times, 2, 2, 64};
+    case OperatorKind::whole: return {64 * times, 64 * times};
+    default: return {65536 * times * times};
   }
 }
 

@@ -23,7 +23,7 @@ struct ShapeLimits {
 [[nodiscard]] double operand_bytes(OperatorKind kind, double size, const OperatorShape& shape);
 /// An embedding's table is measured with so many rows, and streams with rows so wide at most.
 inline constexpr index_t kCalibratedVocab = 2048, kCalibratedWidth = 1024;
-/// A small one, to find out how much fits.
-[[nodiscard]] OperatorShape first_shape(OperatorKind kind);
+/// A small one, to find out how much fits, with its extents doubled so many times.
+[[nodiscard]] OperatorShape first_shape(OperatorKind kind, int doublings = 0);
 
 }  // namespace t3d
