@@ -8,6 +8,9 @@
 #include <map>
 #include <optional>
 
+#include "core/error.hpp"
+#include "hetero/simulate/node_trace.hpp"
+
 namespace t3d {
 namespace {
 
@@ -21,61 +24,15 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
   return value;
 }
 
-/// "1-3,07" after `before`; false where it is not of that form, or too long.
-bool add_range(std::string_view ranges, const std::vector<std::string>& before, std::size_t most,
-               std::vector<std::string>& after) {
-  while (!ranges.empty()) {
-    const std::string_view part = ranges.substr(0, ranges.find(','));
-    ranges.remove_prefix(std::min(part.size() + 1, ranges.size()));
-    const auto dash = part.find('-');
-    const std::string_view low = part.substr(0, dash);
-    const auto first = number_of(low);
-    const auto last = dash == std::string_view::npos ? first : number_of(part.substr(dash + 1));
-    if (!first || !last || *last < *first || *last - *first >= most) return false;
-    for (std::uint64_t value = *first; value <= *last; ++value)
-      for (const std::string& name : before) {
-        if (after.size() >= most) return false;
-        after.push_back(fmt::format("{}{:0{}}", name, value, low.size()));
-      }
-  }
-  return !after.empty();
-}
-
-/// One element of the list: text and brackets in turns.
-bool add_element(std::string_view text, std::size_t most, std::vector<std::string>& names) {
-  std::vector<std::string> made{""};
-  while (!text.empty()) {
-    const auto open = text.find('[');
-    for (std::string& name : made) name += text.substr(0, open);
-    if (open == std::string_view::npos) break;
-    const auto close = text.find(']', open);
-    if (close == std::string_view::npos) return false;
-    std::vector<std::string> after;
-    if (!add_range(text.substr(open + 1, close - open - 1), made, most, after)) return false;
-    made = std::move(after);
-    text.remove_prefix(close + 1);
-  }
-  if (names.size() + made.size() > most) return false;
-  for (std::string& name : made)
-    if (!name.empty()) names.push_back(std::move(name));
-  return true;
-}
-
 }  // namespace
 
-std::vector<std::string> names_of_host_list(std::string_view list, std::size_t most) {
-  std::vector<std::string> names;
-  while (!list.empty()) {
-    std::size_t end = 0;
-    int depth = 0;
-    while (end < list.size() && (list[end] != ',' || depth > 0)) {
-      depth += list[end] == '[' ? 1 : list[end] == ']' ? -1 : 0;
-      ++end;
-    }
-    if (!add_element(list.substr(0, end), most, names)) return {};
-    list.remove_prefix(std::min(end + 1, list.size()));
+std::vector<std::string> names_of_host_list(std::string_view list) {
+  if (list.empty()) return {};
+  try {
+    return expand_node_list(list);
+  } catch (const Error&) {
+    return {};
   }
-  return names;
 }
 
 std::string host_list_of(std::vector<std::string> names) {

@@ -77,24 +77,27 @@ class MicroCalls {
         calls_.matmul(rows_.slab, from.count, to.count, false, false, layers_);
         calls_.matmul(to.count, from.count, rows_.slab, true, false, trained);
       }
-    const index_t low =
-        rank_.model.lora.rank * std::ssize(adapted_segments(rank_.model, kBlockLinears[kind]));
-    if (low == 0) return;
-    for (const Panel& from : in) low_rank(low, from.count, forwards_ + 1, true);
-    for (const Panel& to : out) low_rank(low, to.count, forwards_, false);
+    const std::vector<index_t> adapted = adapted_segments(rank_.model, kBlockLinears[kind]);
+    const index_t low = rank_.model.lora.rank;
+    if (adapted.empty()) return;
+    for (const Panel& from : in) adapter_a(low * std::ssize(adapted), from.count);
+    for (const Panel& to : out)
+      for (const index_t segment : adapted)
+        adapter_b(low, to.count / linear.out.columns_per_group() *
+                           linear.out.segments[static_cast<std::size_t>(segment)]);
   }
 
-  /// Products of an adapter with `width` columns on the model's side; u = x A once more backward.
-  void low_rank(index_t low, index_t width, double forwards, bool to_low) {
-    if (to_low) {
-      calls_.matmul(rows_.slab, low, width, false, true, layers_ * forwards);
-      calls_.matmul(rows_.slab, width, low, false, false, layers_);
-      calls_.matmul(low, width, rows_.slab, true, false, layers_);
-    } else {
-      calls_.matmul(rows_.slab, width, low, false, true, layers_ * forwards);
-      calls_.matmul(rows_.slab, low, width, false, false, layers_);
-      calls_.matmul(width, low, rows_.slab, true, false, layers_);
-    }
+  /// x A: forward, and once more for B's gradient; then the input's gradient and A's.
+  void adapter_a(index_t low, index_t width) {
+    calls_.matmul(rows_.slab, low, width, false, true, layers_ * (forwards_ + 1));
+    calls_.matmul(rows_.slab, width, low, false, false, layers_);
+    calls_.matmul(low, width, rows_.slab, true, false, layers_);
+  }
+  /// Of one part of the output.
+  void adapter_b(index_t low, index_t width) {
+    calls_.matmul(rows_.slab, width, low, false, true, layers_ * forwards_);
+    calls_.matmul(rows_.slab, low, width, false, false, layers_);
+    calls_.matmul(width, low, rows_.slab, true, false, layers_);
   }
 
   void attention() {

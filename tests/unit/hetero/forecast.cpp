@@ -132,7 +132,7 @@ TEST_CASE("the search's best plan is that of pricing all, and slower links make 
 }
 
 TEST_CASE("what does not fit is left out with what it lacks") {
-  const Cluster cluster = small_cluster(1, 0.25);
+  const Cluster cluster = small_cluster(1, 0.02);
   ClusterRates rates(cluster);
   const NodesSearched none = search_nodes(request_of(gpt_input()), {{0, 1}}, rates);
   CHECK(none.plans.empty());
