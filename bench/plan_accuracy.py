@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Predicted steps of `plan` beside the steps of real runs, on this machine (docs/results/planner.md).
 
-  bench/plan_accuracy.py --program P --work DIR [--repeats 3] [--ranks 1,2] [--seconds 100] [--quick]
+  bench/plan_accuracy.py --program P --work DIR [--repeats 2] [--ranks 1,2] [--seconds 100] [--every 1]
 
-Calibrates once for each number of ranks, then goes through models and shapes: `plan` predicts from the tables alone, a run of
-some steps measures (median step of each run; the spread is that of the runs). Prints one line for each and the mean and the 90 %
-quantile of the relative errors. The tables know none of these shapes.
+Calibrates once for each number of ranks, then goes through models and shapes. Three predictions of the median step of a run:
+
+  tables      from cluster.toml alone, which knows none of these shapes
+  left out    times two factors (computing, messages) fitted on all other shapes of as many ranks: leave one shape out
+  after 20    times the factors of a run of another plan on as many ranks, some 20 steps, right before
+
+Prints a line for each, then mean, 90 % quantile and worst of the relative errors. The spread is that of repeated runs.
 """
 import argparse
 import itertools
@@ -19,9 +23,9 @@ LLAMA = dict(heads=8, kv_heads=4, ffn=0, norm="rmsnorm", activation="swiglu", po
 MODELS = {
     "gpt-3m": dict(GPT, layers=4, hidden=192, vocab=4096, context=128),
     "gpt-11m": dict(GPT, layers=6, hidden=320, vocab=8192, context=256),
-    "gpt-30m": dict(GPT, layers=6, hidden=512, vocab=16384, context=512),
+    "gpt-30m": dict(GPT, layers=6, hidden=512, vocab=16384, context=256),
     "llama-8m": dict(LLAMA, layers=5, hidden=256, vocab=8192, context=256),
-    "llama-25m": dict(LLAMA, layers=6, hidden=448, vocab=12288, context=512),
+    "llama-25m": dict(LLAMA, layers=6, hidden=448, vocab=12288, context=256),
 }
 SHAPES = {1: [(1, 1, 1, 1)], 2: [(1, 2, 1, 1), (1, 1, 2, 1), (1, 1, 1, 2), (2, 1, 1, 1)],
           4: [(1, 4, 1, 1), (1, 2, 2, 1), (1, 1, 2, 2), (2, 1, 2, 1)], 8: [(1, 2, 2, 2), (2, 2, 2, 1), (1, 8, 1, 1)]}
@@ -86,56 +90,92 @@ class Bench:
                            "--set", f"mesh.cuboid=[{p},{q},{r}]")
         return json.loads(out)["options"][0]
 
-    def measured(self, shape, seconds):
-        """Median step of a run about `seconds` long, without its first steps."""
+    def measured(self, shape, seconds, least=6):
+        """Medians over a run's steps but for the first two: of a step, and of computing on the rank that computes longest."""
         d, p, q, r = shape
-        steps = max(8, min(200, int(self.args.run_seconds / seconds)))
+        steps = 2 + max(least, min(60, int(self.args.run_seconds / seconds)))
         folder = self.work / "run"
         subprocess.run(["rm", "-rf", folder], check=True)
         self.program("input.toml", "-d", "run", "-q", "--set", f"mesh.replicas={d}", "--set", f"mesh.cuboid=[{p},{q},{r}]",
                      "--set", f"run.steps={steps}", ranks=d * p * q * r)
-        times = [json.loads(line)["seconds"] for line in open(folder / "log.jsonl") if '"seconds"' in line and '"step"' in line]
-        return statistics.median(times[3:])
+        rows = [json.loads(line) for line in open(folder / "log.jsonl")]
+        rows = [row for row in rows if row.get("step", 0) > 2 and "rank_milliseconds" in row]
+        return (statistics.median(row["seconds"] for row in rows),
+                statistics.median(max(row["rank_milliseconds"]["own"]) / 1e3 for row in rows))
 
     def row(self, name, shape, size, compute):
         ranks = shape[0] * shape[1] * shape[2] * shape[3]
         (self.work / "input.toml").write_text(input_text(MODELS[name], *size, compute))
-        option = self.predicted(shape, self.calibrate(ranks))
-        guess = option["step_seconds"]
-        runs = [self.measured(shape, guess) for _ in range(self.args.repeats)]
+        cluster = self.calibrate(ranks)
+        option = self.predicted(shape, cluster)
+        other = next((s for s in SHAPES[ranks] if s != shape), shape)
+        before = self.predicted(other, cluster)
+        first = self.measured(other, before["step_seconds"], 18)
+        runs = [self.measured(shape, option["step_seconds"])[0] for _ in range(self.args.repeats)]
         seconds = statistics.median(runs)
-        spread = (max(runs) - min(runs)) / seconds
-        error = guess / seconds - 1
-        print(f"| {name} | {shape[0]} x ({shape[1]} x {shape[2]} x {shape[3]}) | {size[0]} / {size[1]} {size[2]} | {compute} "
-              f"| {1e3 * guess:.2f} | {1e3 * seconds:.2f} | {100 * error:+.1f} % | {100 * spread:.1f} % |", flush=True)
-        return dict(name=name, shape=shape, size=size, compute=compute, predicted=guess, measured=seconds, spread=spread,
-                    terms=option["terms"])
+        factors = own_factors(before, first)
+        row = dict(name=name, shape=shape, size=size, compute=compute, ranks=ranks, measured=seconds,
+                   spread=(max(runs) - min(runs)) / seconds, tables=option["step_seconds"], parts=parts(option),
+                   after=sum(f * p for f, p in zip(factors, parts(option))))
+        print(f"| {name} | {shape[0]} x ({shape[1]} x {shape[2]} x {shape[3]}) | {size[0]} / {size[1]} {size[2]} "
+              f"| {1e3 * seconds:.2f} | {100 * row['spread']:.1f} % | {100 * (row['tables'] / seconds - 1):+.1f} % "
+              f"| {100 * (row['after'] / seconds - 1):+.1f} % |", flush=True)
+        return row
+
+
+def parts(option):
+    """Seconds of computing and of messages."""
+    messages = sum(value for name, value in option["terms"].items() if name.startswith("messages"))
+    return option["step_seconds"] - messages, messages
+
+
+def own_factors(option, measured):
+    seconds, own = measured
+    computing, messages = parts(option)
+    return own / computing, (seconds - own) / messages if messages > 0.02 * seconds else 1
+
+
+def fitted(rows):
+    """Factors of computing and messages with the least squares of relative errors, >= 0."""
+    a = [(row["parts"][0] / row["measured"], row["parts"][1] / row["measured"]) for row in rows]
+    cc, cm, mm = (sum(x[i] * x[j] for x in a) for i, j in ((0, 0), (0, 1), (1, 1)))
+    c, m = sum(x[0] for x in a), sum(x[1] for x in a)
+    det = cc * mm - cm * cm
+    if det > 1e-9 * cc * max(mm, 1e-12):
+        first, second = (c * mm - m * cm) / det, (m * cc - c * cm) / det
+        if second >= 0:
+            return first, second
+    return c / cc, 1
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True, type=pathlib.Path)
     parser.add_argument("--work", required=True, type=pathlib.Path)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--ranks", default="1,2")
     parser.add_argument("--seconds", type=float, default=100, help="of each calibration")
-    parser.add_argument("--run-seconds", type=float, default=1.5, help="of each run")
-    parser.add_argument("--quick", action="store_true", help="every fourth combination")
+    parser.add_argument("--run-seconds", type=float, default=0.8, help="of each run")
+    parser.add_argument("--every", type=int, default=1, help="every so many-th combination")
     args = parser.parse_args()
     args.program, args.work = args.program.resolve(), args.work.resolve()
     bench = Bench(args)
-    print("| model | replicas x (p q r) | sequences / micro-batch | type | predicted ms | measured ms | error | spread of runs |")
-    print("|---|---|---|---|---:|---:|---:|---:|")
+    print("| model | replicas x (p q r) | sequences / micro-batch | measured ms | spread | tables | after 20 |")
+    print("|---|---|---|---:|---:|---:|---:|")
     shapes = [shape for ranks in map(int, args.ranks.split(",")) for shape in SHAPES[ranks]]
-    rows = []
-    for number, (name, shape, size) in enumerate(itertools.product(MODELS, shapes, SIZES)):
-        if not args.quick or number % 4 == 0:
-            rows.append(bench.row(name, shape, size, "fp32"))
+    rows = [bench.row(name, shape, size, "fp32")
+            for number, (name, shape, size) in enumerate(itertools.product(MODELS, shapes, SIZES)) if number % args.every == 0]
+    for row in rows:
+        first, second = fitted([other for other in rows if other["ranks"] == row["ranks"] and
+                                (other["name"], other["shape"]) != (row["name"], row["shape"])] or [row])
+        row["left out"] = first * row["parts"][0] + second * row["parts"][1]
     (bench.work / "rows.json").write_text(json.dumps(rows))
-    errors = sorted(abs(row["predicted"] / row["measured"] - 1) for row in rows)
-    print(f"\n{len(rows)} combinations: mean error {100 * statistics.mean(errors):.1f} %, median "
-          f"{100 * statistics.median(errors):.1f} %, 90 % below {100 * errors[int(0.9 * (len(errors) - 1))]:.1f} %, worst "
-          f"{100 * errors[-1]:.1f} %")
+    print(f"\n{len(rows)} combinations; spread of repeats: mean {100 * statistics.mean(r['spread'] for r in rows):.1f} %\n")
+    print("| prediction | mean error | 90 % below | worst |\n|---|---:|---:|---:|")
+    for kind, key in (("tables", "tables"), ("left out", "left out"), ("after 20", "after")):
+        errors = sorted(abs(row[key] / row["measured"] - 1) for row in rows)
+        print(f"| {kind} | {100 * statistics.mean(errors):.1f} % | {100 * errors[int(0.9 * (len(errors) - 1))]:.1f} % "
+              f"| {100 * errors[-1]:.1f} % |")
 
 
 if __name__ == "__main__":

@@ -177,6 +177,10 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   record.grad_norm = step.grad_norm;
   record.lr = step.lr;
   record.seconds = step.seconds;
+  if (prediction_.there()) {
+    record.predicted_seconds = prediction_.seconds(trainer.plan());
+    prediction_.measured(step.max_own_seconds(), step.seconds);
+  }
   record.tokens = static_cast<double>(step.tokens);
   record.tokens_per_second = record.tokens / step.seconds;
   const double flops = token_flops_ * record.tokens_per_second;
@@ -329,6 +333,7 @@ void JobReport::finish(const std::string& reason) {
   table.tokens_per_second = step_seconds_ > 0 ? step_tokens_ / step_seconds_ : 0;
   if (gemm_rate_ > 0 && step_seconds_ > 0) table.remarks.push_back(mfu_remark());
   if (noise_sequences_ > 0) table.remarks.push_back(batch_remark());
+  for (const std::string& remark : prediction_.remarks()) table.remarks.push_back(remark);
   table.phases = phase_rows();
   table.axes = axis_rows();
   if (world_.size() > 1) table.ranks = rank_table(history_, nodes_);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "app/commands/step_prediction.hpp"
 #include "app/config/config.hpp"
 #include "core/run_event.hpp"
 #include "io/log/rank_history.hpp"
@@ -22,6 +23,8 @@ class JobReport {
   /// Writes the opening lines. `rate`: for MFU. Collective.
   void open(const Trainer& trainer, double rate);
   /// From here on bytes and times are those of steps.
+  /// On rank 0: steps are predicted by this from now on.
+  void predict_by(StepPrediction prediction) { prediction_ = std::move(prediction); }
   void begin_steps();
   void note(const std::string& text) { log_.note(text); }
   void warn(const std::string& text) { log_.warn(text); }
@@ -74,7 +77,8 @@ class JobReport {
   std::map<std::string, index_t> step_bytes_;
   std::optional<Pause> pause_;      // of a change of plan whose price is not known yet
   std::vector<std::string> nodes_;  // host names, by rank
-  RankHistory history_;             // on rank 0
+  StepPrediction prediction_;
+  RankHistory history_;  // on rank 0
   /// What the ranks compute under the plan in force, and under the one before: times are reported a
   /// step later.
   struct PlanWork {

@@ -11,17 +11,17 @@
 namespace t3d {
 namespace {
 
-Plan plan_of(const std::string& file) {
+Plan plan_of(const std::string& key, const std::string& file) {
   std::string text;
   try {
     text = read_text_file(file);
   } catch (const Error& error) {
-    throw_error(error.code(), "debug.replan: {}", error.what());
+    throw_error(error.code(), "{}: {}", key, error.what());
   }
   try {
     return parse_plan(text, file);
   } catch (const Error& error) {  // read, and wrong
-    throw_error(ExitCode::config, "debug.replan: {}", error.what());
+    throw_error(ExitCode::config, "{}: {}", key, error.what());
   }
 }
 
@@ -36,27 +36,30 @@ bool may_change(std::string_view difference) {
 
 }  // namespace
 
+Plan plan_instead(const std::string& key, const std::string& file, const Plan& now) {
+  Plan plan = plan_of(key, file);
+  if (plan.ranks != now.ranks)
+    throw_error(ExitCode::config, "{}: {} is a plan for {} ranks, the job has {}", key, file,
+                plan.ranks, now.ranks);
+  plan.transport = now.transport;
+  for (const std::string& difference : plan_differences(now, plan))
+    if (!may_change(difference))
+      throw_error(ExitCode::config, "{}: {} changes {}; a change of plan keeps what is computed",
+                  key, file, difference);
+  if (plan.sequences() != now.sequences())
+    throw_error(ExitCode::config,
+                "{}: {} changes the sequences of a step: {} -> {}; a change of plan keeps what is "
+                "computed",
+                key, file, now.sequences(), plan.sequences());
+  return plan;
+}
+
 Replan parse_replan(const std::string& text, const Plan& now) {
   const std::optional<ReplanWish> wish = parse_replan_wish(text);
   if (!wish)
     throw_error(ExitCode::config, "debug.replan: \"{}\" is not STEP:FILE or STEP:same", text);
-  const std::string& file = wish->file;
-  Replan replan{wish->step, file == "same" ? now : plan_of(file)};
-  if (replan.plan.ranks != now.ranks)
-    throw_error(ExitCode::config, "debug.replan: {} is a plan for {} ranks, the job has {}", file,
-                replan.plan.ranks, now.ranks);
-  replan.plan.transport = now.transport;
-  for (const std::string& difference : plan_differences(now, replan.plan))
-    if (!may_change(difference))
-      throw_error(ExitCode::config,
-                  "debug.replan: {} changes {}; a change of plan keeps what is computed", file,
-                  difference);
-  if (replan.plan.sequences() != now.sequences())
-    throw_error(ExitCode::config,
-                "debug.replan: {} changes the sequences of a step: {} -> {}; a change of plan "
-                "keeps what is computed",
-                file, now.sequences(), replan.plan.sequences());
-  return replan;
+  if (wish->file == "same") return {wish->step, now};
+  return {wish->step, plan_instead("debug.replan", wish->file, now)};
 }
 
 }  // namespace t3d

@@ -15,4 +15,7 @@ struct Replan {
 /// no_input or io where the file cannot be read.
 [[nodiscard]] Replan parse_replan(const std::string& text, const Plan& now);
 
+/// The plan of a file in place of `now`: mesh.plan and debug.replan. Errors name `key`.
+[[nodiscard]] Plan plan_instead(const std::string& key, const std::string& file, const Plan& now);
+
 }  // namespace t3d

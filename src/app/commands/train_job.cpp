@@ -74,6 +74,7 @@ class TrainJob {
     basis_.matmul =
         measure_matmul_rate(*machine_, trainer_->plan().activation(), from_->matmul_rate(basis_));
     report_->open(*trainer_, basis_.matmul.flops_per_second);
+    predict_steps();
     start_clock_.mark("matmul rate");
     make_balancing();
     make_saving();
@@ -384,7 +385,10 @@ class TrainJob {
       plan = make_plan(input, facts);
     });
     speeds_ = from_->speeds(world_.size());
-    if (!from_->keeps_plan()) {
+    if (!from_->keeps_plan() && !config_.mesh.plan.empty() && !from_->info()) {
+      all_or_none(world_, [&] { plan = plan_instead("mesh.plan", config_.mesh.plan, plan); });
+      plan_notes_.push_back("as mesh.plan says");
+    } else if (!from_->keeps_plan()) {
       const index_t next = from_->info() ? from_->info()->state.step + 1 : 1;
       const double dilation =
           train_options(config_, world_.size()).slowdown.factor(world_.rank(), next);
@@ -399,6 +403,18 @@ class TrainJob {
     });
     memory_warning_ = lacking_memory(plan, basis_, rooms.free);
     return plan;
+  }
+
+  void predict_steps() {
+    if (config_.hetero.cluster.empty()) return;
+    all_or_none(world_, [&] {
+      if (world_.rank() != 0) return;
+      StepPrediction prediction(config_.hetero.cluster, basis_.nodes, basis_.devices);
+      report_->note(fmt::format("a step of this plan should take {:.4g} ms, by {}",
+                                1e3 * prediction.seconds(trainer_->plan()),
+                                config_.hetero.cluster));
+      report_->predict_by(std::move(prediction));
+    });
   }
 
   void keep_plan() const {

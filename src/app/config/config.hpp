@@ -32,6 +32,7 @@ struct MeshConfig {
   std::array<index_t, 3> cuboid{1, 1, 1};  // p, q, r
   std::vector<int> cuboids;                // p, q, r of each replica; empty = all as cuboid
   std::vector<int> place;                  // slot -> world rank; empty = identity
+  std::string plan;                        // a file, taken whole; empty = none
   // Explicit widths as weights per part (empty = even): tokens over i; outputs (heads, ffn, vocab)
   // over j; contractions (hidden) over k.
   std::vector<double> tokens, outputs, contractions;
@@ -103,6 +104,7 @@ struct Words<SpeedSource> {
 struct HeteroConfig {
   SpeedSource speeds = SpeedSource::probe;
   std::string file;          // for speeds = file
+  std::string cluster;       // cluster.toml; empty = no prediction
   double probe_seconds = 2;  // at most
 };
 

@@ -236,6 +236,10 @@ void mesh_keys(std::vector<Key>& keys) {
       "kinds work together; instead of cuboid. Gradients meet on the common refinement of the "
       "cuts. Empty = every replica as cuboid.",
       {.range = at_least(1, kMany)});
+  rows.add("plan", &MeshConfig::plan,
+           "A plan.toml (of transformer3d plan, or of a run's folder) that a new run takes whole: "
+           "shape, places, widths and shares. Model, batch and optimizer must be this input's. "
+           "Empty = none.");
   rows.add(
       "place", &MeshConfig::place,
       "World rank of each slot (r fastest, then q, p, replica). Empty = in order. Where ranks are "
@@ -420,6 +424,9 @@ void balance_keys(std::vector<Key>& keys) {
       "What the first plan takes the ranks' speeds from: all equal, measured at the start, or "
       "a file that transformer3d probe wrote.");
   hetero.add("file", &HeteroConfig::file, "The file for speeds = \"file\".");
+  hetero.add("cluster", &HeteroConfig::cluster,
+             "What transformer3d calibrate wrote: the run predicts its steps from it and puts that "
+             "beside what they take. Empty = no prediction.");
   hetero.add("probe_seconds", &HeteroConfig::probe_seconds, "The measurement takes at most this.",
              {.range = {0, 60, true, false}, .unit = "seconds"});
   TableRows balance(keys, "balance", &Config::balance);

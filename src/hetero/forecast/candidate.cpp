@@ -56,24 +56,24 @@ double least_beta(const Level& level) {
 
 }  // namespace
 
-std::string Candidate::text() const {
+std::string JobCandidate::text() const {
   std::string text = fmt::format("{} x ({} x {} x {})", replicas, cuboid[0], cuboid[1], cuboid[2]);
   if (micro > 0) text += fmt::format(", micro-batch {}", micro);
   if (recompute == Recompute::block) text += ", recompute";
   return text;
 }
 
-std::vector<Candidate> candidates_of(const SearchRequest& request, const JobNodes& nodes,
-                                     LeftOutMap& left_out) {
+std::vector<JobCandidate> candidates_of(const SearchRequest& request, const JobNodes& nodes,
+                                        LeftOutMap& left_out) {
   const PlanRecipe& recipe = request.recipe;
   const ModelConfig& model = recipe.base.model;
-  std::vector<Candidate> all;
-  const auto skip = [&](const std::string& why, const Candidate& one) {
+  std::vector<JobCandidate> all;
+  const auto skip = [&](const std::string& why, const JobCandidate& one) {
     LeftOut& entry = left_out[why];
     entry.why = why;
     if (entry.count++ == 0) entry.nearest = one.text();
   };
-  const auto add_choices = [&](Candidate one) {
+  const auto add_choices = [&](JobCandidate one) {
     const index_t share = ceil_div(recipe.sequences, one.replicas);
     std::set<index_t> micros{recipe.micro};
     if (request.micro_free) {
@@ -89,7 +89,7 @@ std::vector<Candidate> candidates_of(const SearchRequest& request, const JobNode
         all.push_back(one);
       }
   };
-  const auto consider = [&](const Candidate& one) {
+  const auto consider = [&](const JobCandidate& one) {
     const auto& [p, q, r] = one.cuboid;
     if (request.replicas && *request.replicas != one.replicas) return;
     if (request.cuboid && *request.cuboid != one.cuboid) return;
@@ -136,7 +136,7 @@ CandidateBounds::CandidateBounds(const ModelConfig& model, const JobNodes& nodes
 }
 
 // Of several classes the work may be dealt unevenly: then only the sum over all ranks counts.
-double CandidateBounds::seconds(const Candidate& candidate, const PlanRecipe& recipe) const {
+double CandidateBounds::seconds(const JobCandidate& candidate, const PlanRecipe& recipe) const {
   const auto& [p, q, r] = candidate.cuboid;
   const ModelConfig& m = model_;
   const index_t share = recipe.sequences / candidate.replicas;
@@ -185,7 +185,7 @@ double CandidateBounds::byte_seconds(index_t members, index_t stride) const {
 }
 
 // Less than step_traffic(): activations of the linears, weights gathered once, gradients.
-double CandidateBounds::message_seconds(const Candidate& candidate, const PlanRecipe& recipe,
+double CandidateBounds::message_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
                                         double tokens) const {
   const auto& [p, q, r] = candidate.cuboid;
   const ModelConfig& m = model_;

@@ -9,7 +9,7 @@
 
 namespace t3d {
 
-struct Candidate {
+struct JobCandidate {
   index_t replicas = 1;
   Cuboid cuboid{1, 1, 1};
   index_t micro = 0;  // as PlanRecipe's
@@ -23,8 +23,8 @@ using LeftOutMap = std::map<std::string, LeftOut>;
 
 /// All that the nodes' ranks can form; those with parts that would be empty are counted in
 /// `left_out`.
-[[nodiscard]] std::vector<Candidate> candidates_of(const SearchRequest& request,
-                                                   const JobNodes& nodes, LeftOutMap& left_out);
+[[nodiscard]] std::vector<JobCandidate> candidates_of(const SearchRequest& request,
+                                                      const JobNodes& nodes, LeftOutMap& left_out);
 
 /// Seconds that no plan of a candidate can beat, as far as the tables are right: products and
 /// optimizer of the rank with the largest parts, and the bytes that its groups exchange, each at
@@ -33,10 +33,10 @@ class CandidateBounds {
  public:
   CandidateBounds(const ModelConfig& model, const JobNodes& nodes, const ClusterRates& rates,
                   ComputeType compute);
-  [[nodiscard]] double seconds(const Candidate& candidate, const PlanRecipe& recipe) const;
+  [[nodiscard]] double seconds(const JobCandidate& candidate, const PlanRecipe& recipe) const;
 
  private:
-  [[nodiscard]] double message_seconds(const Candidate& candidate, const PlanRecipe& recipe,
+  [[nodiscard]] double message_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
                                        double tokens) const;
   /// Of one byte in a group of so many members that lie `stride` ranks apart.
   [[nodiscard]] double byte_seconds(index_t members, index_t stride) const;

@@ -28,13 +28,13 @@ class NodesSearch {
   }
 
   NodesSearched run() {
-    std::vector<Candidate> candidates = candidates_of(request_, nodes_, left_out_);
+    std::vector<JobCandidate> candidates = candidates_of(request_, nodes_, left_out_);
     result_.candidates = std::ssize(candidates);
     const CandidateBounds bounds(recipe_.base.model, nodes_, rates_, recipe_.base.compute);
-    for (Candidate& candidate : candidates) candidate.bound = bounds.seconds(candidate, recipe_);
+    for (JobCandidate& candidate : candidates) candidate.bound = bounds.seconds(candidate, recipe_);
     std::sort(candidates.begin(), candidates.end(),
-              [](const Candidate& a, const Candidate& b) { return a.bound < b.bound; });
-    for (const Candidate& candidate : candidates) {
+              [](const JobCandidate& a, const JobCandidate& b) { return a.bound < b.bound; });
+    for (const JobCandidate& candidate : candidates) {
       if (candidate.bound >= worst_kept()) break;
       if (result_.priced == request_.most_priced) {
         result_.complete = false;
@@ -53,7 +53,7 @@ class NodesSearch {
     return result_.plans.size() < request_.kept ? kInfinite : result_.plans.back().seconds();
   }
 
-  void price(const Candidate& candidate) {
+  void price(const JobCandidate& candidate) {
     PlanRecipe recipe = recipe_;
     recipe.micro = candidate.micro;
     recipe.base.recompute = candidate.recompute;
@@ -70,7 +70,7 @@ class NodesSearch {
     }
   }
 
-  [[nodiscard]] static Plan even_plan(const PlanRecipe& recipe, const Candidate& candidate) {
+  [[nodiscard]] static Plan even_plan(const PlanRecipe& recipe, const JobCandidate& candidate) {
     PlanShape shape;
     for (const index_t sequences :
          Partition::even("shares", recipe.sequences, candidate.replicas).sizes()) {
@@ -82,7 +82,7 @@ class NodesSearch {
   }
 
   /// Widths and shares by the speed that the classes have at the even plan's shapes.
-  [[nodiscard]] Plan dealt_plan(const PlanRecipe& recipe, const Candidate& candidate) {
+  [[nodiscard]] Plan dealt_plan(const PlanRecipe& recipe, const JobCandidate& candidate) {
     const Plan even = even_plan(recipe, candidate);
     PlanRequest request;
     request.recipe = recipe;
@@ -135,7 +135,7 @@ class NodesSearch {
   }
 
   /// The first rank of each slab has the largest parts of it.
-  [[nodiscard]] bool fits(const Candidate& candidate, FoundPlan& found) {
+  [[nodiscard]] bool fits(const JobCandidate& candidate, FoundPlan& found) {
     index_t slot = 0;
     double least = kInfinite;
     std::set<std::pair<std::size_t, index_t>> seen;

@@ -115,6 +115,7 @@ std::string step_json(const StepRecord& r) {
   json["grad_norm"] = r.grad_norm;
   json["lr"] = r.lr;
   json["seconds"] = r.seconds;
+  if (std::isfinite(r.predicted_seconds)) json["predicted_seconds"] = r.predicted_seconds;
   json["tokens"] = r.tokens;
   json["tokens_per_second"] = r.tokens_per_second;
   json["mfu"] = r.mfu;

@@ -21,6 +21,7 @@ struct StepRecord {
   index_t step = 0, steps = 0;
   double loss = 0, grad_norm = 0, lr = 0;
   double seconds = 0, tokens = 0, tokens_per_second = 0;
+  double predicted_seconds = std::numeric_limits<double>::quiet_NaN();  // by hetero.cluster
   /// Of the matmul rate measured at the start, and of the data sheets' peak.
   double mfu = std::numeric_limits<double>::quiet_NaN();
   double mfu_of_peak = std::numeric_limits<double>::quiet_NaN();

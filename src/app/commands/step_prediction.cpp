@@ -1,0 +1,133 @@
+#include "app/commands/step_prediction.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/cluster/cluster_file.hpp"
+#include "core/error.hpp"
+#include "sched/host_list.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr double kOff = 0.1;
+constexpr std::size_t kFirstSteps = 2;  // are not looked at: everything is slow once
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::size_t class_of(const Cluster& cluster, const std::string& node, const std::string& device) {
+  std::vector<std::size_t> with_device;
+  for (std::size_t at = 0; at < cluster.classes.size(); ++at) {
+    const NodeClass& own = cluster.classes[at];
+    const std::vector<std::string> names = names_of_host_list(own.node_list);
+    if (std::find(names.begin(), names.end(), node) != names.end() && own.device == device)
+      return at;
+    if (own.device == device) with_device.push_back(at);
+  }
+  if (with_device.size() == 1) return with_device.front();
+  throw_error(ExitCode::config,
+              "hetero.cluster: no class has node {} in its node_list, and {} have "
+              "its device {}",
+              node, with_device.size(), device);
+}
+
+/// World ranks are numbered node after node, as JobNodes does.
+std::vector<JobPart> parts_of(Cluster& cluster, const std::vector<std::string>& nodes,
+                              const std::vector<std::string>& devices) {
+  std::vector<JobPart> parts;
+  for (std::size_t rank = 0; rank < nodes.size();) {
+    std::size_t end = rank;
+    while (end < nodes.size() && nodes[end] == nodes[rank]) ++end;
+    const std::size_t own = class_of(cluster, nodes[rank], devices[rank]);
+    NodeClass& known = cluster.classes[own];
+    if (std::ssize(nodes) != static_cast<std::ptrdiff_t>(end - rank) &&
+        static_cast<index_t>(end - rank) != known.ranks_per_node)
+      throw_error(ExitCode::config,
+                  "hetero.cluster: {} ranks run on {}, class {} was measured with {} on each node",
+                  end - rank, nodes[rank], known.name, known.ranks_per_node);
+    if (static_cast<index_t>(end - rank) > known.ranks_per_node)
+      throw_error(ExitCode::config,
+                  "hetero.cluster: {} ranks run on {}, class {} was measured with {}", end - rank,
+                  nodes[rank], known.name, known.ranks_per_node);
+    if (parts.empty() || parts.back().node_class != own)
+      parts.push_back({own, 1});
+    else
+      ++parts.back().nodes;
+    known.nodes = std::max(known.nodes, parts.back().nodes);
+    rank = end;
+  }
+  return parts;
+}
+
+}  // namespace
+
+struct StepPrediction::Known {
+  Known(Cluster from, const std::vector<std::string>& nodes,
+        const std::vector<std::string>& devices)
+      : cluster(std::move(from)),
+        parts(parts_of(cluster, nodes, devices)),
+        job(cluster, parts),
+        rates(cluster) {}
+
+  Cluster cluster;
+  std::vector<JobPart> parts;
+  JobNodes job;
+  ClusterRates rates;
+  Plan plan;
+  StepForecast forecast;
+  FactorFilter filter;
+  std::vector<double> ratios, steps;  // measured over predicted; measured
+};
+
+StepPrediction::StepPrediction(const std::string& file, const std::vector<std::string>& nodes,
+                               const std::vector<std::string>& devices)
+    : known_(std::make_unique<Known>(load_cluster(file), nodes, devices)) {}
+StepPrediction::StepPrediction() = default;
+StepPrediction::~StepPrediction() = default;
+StepPrediction::StepPrediction(StepPrediction&&) noexcept = default;
+StepPrediction& StepPrediction::operator=(StepPrediction&&) noexcept = default;
+
+double StepPrediction::seconds(const Plan& plan) {
+  if (known_->plan != plan || known_->forecast.seconds() == 0) {
+    known_->forecast = forecast_step(plan, known_->job, known_->rates);
+    known_->plan = plan;
+  }
+  return known_->forecast.seconds();
+}
+
+void StepPrediction::measured(double own, double seconds) {
+  known_->steps.push_back(seconds);
+  if (known_->steps.size() <= kFirstSteps || !std::isfinite(known_->forecast.seconds())) return;
+  known_->filter.add(known_->forecast.terms, own, seconds);
+  known_->ratios.push_back(seconds / known_->forecast.seconds());
+}
+
+std::vector<std::string> StepPrediction::remarks() const {
+  if (known_ == nullptr || known_->ratios.empty()) return {};
+  const double ratio = median_of(known_->ratios);
+  const double predicted = known_->forecast.seconds();
+  std::vector<std::string> lines{fmt::format(
+      "hetero.cluster predicted {:.4g} ms a step, measured {:.4g} ms (medians of {} steps): "
+      "{:+.1f} "
+      "%",
+      1e3 * predicted, 1e3 * predicted * ratio, known_->ratios.size(), 100 * (ratio - 1))};
+  const ForecastFactors factors = known_->filter.factors();
+  const ForecastTerms& terms = known_->forecast.terms;
+  const auto off = [&](const char* what, double factor, double part) {
+    if (std::abs(factor - 1) < kOff || part < 0.02 * predicted) return;
+    lines.push_back(
+        fmt::format("{} took {:.2f} times what {} says", what, factor, "the cluster's file"));
+  };
+  off("computing", factors.compute, terms.compute());
+  off("messages inside nodes", factors.inside, terms.messages_inside());
+  off("messages between nodes", factors.between, terms.messages_between());
+  return lines;
+}
+
+}  // namespace t3d
