@@ -104,6 +104,18 @@ class Bench:
                 statistics.median(max(row["rank_milliseconds"]["own"]) / 1e3 for row in rows))
 
     def row(self, name, shape, size, compute):
+        """Measured, or as an earlier call of this script measured it."""
+        done = self.work / "rows.jsonl"
+        known = [json.loads(line) for line in open(done)] if done.exists() else []
+        for row in known:
+            if (row["name"], tuple(row["shape"]), tuple(row["size"])) == (name, shape, size):
+                return row
+        row = self.new_row(name, shape, size, compute)
+        with open(done, "a") as file:
+            file.write(json.dumps(row) + "\n")
+        return row
+
+    def new_row(self, name, shape, size, compute):
         ranks = shape[0] * shape[1] * shape[2] * shape[3]
         (self.work / "input.toml").write_text(input_text(MODELS[name], *size, compute))
         cluster = self.calibrate(ranks)
@@ -117,9 +129,6 @@ class Bench:
         row = dict(name=name, shape=shape, size=size, compute=compute, ranks=ranks, measured=seconds,
                    spread=(max(runs) - min(runs)) / seconds, tables=option["step_seconds"], parts=parts(option),
                    after=sum(f * p for f, p in zip(factors, parts(option))))
-        print(f"| {name} | {shape[0]} x ({shape[1]} x {shape[2]} x {shape[3]}) | {size[0]} / {size[1]} {size[2]} "
-              f"| {1e3 * seconds:.2f} | {100 * row['spread']:.1f} % | {100 * (row['tables'] / seconds - 1):+.1f} % "
-              f"| {100 * (row['after'] / seconds - 1):+.1f} % |", flush=True)
         return row
 
 
@@ -160,8 +169,6 @@ def main():
     args = parser.parse_args()
     args.program, args.work = args.program.resolve(), args.work.resolve()
     bench = Bench(args)
-    print("| model | replicas x (p q r) | sequences / micro-batch | measured ms | spread | tables | after 20 |")
-    print("|---|---|---|---:|---:|---:|---:|")
     shapes = [shape for ranks in map(int, args.ranks.split(",")) for shape in SHAPES[ranks]]
     rows = [bench.row(name, shape, size, "fp32")
             for number, (name, shape, size) in enumerate(itertools.product(MODELS, shapes, SIZES)) if number % args.every == 0]
@@ -169,7 +176,13 @@ def main():
         first, second = fitted([other for other in rows if other["ranks"] == row["ranks"] and
                                 (other["name"], other["shape"]) != (row["name"], row["shape"])] or [row])
         row["left out"] = first * row["parts"][0] + second * row["parts"][1]
-    (bench.work / "rows.json").write_text(json.dumps(rows))
+    print("| model | replicas x (p q r) | sequences / micro-batch | measured ms | spread | tables | left out | after 20 |")
+    print("|---|---|---|---:|---:|---:|---:|---:|")
+    for row in rows:
+        d, p, q, r = row["shape"]
+        errors = " | ".join(f"{100 * (row[key] / row['measured'] - 1):+.1f} %" for key in ("tables", "left out", "after"))
+        print(f"| {row['name']} | {d} x ({p} x {q} x {r}) | {row['size'][0]} / {row['size'][1]} {row['size'][2]} "
+              f"| {1e3 * row['measured']:.2f} | {100 * row['spread']:.1f} % | {errors} |")
     print(f"\n{len(rows)} combinations; spread of repeats: mean {100 * statistics.mean(r['spread'] for r in rows):.1f} %\n")
     print("| prediction | mean error | 90 % below | worst |\n|---|---:|---:|---:|")
     for kind, key in (("tables", "tables"), ("left out", "left out"), ("after 20", "after")):

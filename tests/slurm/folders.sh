@@ -1,4 +1,5 @@
 # Folders and files that are each node's own are noticed at the start, and the node is named.
+# rotates
 source "$T3D_SOURCE/tests/support/slurm.sh"
 make_text 20000
 make_input

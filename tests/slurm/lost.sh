@@ -1,5 +1,6 @@
 # The shortest job script that there is: a rank is killed, then a node dies. The other ranks end within ten
 # seconds and say who is lost; the job comes back by itself and makes the model of an undisturbed run.
+# rotates
 source "$T3D_SOURCE/tests/support/slurm.sh"
 make_text 20000
 make_input

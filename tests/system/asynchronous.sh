@@ -1,5 +1,6 @@
 # Checkpoints that are written beside the steps: the numbers are those of a run that waits for them; a writer that
 # dies or hangs costs a warning; who stops meanwhile loses nothing.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 60000
 make_input

@@ -1,5 +1,6 @@
 # A run that goes on with other state (mean, then adasum on local updates): said, and begun at 0. And a
 # replica without samples, which evaluates all the same.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 20000
 make_input

@@ -1,5 +1,6 @@
 # docs/08-checkpoints.md tells the truth: its example runs on a checkpoint of this program, every tensor
 # of the checkpoint stands in its tables, and a model written in numpy by its words has the program's loss.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 document=$T3D_SOURCE/docs/08-checkpoints.md
 python=""

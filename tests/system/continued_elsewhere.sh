@@ -1,5 +1,6 @@
 # A continued run keeps its plan where the ranks are the same; on other nodes, with less memory, or where
 # the input says other things of speeds, it plans anew and says why. The losses are those of one run.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 20000
 make_input

@@ -1,5 +1,6 @@
 # A signal that comes before the first step ends the job there, on all ranks: 75, no new checkpoint, the
 # old one stays, exit.json says so.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 shim=$(dirname "$T3D_BIN")/tests/libt3d_io_fault.so
 [[ -e $shim ]] || fail "no $shim"

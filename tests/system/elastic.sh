@@ -1,5 +1,6 @@
 # One run over lives of 4, 3, 4 and 2 ranks with the shape left open: the losses of a run that nobody disturbed,
 # every sample exactly once, and a line that says what has changed. A shape that is written and does not fit is refused.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 20000
 head -c $((160 * 32 + 1)) text.txt > epoch.txt # 160 samples of 32 tokens: 20 steps of 8

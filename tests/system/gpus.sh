@@ -1,5 +1,6 @@
 # Whole trainings with the GPU back end: the program's own CUDA sources over the emulated runtime
 # (tests/support/cuda_emulation), as processes of a real MPI job, against the reference on CPUs.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 cpu=$T3D_BIN
 gpu=$T3D_EMULATED

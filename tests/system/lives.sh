@@ -1,5 +1,6 @@
 # lives.jsonl: a line for every start of the ranks, also of those that were killed; and what
 # `transformer3d status` says of the folder at each point.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 shim=$(dirname "$T3D_BIN")/tests/libt3d_io_fault.so
 [[ -e $shim ]] || fail "no $shim"

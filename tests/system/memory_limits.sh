@@ -1,6 +1,7 @@
 # Ranks in control groups with unequal limits of memory: the even plan does not fit, the planned one stores
 # more where there is room and trains the same; what cannot fit anywhere is refused with the arithmetic.
 # Where no such groups can be made the test says so and ends.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 20000
 make_input

@@ -1,4 +1,5 @@
 # The same training by one process and by several, as processes of a real MPI job.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 20000
 make_input

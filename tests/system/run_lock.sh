@@ -1,4 +1,5 @@
 # One job per run folder; and which checkpoints a start goes on from after -r never and -r OLDER.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 shim=$(dirname "$T3D_BIN")/tests/libt3d_io_fault.so
 [[ -e $shim ]] || fail "no $shim"

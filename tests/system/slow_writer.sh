@@ -1,5 +1,6 @@
 # A checkpoint that takes longer than the watchdog allows does not end a healthy run; one that takes
 # longer than its own limit does.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 shim=$(dirname "$T3D_BIN")/tests/libt3d_io_fault.so
 [[ -e $shim ]] || fail "no $shim"

@@ -1,4 +1,5 @@
 # What asks a run for something besides signals: files in its folder, and its own time limit.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 20000
 make_input

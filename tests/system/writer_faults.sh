@@ -2,6 +2,7 @@
 # one that writes a node file, and of the one that publishes. Afterwards the newest checkpoint that loads must be
 # whole, the ranks must have told the truth, and the next save must work. Every third operation, with two node files,
 # from a place that changes from day to day and is printed; writer_faults_all.sh does all.
+# rotates
 . "$T3D_SOURCE/tests/support/checkpoint_tool.sh"
 : "${stride:=3}" "${first:=$((1 + $(date +%j | sed 's/^0*//') % stride))}" "${files:=2}"
 echo "every ${stride}. operation from number $first on"

@@ -25,12 +25,16 @@ std::vector<index_t> divisors(index_t n) {
   return all;
 }
 
-/// Of one call, what a sample or the fit says that a unit takes at least. Corrections near samples
-/// stay between the samples'.
+constexpr double kMargin = 0.8;  // a product of a fit and a correction may be below both
+
+/// Of one call, what a sample or the fit says that a unit takes at least; 0 where nothing is known.
+/// Without samples there is no correction, and the fit is all.
 double least_of(const NodeClass& own, OperatorKind kind, ComputeType compute, std::size_t term) {
   double least = std::numeric_limits<double>::infinity();
+  bool corrected = false;
   for (const OperatorTable& table : own.operators) {
     if (table.kind != kind || table.format != compute) continue;
+    corrected = corrected || !table.samples.empty();
     if (table.fit.terms.size() > term) least = std::min(least, table.fit.terms[term]);
     for (const Sample& sample : table.samples) {
       const TermCounts counts =
@@ -38,20 +42,21 @@ double least_of(const NodeClass& own, OperatorKind kind, ComputeType compute, st
       if (counts[term] > 0) least = std::min(least, sample.seconds / counts[term]);
     }
   }
-  constexpr double kMargin = 0.8;  // a product of a fit and a correction may be below both
-  return least == std::numeric_limits<double>::infinity() ? 0 : kMargin * least;
+  if (least == std::numeric_limits<double>::infinity()) return 0;
+  return corrected ? kMargin * least : least;
 }
 
 /// The same of a byte in any collective.
 double least_beta(const Level& level) {
   double least = level.beta_seconds_per_byte;
+  bool corrected = false;
   for (const CollectiveTable& table : level.collectives) {
+    corrected = corrected || !table.samples.empty();
     if (table.fit.terms.size() > 1) least = std::min(least, table.fit.terms[1]);
     for (const Sample& sample : table.samples)
       if (sample.shape[1] > 0) least = std::min(least, sample.seconds / sample.shape[1]);
   }
-  constexpr double kMargin = 0.8;
-  return kMargin * least;
+  return corrected ? kMargin * least : least;
 }
 
 }  // namespace
@@ -117,9 +122,9 @@ CandidateBounds::CandidateBounds(const ModelConfig& model, const JobNodes& nodes
       on_gpus_(false),
       ranks_(static_cast<double>(nodes.ranks())),
       flop_seconds_(std::numeric_limits<double>::infinity()),
-      byte_seconds_(flop_seconds_),
       inside_(flop_seconds_),
       between_(flop_seconds_) {
+  unit_seconds_.fill(flop_seconds_);
   for (const Level& level : rates.cluster().levels) {
     double& least = level.nodes == 1 ? inside_ : between_;
     least = std::min(least, least_beta(level));
@@ -131,7 +136,9 @@ CandidateBounds::CandidateBounds(const ModelConfig& model, const JobNodes& nodes
     ranks_per_node_ = std::max(ranks_per_node_, own.ranks_per_node);
     on_gpus_ = on_gpus_ || own.device != "cpu";
     flop_seconds_ = std::min(flop_seconds_, least_of(own, OperatorKind::matmul, compute, 1));
-    byte_seconds_ = std::min(byte_seconds_, least_of(own, OperatorKind::optimizer, compute, 1));
+    for (std::size_t kind = 0; kind < kOperatorKinds; ++kind)
+      unit_seconds_[kind] =
+          std::min(unit_seconds_[kind], least_of(own, static_cast<OperatorKind>(kind), compute, 1));
   }
 }
 
@@ -174,7 +181,31 @@ double CandidateBounds::seconds(const JobCandidate& candidate, const PlanRecipe&
   }
   const double messages =
       one_class_ && whole_model ? message_seconds(candidate, recipe, tokens) : 0;
-  return flops * flop_seconds_ + update * byte_seconds_ + messages;
+  const double streams = one_class_ ? stream_seconds(candidate, recipe, tokens) : 0;
+  return flops * flop_seconds_ + update * unit(OperatorKind::optimizer) + streams + messages;
+}
+
+// Attention, norms, residuals, activations and the loss; even parts of the largest slab.
+double CandidateBounds::stream_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
+                                       double tokens) const {
+  const auto& [p, q, r] = candidate.cuboid;
+  const ModelConfig& m = model_;
+  const auto act = static_cast<double>(size_of(activation_of(recipe.base.compute)));
+  const double forwards = candidate.recompute == Recompute::block ? 2 : 1,
+               layers = static_cast<double>(m.layers), part = tokens / static_cast<double>(q * r);
+  const double residual = part * static_cast<double>(m.hidden) * act,
+               ffn = part * static_cast<double>(m.ffn) * act,
+               up = m.activation == Activation::swiglu ? 2 * ffn : ffn;
+  const double pairs = part * static_cast<double>(m.query_columns() * m.context);
+  const double attention =
+      std::min(unit(OperatorKind::attention_forward), unit(OperatorKind::attention_backward));
+  const double norms = 2 + 0.5 * (forwards - 1), adds = (r == 1 ? 1 : 2) * forwards;
+  const double block = (2 * forwards + 5) * pairs * attention +
+                       8 * norms * residual * unit(OperatorKind::norm) +
+                       3 * adds * residual * unit(OperatorKind::residual) +
+                       (forwards * (up + ffn) + 2 * up + ffn) * unit(OperatorKind::activation);
+  const double loss = 3 * part * static_cast<double>(m.vocab) * act * unit(OperatorKind::loss);
+  return 0.95 * (layers * block + loss);
 }
 
 // Members at this stride on one node reach each other inside it; the others do not.

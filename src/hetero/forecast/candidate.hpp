@@ -36,6 +36,11 @@ class CandidateBounds {
   [[nodiscard]] double seconds(const JobCandidate& candidate, const PlanRecipe& recipe) const;
 
  private:
+  [[nodiscard]] double unit(OperatorKind kind) const {
+    return unit_seconds_[static_cast<std::size_t>(kind)];
+  }
+  [[nodiscard]] double stream_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
+                                      double tokens) const;
   [[nodiscard]] double message_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
                                        double tokens) const;
   /// Of one byte in a group of so many members that lie `stride` ranks apart.
@@ -44,9 +49,10 @@ class CandidateBounds {
   const ModelConfig& model_;
   bool one_class_, on_gpus_;
   double ranks_;
-  index_t ranks_per_node_ = 1;          // of the class with most
-  double flop_seconds_, byte_seconds_;  // at least, of the fastest class
-  double inside_, between_;             // of a message's byte, at least
+  index_t ranks_per_node_ = 1;                         // of the class with most
+  double flop_seconds_;                                // at least, of the fastest class
+  std::array<double, kOperatorKinds> unit_seconds_{};  // the same of a flop or a byte
+  double inside_, between_;                            // of a message's byte, at least
 };
 
 }  // namespace t3d

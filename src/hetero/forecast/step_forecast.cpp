@@ -38,8 +38,10 @@ class Forecast {
 
   StepForecast run() {
     double all = 0;
+    const bool one_class = nodes_.parts().size() == 1;
     for (index_t d = 0; d < std::ssize(plan_.replicas); ++d) {
-      add_replica(d);
+      // A replica like the one before on nodes alike takes as long.
+      if (d == 0 || !one_class || plan_.replica(d) != plan_.replica(d - 1)) add_replica(d);
       const auto& [p, q, r] = plan_.replica(d).cuboid;
       slot_ += p * q * r;
       all += last_compute_;
@@ -72,9 +74,13 @@ class Forecast {
 
   void add_replica(index_t d) {
     const auto& [p, q, r] = plan_.replica(d).cuboid;
+    const bool one_class = nodes_.parts().size() == 1;
     ForecastTerms slowest;
+    SlabKeys::Key before;
     for (index_t i = 0; i < p; ++i) {
       const SlabKeys::Key slab = keys_.key(d, i);
+      if (one_class && slab == before) continue;
+      before = slab;
       RankOperators meet;
       for (index_t at = 0; at < q * r; ++at) {
         const JobNodes::Seat here = seat(slot_ + i * q * r + at);

@@ -36,6 +36,7 @@ SearchRequest request_of(const Config& config, const Origins& origins, const Clu
     request.replicas = config.mesh.replicas;
   if (origins.contains("mesh.cuboid") && !config.mesh.cuboid_auto)
     request.cuboid = config.mesh.cuboid;
+  request.kept = 1;
   request.micro_free = !origins.contains("batch.micro");
   request.recompute_free = !origins.contains("batch.recompute");
   request.nodes = command.nodes;

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""A decision that pays: a planned run on three classes of ranks beside the equal split of the same ranks (emulated).
+
+  bench/plan_decision.py --program P --work DIR
+
+Eight ranks share this machine; [emulate] makes two of them 2 and two 4 times slower. The tables are measured with eight ranks at
+once and multiplied for the slower classes; `plan` deals out the job, the run takes its plan.toml whole. Turns A B A B, medians.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import tomllib
+
+SLOWDOWN = [1, 1, 1, 1, 2, 2, 4, 4]
+INPUT = """version = 1
+[run]
+steps = {steps}
+[model]
+layers = 4
+hidden = 256
+heads = 8
+vocab = 8192
+context = 128
+[data]
+train = "text.bin"
+format = "bytes"
+[batch]
+sequences = 64
+[balance]
+kind = "off"
+[checkpoint]
+every_minutes = 0
+[debug]
+threads = 1
+"""
+
+
+def text(value):
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(text, value)) + "]"
+    return repr(value)
+
+
+def write(cluster, path):
+    lines = []
+    for key, value in cluster.items():
+        if not isinstance(value, (dict, list)):
+            lines.append(f"{key} = {text(value)}")
+    for key, value in cluster.items():
+        for table in value if isinstance(value, list) else [value] if isinstance(value, dict) else []:
+            lines.append(f"[[{key}]]" if isinstance(value, list) else f"[{key}]")
+            lines += [f"{name} = {text(entry)}" for name, entry in table.items()]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def classes_of(measured):
+    """One node for each rank; slower classes by multiplied tables."""
+    cluster = {key: value for key, value in measured.items() if key not in ("class", "operator", "level", "collective")}
+    one, level = measured["class"][0], measured["level"][0]
+    cluster["class"], cluster["operator"] = [], []
+    for factor in sorted(set(SLOWDOWN)):
+        name = f"x{factor}"
+        cluster["class"].append(dict(one, name=name, nodes=SLOWDOWN.count(factor), ranks_per_node=1, node_list=""))
+        for table in measured["operator"]:
+            scaled = dict(table)
+            scaled["class"] = name
+            for key in ("terms", "errors"):
+                if key in table:
+                    scaled[key] = [factor * x for x in table[key]]
+            scaled["samples"] = [row[:-2] + [factor * row[-2], factor * row[-1]] for row in table["samples"]]
+            cluster["operator"].append(scaled)
+    cluster["level"] = [dict(level, **{"class": "", "nodes": 0})]
+    cluster["collective"] = [dict(table, **{"class": ""}) for table in measured.get("collective", [])]
+    return cluster
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True, type=pathlib.Path)
+    parser.add_argument("--work", required=True, type=pathlib.Path)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=12)
+    args = parser.parse_args()
+    args.program, args.work = args.program.resolve(), args.work.resolve()
+    args.work.mkdir(parents=True, exist_ok=True)
+    (args.work / "text.bin").write_bytes(bytes(i * 7919 % 251 for i in range(1 << 20)))
+    (args.work / "input.toml").write_text(INPUT.format(steps=args.steps))
+
+    def program(*command, ranks=1):
+        launch = ["mpirun", "-n", str(ranks), "--oversubscribe"] if ranks > 1 else []
+        done = subprocess.run(launch + [args.program, *map(str, command)], cwd=args.work, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return done.stdout
+
+    program("calibrate", "-o", "measured.toml", "--class", "x1", "--seconds", 60, "--threads", 1, ranks=len(SLOWDOWN))
+    write(classes_of(tomllib.loads((args.work / "measured.toml").read_text())), args.work / "cluster.toml")
+    print(program("plan", "input.toml", "--cluster", "cluster.toml", "--nodes", len(SLOWDOWN), "-o", "out"))
+
+    def step(*options):
+        subprocess.run(["rm", "-rf", args.work / "run"], check=True)
+        program("input.toml", "-d", "run", "-q", "--set", f"emulate.slowdown={SLOWDOWN}", *options, ranks=len(SLOWDOWN))
+        rows = [json.loads(line) for line in open(args.work / "run" / "log.jsonl")]
+        return statistics.median(row["seconds"] for row in rows if row.get("step", 0) > 2 and "seconds" in row)
+
+    kinds = {"equal split": ["--set", 'hetero.speeds="equal"'], "planned": ["--set", 'mesh.plan="out/plan.toml"']}
+    seconds = {kind: [] for kind in kinds}
+    for _ in range(args.pairs):
+        for kind, options in kinds.items():
+            seconds[kind].append(step(*options))
+    ratios = sorted(a / b for a, b in zip(seconds["equal split"], seconds["planned"]))
+    for kind, values in seconds.items():
+        print(f"{kind}: {1e3 * statistics.median(values):.1f} ms a step ({1e3 * min(values):.1f} to {1e3 * max(values):.1f})")
+    print(f"planned is {statistics.median(ratios):.2f} times as fast ({ratios[0]:.2f} to {ratios[-1]:.2f}; emulated, shared cores)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+# plan on a cluster's file: nodes, shapes, deadlines, budgets; what it writes a run takes; the prediction stands beside the
+# measured steps; what cannot be is answered.
+. "$T3D_SOURCE/tests/support/job.sh"
+make_text 20000
+cat > input.toml <<TOML
+version = 1
+[run]
+steps = 2000
+[model]
+layers = 2
+hidden = 64
+heads = 4
+vocab = 256
+context = 32
+[data]
+train = "text.txt"
+format = "bytes"
+[batch]
+sequences = 32
+TOML
+run 1 calibrate --preset h100,ib-ndr -o cluster.toml
+expect_status 0
+sed -i 's/^nodes = 1 .*/nodes = 16/; 0,/^price_per_node_hour = 0/s//price_per_node_hour = 30/' cluster.toml
+run 1 plan input.toml --cluster cluster.toml -o out
+expect_status 0
+grep -q '^\* .*h100' screen.log && grep -q "where the chosen plan's step goes" screen.log || fail "the table"
+for file in input.toml plan.toml job.sbatch submit.sh job_plan.json plans.csv plans.svg plans.json; do
+  [[ -s out/$file ]] || fail "no out/$file"
+done
+bash -n out/job.sbatch && bash -n out/submit.sh || fail "scripts"
+run 1 simulate out/job_plan.json --runs 50
+expect_status 0
+
+# The best of all is no slower than the best of any number of nodes; the cheapest costs no more.
+run 1 plan input.toml --cluster cluster.toml --json
+expect_status 0
+cp screen.log all.json
+run 1 plan input.toml --cluster cluster.toml --json --objective cost
+expect_status 0
+python3 - all.json screen.log <<'PY' || fail "the choice"
+import json, sys
+time, cost = (json.load(open(path)) for path in sys.argv[1:3])
+options = time["options"]
+assert len(options) == 8, len(options)  # 1, 2, 3, 4, 6, 8, 12, 16
+assert options[time["chosen"]]["hours"][1] == min(o["hours"][1] for o in options)
+assert cost["options"][cost["chosen"]]["cost"][1] == min(o["cost"][1] for o in options)
+for o in options:
+    assert o["hours"][0] <= o["hours"][1] <= o["hours"][2] and sum(o["terms"].values()) > 0.999 * o["step_seconds"], o
+    better = [p for p in options if p["hours"][1] <= o["hours"][1] and p["cost"][1] <= o["cost"][1] and p != o]
+    assert o["front"] == (not better), o
+PY
+run 1 plan input.toml --cluster cluster.toml --deadline 0.1s
+expect_status 78
+expect_text "the soonest ends within"
+run 1 plan input.toml --cluster cluster.toml --budget 0.0001
+expect_status 78
+expect_text "the cheapest costs"
+sed 's/^memory_bytes = .*/memory_bytes = 100000/' cluster.toml > tiny.toml
+run 1 plan input.toml --cluster tiny.toml
+expect_status 78
+expect_text "MiB of 0"
+sed 's/^nodes = 16/nodes = 0/; s/^price_per_node_hour = 30/price_per_node_hour = -1/' cluster.toml > bad.toml
+run 1 plan input.toml --cluster bad.toml
+expect_status 78
+expect_text "bad.toml:"
+run 1 plan input.toml --cluster nowhere.toml
+expect_status 66
+sed '/^\[\[level\]\]/,$d' cluster.toml > unlinked.toml
+run 1 plan input.toml --cluster unlinked.toml --nodes 2
+expect_status 78
+expect_text "\[\[level\]\]"
+
+# Measured here, planned, run: with the plan's input, with its plan, and with the prediction beside the steps.
+run 2 calibrate -o here.toml --seconds 3 --threads 1
+expect_status 0
+run 1 plan input.toml --cluster here.toml -o here --set mesh.cuboid=[1,1,2]
+expect_status 0
+run 2 here/input.toml -d by-input --set run.steps=8
+expect_status 0
+run 2 input.toml -d by-plan --set run.steps=8 --set 'mesh.plan="here/plan.toml"' --set 'hetero.cluster="here.toml"'
+expect_status 0
+expect_text "a step of this plan should take"
+expect_text "hetero.cluster predicted"
+same_losses by-input by-plan 0
+[[ $(grep -c '"predicted_seconds"' by-plan/log.jsonl) == 8 ]] || fail "no prediction in log.jsonl"
+cmp <(grep -v transport by-plan/plan.toml) <(grep -v transport here/plan.toml) || fail "another plan"
+run 1 input.toml -d other --set run.steps=1 --set 'mesh.plan="here/plan.toml"'
+expect_status 78
+expect_text "a plan for 2 ranks"
+run 2 input.toml -d other --set run.steps=1 --set 'mesh.plan="here/plan.toml"' --set model.layers=3
+expect_status 78
+run 2 input.toml -d other --set run.steps=1 --set 'hetero.cluster="nowhere.toml"'
+expect_status 66
+run 2 input.toml -d other --set run.steps=1 --set 'hetero.cluster="cluster.toml"'
+expect_status 78
