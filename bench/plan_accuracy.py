@@ -163,6 +163,7 @@ def main():
     parser.add_argument("--work", required=True, type=pathlib.Path)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--ranks", default="1,2")
+    parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--seconds", type=float, default=100, help="of each calibration")
     parser.add_argument("--run-seconds", type=float, default=0.8, help="of each run")
     parser.add_argument("--every", type=int, default=1, help="every so many-th combination")
@@ -171,7 +172,7 @@ def main():
     bench = Bench(args)
     shapes = [shape for ranks in map(int, args.ranks.split(",")) for shape in SHAPES[ranks]]
     rows = [bench.row(name, shape, size, "fp32")
-            for number, (name, shape, size) in enumerate(itertools.product(MODELS, shapes, SIZES)) if number % args.every == 0]
+            for number, (name, shape, size) in enumerate(itertools.product(args.models.split(","), shapes, SIZES)) if number % args.every == 0]
     for row in rows:
         first, second = fitted([other for other in rows if other["ranks"] == row["ranks"] and
                                 (other["name"], other["shape"]) != (row["name"], row["shape"])] or [row])

@@ -3,8 +3,9 @@
 
   bench/plan_decision.py --program P --work DIR
 
-Eight ranks share this machine; [emulate] makes two of them 2 and two 4 times slower. The tables are measured with eight ranks at
-once and multiplied for the slower classes; `plan` deals out the job, the run takes its plan.toml whole. Turns A B A B, medians.
+Eight ranks share this machine's cores. [emulate] makes all of them slower by sleeping, four 8 times, two 16, two 32 times, so that they do
+not wait for cores. Operators are measured on one rank and multiplied, collectives with eight; `plan` deals out the job, the run
+takes its plan.toml whole. Turns A B A B, medians.
 """
 import argparse
 import json
@@ -13,15 +14,15 @@ import statistics
 import subprocess
 import tomllib
 
-SLOWDOWN = [1, 1, 1, 1, 2, 2, 4, 4]
+SLOWDOWN = [8, 8, 8, 8, 16, 16, 32, 32]
 INPUT = """version = 1
 [run]
 steps = {steps}
 [model]
-layers = 4
-hidden = 256
+layers = 3
+hidden = 128
 heads = 8
-vocab = 8192
+vocab = 2048
 context = 128
 [data]
 train = "text.bin"
@@ -59,10 +60,10 @@ def write(cluster, path):
     path.write_text("\n".join(lines) + "\n")
 
 
-def classes_of(measured):
+def classes_of(measured, together):
     """One node for each rank; slower classes by multiplied tables."""
     cluster = {key: value for key, value in measured.items() if key not in ("class", "operator", "level", "collective")}
-    one, level = measured["class"][0], measured["level"][0]
+    one, level = measured["class"][0], together["level"][0]
     cluster["class"], cluster["operator"] = [], []
     for factor in sorted(set(SLOWDOWN)):
         name = f"x{factor}"
@@ -76,7 +77,7 @@ def classes_of(measured):
             scaled["samples"] = [row[:-2] + [factor * row[-2], factor * row[-1]] for row in table["samples"]]
             cluster["operator"].append(scaled)
     cluster["level"] = [dict(level, **{"class": "", "nodes": 0})]
-    cluster["collective"] = [dict(table, **{"class": ""}) for table in measured.get("collective", [])]
+    cluster["collective"] = [dict(table, **{"class": ""}) for table in together.get("collective", [])]
     return cluster
 
 
@@ -99,8 +100,10 @@ def main():
             raise SystemExit(f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done.stdout
 
-    program("calibrate", "-o", "measured.toml", "--class", "x1", "--seconds", 60, "--threads", 1, ranks=len(SLOWDOWN))
-    write(classes_of(tomllib.loads((args.work / "measured.toml").read_text())), args.work / "cluster.toml")
+    for name, ranks in (("one", 1), ("eight", len(SLOWDOWN))):
+        program("calibrate", "-o", f"{name}.toml", "--class", "x1", "--seconds", 40, "--threads", 1, ranks=ranks)
+    tables = [tomllib.loads((args.work / f"{name}.toml").read_text()) for name in ("one", "eight")]
+    write(classes_of(*tables), args.work / "cluster.toml")
     print(program("plan", "input.toml", "--cluster", "cluster.toml", "--nodes", len(SLOWDOWN), "-o", "out"))
 
     def step(*options):
