@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "hetero/cluster/sampled_fit.hpp"
 #include "hetero/cost/flops.hpp"
 #include "tensor3d/model_shape.hpp"
 
@@ -36,10 +37,14 @@ double least_of(const NodeClass& own, OperatorKind kind, ComputeType compute, st
     if (table.kind != kind || table.format != compute) continue;
     corrected = corrected || !table.samples.empty();
     if (table.fit.terms.size() > term) least = std::min(least, table.fit.terms[term]);
+    const auto counts = [&](std::span<const double> shape) { return term_counts(kind, shape); };
+    if (table.fit.terms.empty())  // the estimator makes them of the samples, too
+      least =
+          std::min(least, SampledFit::of_samples(table.samples, form_of(kind), counts).terms[term]);
     for (const Sample& sample : table.samples) {
-      const TermCounts counts =
-          term_counts(kind, std::span(sample.shape).first(form_of(kind).columns.size()));
-      if (counts[term] > 0) least = std::min(least, sample.seconds / counts[term]);
+      const double units =
+          counts(std::span(sample.shape).first(form_of(kind).columns.size()))[term];
+      if (units > 0) least = std::min(least, sample.seconds / units);
     }
   }
   if (least == std::numeric_limits<double>::infinity()) return 0;
@@ -52,11 +57,34 @@ double least_beta(const Level& level) {
   bool corrected = false;
   for (const CollectiveTable& table : level.collectives) {
     corrected = corrected || !table.samples.empty();
-    if (table.fit.terms.size() > 1) least = std::min(least, table.fit.terms[1]);
+    const Fit fit = !table.fit.terms.empty()
+                        ? table.fit
+                        : SampledFit::of_samples(table.samples, collective_form(),
+                                                 [&](std::span<const double> shape) {
+                                                   return term_counts(table.verb, shape);
+                                                 });
+    least = std::min(least, fit.terms[1]);
     for (const Sample& sample : table.samples)
       if (sample.shape[1] > 0) least = std::min(least, sample.seconds / sample.shape[1]);
   }
   return corrected ? kMargin * least : least;
+}
+
+/// The sum of of_part(size) over `parts` as even as can be.
+template <class OfPart>
+index_t sum_of_even_parts(index_t length, index_t parts, const OfPart& of_part) {
+  const index_t longer = length % parts, size = length / parts;
+  return longer * of_part(size + 1) + (parts - longer) * of_part(size);
+}
+
+/// Of a replica's largest slab in a step: each micro-batch (even_leaves()) is dealt to the slabs by
+/// itself.
+index_t slab_sequences(index_t share, index_t leaves, index_t micro, index_t slabs) {
+  return sum_of_even_parts(share, leaves, [&](index_t leaf) {
+    if (leaf == 0) return index_t{0};
+    return sum_of_even_parts(leaf, micro > 0 ? ceil_div(leaf, micro) : 1,
+                             [&](index_t sequences) { return ceil_div(sequences, slabs); });
+  });
 }
 
 }  // namespace
@@ -129,6 +157,7 @@ CandidateBounds::CandidateBounds(const ModelConfig& model, const JobNodes& nodes
     double& least = level.nodes == 1 ? inside_ : between_;
     least = std::min(least, least_beta(level));
   }
+  if (rates.cluster().levels.empty()) inside_ = between_ = 0;  // pricing says what is missing
   if (inside_ > between_) inside_ = between_;
   if (between_ == std::numeric_limits<double>::infinity()) between_ = inside_;
   for (const JobPart& part : nodes.parts()) {
@@ -146,11 +175,13 @@ CandidateBounds::CandidateBounds(const ModelConfig& model, const JobNodes& nodes
 double CandidateBounds::seconds(const JobCandidate& candidate, const PlanRecipe& recipe) const {
   const auto& [p, q, r] = candidate.cuboid;
   const ModelConfig& m = model_;
+  // The larger share may be cut into more micro-batches, and be the faster one.
   const index_t share = recipe.sequences / candidate.replicas;
-  const index_t micro = candidate.micro > 0 ? std::min(candidate.micro, share) : share;
-  const index_t whole = micro > 0 ? share / micro : 0;
+  const auto of_share = [&, slabs = p](index_t sequences) {
+    return slab_sequences(sequences, recipe.leaves, candidate.micro, slabs);
+  };
   const index_t sequences =
-      whole * ceil_div(micro, p) + ceil_div(share - whole * micro, p);  // of the largest slab
+      std::max(of_share(share), of_share(ceil_div(recipe.sequences, candidate.replicas)));
   const double tokens = static_cast<double>(sequences * m.context);
   const index_t groups = ceil_div(m.kv_heads, q);
   const index_t heads = groups * (m.heads / m.kv_heads) * m.head_size(),
@@ -208,9 +239,10 @@ double CandidateBounds::stream_seconds(const JobCandidate& candidate, const Plan
   return 0.95 * (layers * block + loss);
 }
 
-// Members at this stride on one node reach each other inside it; the others do not.
+// Members at this stride on one node reach each other inside it; the others do not. A node that
+// begins with a member has the most of them.
 double CandidateBounds::byte_seconds(index_t members, index_t stride) const {
-  const index_t here = std::clamp<index_t>(ranks_per_node_ / stride, 1, members);
+  const index_t here = std::min(ceil_div(ranks_per_node_, stride), members);
   const double out = static_cast<double>(members - here) / static_cast<double>(members - 1);
   return out * between_ + (1 - out) * inside_;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "core/error.hpp"
 
@@ -41,6 +42,9 @@ JobNodes::JobNodes(const Cluster& cluster, std::vector<JobPart> parts)
                   own.nodes);
     nodes_ += part.nodes;
     ranks_ += part.nodes * own.ranks_per_node;
+    if (ranks_ > std::numeric_limits<int>::max())
+      throw_error(ExitCode::config, "{} nodes of class {} have {} ranks, more than a job may have",
+                  part.nodes, own.name, ranks_);
   }
 }
 
@@ -49,25 +53,30 @@ JobNodes::Seat JobNodes::seat(index_t world_rank) const {
   for (const JobPart& part : parts_) {
     const index_t each = cluster_.classes[part.node_class].ranks_per_node;
     if (world_rank < part.nodes * each)
-      return {part.node_class, first_node + world_rank / each, each};
+      return {part.node_class, first_node + world_rank / each, each, world_rank % each};
     world_rank -= part.nodes * each;
     first_node += part.nodes;
   }
   T3D_CHECK(false, "no node for rank {}", world_rank);
 }
 
-// The innermost level that has both nodes; the outermost one where none is said to.
+// The innermost level that has both ranks; of two alike the one of the class alone, which was
+// measured there.
 std::size_t JobNodes::level_between(const Seat& a, const Seat& b) const {
+  constexpr index_t kAny = std::numeric_limits<index_t>::max();
+  const auto count = [](index_t number) { return number == 0 ? kAny : number; };
   std::size_t best = cluster_.levels.size();
-  index_t smallest = std::numeric_limits<index_t>::max();
+  std::tuple<index_t, index_t, bool> smallest{};
   for (std::size_t at = 0; at < cluster_.levels.size(); ++at) {
     const Level& level = cluster_.levels[at];
     const bool of_class =
         level.node_class.empty() || level.node_class == cluster_.classes[a.node_class].name;
-    const index_t nodes = level.nodes == 0 ? std::numeric_limits<index_t>::max() - 1 : level.nodes;
-    const bool both = nodes == 1 ? a.node == b.node : a.node / nodes == b.node / nodes;
-    if (of_class && both && nodes < smallest) {
-      smallest = nodes;
+    const index_t nodes = count(level.nodes), ranks = count(level.ranks);
+    const bool both = a.node / nodes == b.node / nodes &&
+                      (ranks == kAny || (a.node == b.node && a.place / ranks == b.place / ranks));
+    const std::tuple size{nodes, ranks, level.node_class.empty()};
+    if (of_class && both && (best == cluster_.levels.size() || size < smallest)) {
+      smallest = size;
       best = at;
     }
   }

@@ -29,7 +29,8 @@ struct Reach {
 /// other. World ranks follow nodes.
 class JobNodes {
  public:
-  /// `cluster` must outlive it. Error(config) where a part has more nodes than its class.
+  /// `cluster` must outlive it. Error(config) where a part has more nodes than its class,
+  /// and where there are more ranks than an int holds.
   JobNodes(const Cluster& cluster, std::vector<JobPart> parts);
 
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
@@ -38,7 +39,7 @@ class JobNodes {
   [[nodiscard]] index_t nodes() const { return nodes_; }
   struct Seat {
     std::size_t node_class = 0;
-    index_t node = 0, ranks_per_node = 1;
+    index_t node = 0, ranks_per_node = 1, place = 0;  // place: on the node
   };
   [[nodiscard]] Seat seat(index_t world_rank) const;
   /// Of the rank at `coord`; the plan's places are world ranks.

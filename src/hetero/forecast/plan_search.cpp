@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -63,11 +64,28 @@ class NodesSearch {
       found.plan =
           result_.parts.size() == 1 ? even_plan(recipe, candidate) : dealt_plan(recipe, candidate);
       found.forecast = forecast_step(found.plan, nodes_, rates_);
-      if (found.seconds() < worst_kept() && fits(candidate, found)) keep(std::move(found));
+      if (!std::isfinite(found.seconds()))
+        leave_out("rates are missing", missing_rates(found.forecast.terms), 0);
+      else if (found.seconds() < worst_kept() && fits(candidate, found))
+        keep(std::move(found));
     } catch (const Error& error) {
       if (error.code() != ExitCode::config && error.code() != ExitCode::unavailable) throw;
       leave_out("no plan of this shape", error.what(), 0);
     }
+  }
+
+  [[nodiscard]] std::string missing_rates(const ForecastTerms& terms) const {
+    for (std::size_t at = 0; at < kOperatorKinds; ++at)
+      for (const JobPart& part : result_.parts) {
+        const auto kind = static_cast<OperatorKind>(at);
+        if (std::isfinite(terms.operators[at]) ||
+            rates_.knows(part.node_class, kind, recipe_.base.compute))
+          continue;
+        return fmt::format("class {} has no [[operator]] of kind {} for {}: calibrate it",
+                           rates_.cluster().classes[part.node_class].name, word_of(kind),
+                           word_of(recipe_.base.compute));
+      }
+    return "numbers of the cluster's file are too large";
   }
 
   [[nodiscard]] static Plan even_plan(const PlanRecipe& recipe, const JobCandidate& candidate) {
@@ -197,6 +215,14 @@ class NodesSearch {
   std::map<std::string, double> lacks_;
 };
 
+/// What a job may have of a class: its partition may have a limit.
+index_t job_nodes_of(const NodeClass& own, const Cluster& cluster) {
+  for (const SchedulerPartition& partition : cluster.scheduler.partitions)
+    if (partition.name == own.partition && partition.most_nodes > 0)
+      return std::min(own.nodes, partition.most_nodes);
+  return own.nodes;
+}
+
 /// 1, 2, 3, 4, 6, 8, 12, ..., most.
 std::vector<index_t> ladder(index_t most) {
   std::set<index_t> numbers{most};
@@ -226,8 +252,10 @@ std::vector<std::vector<JobPart>> node_sets(const SearchRequest& request, const 
       sets.push_back(std::move(parts));
   };
   const std::size_t classes = cluster.classes.size();
+  std::vector<index_t> available;  // to one job, by class
+  for (const NodeClass& one : cluster.classes) available.push_back(job_nodes_of(one, cluster));
   for (std::size_t one = 0; one < classes; ++one) {
-    const index_t all = std::min(cluster.classes[one].nodes, most);
+    const index_t all = std::min(available[one], most);
     for (const index_t nodes : ladder(all)) add({{one, nodes}});
     if (request.nodes > 0 && request.nodes <= all) add({{one, request.nodes}});
   }
@@ -235,7 +263,7 @@ std::vector<std::vector<JobPart>> node_sets(const SearchRequest& request, const 
        ++subset) {
     std::vector<JobPart> parts;
     for (std::size_t one = 0; one < classes; ++one)
-      if ((subset >> one & 1U) != 0) parts.push_back({one, cluster.classes[one].nodes});
+      if ((subset >> one & 1U) != 0) parts.push_back({one, available[one]});
     if (parts.size() < 2) continue;
     for (const index_t divisor : {1, 2}) {
       std::vector<JobPart> some = parts;

@@ -58,7 +58,8 @@ struct NodesSearched {
                                          const std::vector<JobPart>& parts, ClusterRates& rates);
 
 /// Sets of nodes that are worth a look: of one class any number on a ladder (1, 2, 3, 4, 6, 8, 12,
-/// ... and all), of several classes all of them or half of each.
+/// ... and all), of several classes (of the first six) all of them or half of each. No more of a
+/// class than its partition gives to one job.
 [[nodiscard]] std::vector<std::vector<JobPart>> node_sets(const SearchRequest& request,
                                                           const Cluster& cluster);
 

@@ -56,6 +56,9 @@ class ClusterRates {
   /// Of one call; infinity where the class has no table for it.
   [[nodiscard]] double seconds(std::size_t node_class, ComputeType format,
                                const OperatorCall& call);
+  [[nodiscard]] bool knows(std::size_t node_class, OperatorKind kind, ComputeType format) const {
+    return operators_[node_class].estimator().knows(kind, format);
+  }
   [[nodiscard]] double launch_seconds(std::size_t node_class) const {
     return operators_[node_class].estimator().launch_seconds();
   }

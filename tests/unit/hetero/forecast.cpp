@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "hetero/cost/flops.hpp"
+#include "hetero/forecast/candidate.hpp"
 #include "hetero/forecast/plan_search.hpp"
 #include "support/catch.hpp"
 #include "support/plan_rig.hpp"
@@ -129,6 +130,150 @@ TEST_CASE("the search's best plan is that of pricing all, and slower links make 
         CHECK(forecast_step(found.plan, JobNodes(cluster, {{0, count}}), rates).seconds() ==
               found.seconds());
     }
+}
+
+namespace {
+
+Plan even_plan(const SearchRequest& request, const JobCandidate& candidate, index_t ranks) {
+  PlanRecipe recipe = request.recipe;
+  recipe.base.ranks = static_cast<int>(ranks);
+  recipe.micro = candidate.micro;
+  recipe.base.recompute = candidate.recompute;
+  PlanShape shape;
+  for (const index_t sequences :
+       Partition::even("shares", recipe.sequences, candidate.replicas).sizes()) {
+    ReplicaShape replica;
+    replica.cuboid = candidate.cuboid;
+    replica.sequences = sequences;
+    shape.replicas.push_back(replica);
+  }
+  return build_plan(recipe, shape);
+}
+
+/// The largest bound over what its plan is priced at.
+double largest_bound(const Config& config, const Cluster& cluster, index_t count) {
+  ClusterRates rates(cluster);
+  SearchRequest request = request_of(config);
+  const JobNodes nodes(cluster, {{0, count}});
+  LeftOutMap left_out;
+  const CandidateBounds bounds(request.recipe.base.model, nodes, rates,
+                               request.recipe.base.compute);
+  double largest = 0;
+  std::string where;
+  for (const JobCandidate& candidate : candidates_of(request, nodes, left_out)) {
+    const double price =
+        forecast_step(even_plan(request, candidate, nodes.ranks()), nodes, rates).seconds();
+    const double ratio = bounds.seconds(candidate, request.recipe) / price;
+    if (ratio <= largest) continue;
+    largest = ratio;
+    where = candidate.text();
+  }
+  UNSCOPED_INFO("the largest of " << count << " nodes: " << where);
+  return largest;
+}
+
+void set_term(Cluster& cluster, OperatorKind kind, std::size_t term, double seconds) {
+  for (OperatorTable& table : cluster.classes.front().operators)
+    if (table.kind == kind) table.fit.terms[term] = seconds;
+}
+
+}  // namespace
+
+TEST_CASE("no bound is above the price of its candidate") {
+  Cluster products = small_cluster(3), links = small_cluster(3);
+  for (std::size_t kind = 0; kind < kOperatorKinds; ++kind)
+    for (Cluster* const cluster : {&products, &links})
+      set_term(*cluster, static_cast<OperatorKind>(kind), 0, 0);
+  set_term(products, OperatorKind::matmul, 1, 1e-8);
+  // Groups of three ranks on nodes of four: some of the members are on one node, though 3 < 4 < 6.
+  for (Level& level : links.levels) level.beta_seconds_per_byte = level.nodes == 1 ? 1e-12 : 1e-7;
+  for (Cluster* const cluster : {&products, &links}) {
+    cluster->classes.front().launch_seconds = 0;
+    for (Level& level : cluster->levels) level.alpha_seconds = 0;
+  }
+  for (Config config : {gpt_input(), llama_input()})
+    for (const index_t sequences : {9, 21, 24}) {  // cut evenly into 3 + 3 + 3, not 4 + 4 + 1
+      config.batch.sequences = sequences;
+      INFO(sequences << " sequences");
+      for (const index_t count : {1, 3}) {
+        CHECK(largest_bound(config, products, count) <= 1);
+        CHECK(largest_bound(config, links, count) <= 1);
+      }
+    }
+}
+
+TEST_CASE("bounds follow samples as far as estimates do") {
+  Cluster cluster = small_cluster(1);
+  for (OperatorTable& table : cluster.classes.front().operators) {
+    if (table.kind != OperatorKind::matmul) continue;
+    table.fit = {};
+    for (const double m : {8, 16, 32})
+      for (const double n : {8, 16, 32})
+        for (const double k : {8, 16, 32})
+          table.samples.push_back({{m, n, k, 0, 0}, 1e-3 + 1e-8 * 2 * m * n * k, 0});
+  }
+  Config config = gpt_input();
+  config.model.context = 128;
+  config.batch.sequences = 64;
+  CHECK(largest_bound(config, cluster, 1) <= 1);
+}
+
+TEST_CASE("groups inside a node have levels of their own, and a class's own level wins") {
+  Cluster cluster = small_cluster(4);
+  const auto seconds = [&](index_t q) {
+    ClusterRates rates(cluster);
+    const Plan plan = plan_of(gpt_input(), Grid{1, q, 1, {}, {}, {}});
+    return forecast_step(plan, JobNodes(cluster, {{0, 1}}), rates).terms.messages_inside();
+  };
+  Level pair = cluster.levels.front();  // as small_cluster()'s node, faster and for two ranks
+  pair.name = "pair";
+  pair.ranks = 2;
+  pair.beta_seconds_per_byte = 0;
+  pair.alpha_seconds = 1e-9;
+  const double two = seconds(2), four = seconds(4);
+  cluster.levels.push_back(pair);
+  CHECK(seconds(2) < 0.01 * two);
+  CHECK(seconds(4) < four);
+  CHECK(seconds(4) > 0.3 * four);  // two of three peers are in the other pair
+  cluster.levels.pop_back();
+  Level own = cluster.levels.front();
+  own.node_class = "c1";
+  own.alpha_seconds *= 3;
+  own.beta_seconds_per_byte *= 3;
+  cluster.levels.push_back(own);
+  CHECK(seconds(2) == Approx(3 * two));
+}
+
+TEST_CASE("what the cluster's file lacks is said") {
+  const auto why = [](const Cluster& cluster) {
+    ClusterRates rates(cluster);
+    const NodesSearched none = search_nodes(request_of(gpt_input()), {{0, 2}}, rates);
+    CHECK(none.plans.empty());
+    std::string text;
+    for (const LeftOut& one : none.left_out) text += one.nearest + "\n";
+    return text;
+  };
+  Cluster no_products = small_cluster(2), no_levels = small_cluster(2);
+  std::erase_if(no_products.classes.front().operators,
+                [](const OperatorTable& table) { return table.kind == OperatorKind::matmul; });
+  CHECK_THAT(why(no_products), contains("class c1 has no [[operator]] of kind matmul for fp32"));
+  no_levels.levels.clear();
+  CHECK_THAT(why(no_levels), contains("no [[level]]"));
+}
+
+TEST_CASE("a job gets no more nodes of a class than its partition allows") {
+  Cluster cluster = small_cluster(12);
+  cluster.classes.front().partition = "low";
+  SchedulerPartition low;
+  low.name = "low";
+  low.most_nodes = 5;
+  cluster.scheduler.partitions.push_back(low);
+  std::vector<index_t> counts;
+  for (const std::vector<JobPart>& set : node_sets(request_of(gpt_input()), cluster))
+    counts.push_back(set.front().nodes);
+  CHECK(counts == std::vector<index_t>{1, 2, 3, 4, 5});
+  cluster.classes.front().ranks_per_node = 1 << 30;
+  CHECK_THROWS_AS(JobNodes(cluster, {{0, 2}}), Error);
 }
 
 TEST_CASE("what does not fit is left out with what it lacks") {
