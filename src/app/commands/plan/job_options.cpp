@@ -87,6 +87,26 @@ JobSite site_of(const FoundPlan& found, const Cluster& cluster) {
   return site;
 }
 
+/// Costs of all options are compared, so they are in one currency; a class without a price is free
+/// beside one that has one. Empty where none has.
+std::string currency_of(const std::vector<NodesSearched>& searched, const Cluster& cluster) {
+  const NodeClass* priced = nullptr;
+  for (const NodesSearched& set : searched)
+    for (const JobPart& part : set.parts) {
+      const NodeClass& one = cluster.classes[part.node_class];
+      if (set.plans.empty() || one.price_per_node_hour <= 0) continue;
+      if (priced != nullptr && priced->currency != one.currency)
+        throw_error(
+            ExitCode::config,
+            "class {} has a price in \"{}\", class {} in \"{}\": costs can only be compared "
+            "in one currency",
+            priced->name, priced->currency, one.name, one.currency);
+      priced = &one;
+    }
+  if (priced == nullptr) return {};
+  return priced->currency.empty() ? "money" : priced->currency;
+}
+
 SimulatedJob simulated_job(const NodesSearched& own, const std::vector<NodesSearched>& all,
                            const JobWish& wish, const Cluster& cluster) {
   const FoundPlan& best = own.plans.front();
@@ -94,14 +114,10 @@ SimulatedJob simulated_job(const NodesSearched& own, const std::vector<NodesSear
   job.name = wish.name;
   job.source = wish.source;
   job.samples = static_cast<double>(wish.steps * wish.sequences);
-  bool priced = false;
-  for (const JobPart& part : own.parts) {
+  for (const JobPart& part : own.parts)
     job.classes.push_back(simulated_class(cluster.classes[part.node_class], part.nodes));
-    const std::string& currency = cluster.classes[part.node_class].currency;
-    priced = priced || job.classes.back().price_per_hour > 0;
-    if (!currency.empty()) job.currency = currency;
-  }
-  if (!priced) {
+  job.currency = currency_of(all, cluster);
+  if (job.currency.empty()) {
     job.currency = "node-hours";
     for (SimulatedClass& one : job.classes) one.price_per_hour = 1;
   }
@@ -173,19 +189,23 @@ std::size_t choose_option(const std::vector<JobOption>& options, const JobWish& 
     if (best == options.size() || value(one) < value(options[best])) best = at;
   }
   if (best < options.size()) return best;
-  const auto soonest = std::min_element(
-      options.begin(), options.end(),
-      [](const JobOption& a, const JobOption& b) { return a.hours.high < b.hours.high; });
-  const auto cheapest = std::min_element(
-      options.begin(), options.end(),
-      [](const JobOption& a, const JobOption& b) { return a.cost.high < b.cost.high; });
+  const auto least = [&](const Interval JobOption::*of) {
+    return std::min_element(
+        options.begin(), options.end(),
+        [&](const JobOption& a, const JobOption& b) { return (a.*of).high < (b.*of).high; });
+  };
+  const auto text = [](const JobOption& one) {
+    return fmt::format("{}: within {:.3g} h, for at most {:.4g} {}", one.job.sizes.back().name,
+                       one.hours.high, one.cost.high, one.job.currency);
+  };
   throw_error(
       ExitCode::config,
-      "no plan keeps to the deadline and the budget; the nearest: the soonest ends within "
-      "{:.3g} h with 95 % (cost {:.4g} {}), the cheapest costs {:.4g} {} (ends within {:.3g} "
-      "h)",
-      soonest->hours.high, soonest->cost.high, soonest->job.currency, cheapest->cost.high,
-      cheapest->job.currency, cheapest->hours.high);
+      "no plan keeps to {}; the nearest possible, in 95 % of all lives:\n  the soonest {}\n  "
+      "the cheapest {}",
+      !wish.budget             ? "the deadline"
+      : !wish.deadline_seconds ? "the budget"
+                               : "the deadline and the budget",
+      text(*least(&JobOption::hours)), text(*least(&JobOption::cost)));
 }
 
 std::string nodes_text(const std::vector<JobPart>& parts, const Cluster& cluster) {

@@ -51,14 +51,40 @@ double state_bytes(const Plan& plan) {
          static_cast<double>(size_of(accumulator_of(plan.activation())));
 }
 
-/// Why nothing fits, by the set of nodes that came nearest.
-std::string nothing_fits(const std::vector<NodesSearched>& searched, const Cluster& cluster) {
+index_t nodes_of(const NodesSearched& one) {
+  index_t nodes = 0;
+  for (const JobPart& part : one.parts) nodes += part.nodes;
+  return nodes;
+}
+
+/// Why nothing fits; on many nodes most is possible.
+std::string nothing_fits(std::vector<NodesSearched> searched, const Cluster& cluster) {
+  constexpr std::size_t kTold = 8;
+  std::stable_sort(
+      searched.begin(), searched.end(),
+      [](const NodesSearched& a, const NodesSearched& b) { return nodes_of(a) > nodes_of(b); });
   std::string text = "no plan of this job fits on the nodes that were looked at";
-  for (const NodesSearched& one : searched)
-    for (const LeftOut& left : one.left_out)
-      text += fmt::format("\n  {}: {} candidates left out, {}; nearest: {}",
-                          nodes_text(one.parts, cluster), left.count, left.why, left.nearest);
+  for (std::size_t at = 0; at < std::min(searched.size(), kTold); ++at)
+    for (const LeftOut& left : searched[at].left_out)
+      text +=
+          fmt::format("\n  {}: {} candidates left out, {}; nearest: {}",
+                      nodes_text(searched[at].parts, cluster), left.count, left.why, left.nearest);
+  if (searched.size() > kTold)
+    text += fmt::format("\n  and on {} smaller sets of nodes", searched.size() - kTold);
   return text;
+}
+
+/// Before the search: what cannot be written, and what must not be lost.
+void check_output(const PlanCommand& command) {
+  if (command.output.empty()) return;
+  const std::filesystem::path folder = command.output;
+  std::error_code none;
+  if (std::filesystem::exists(folder, none) && !std::filesystem::is_directory(folder, none))
+    throw_error(ExitCode::usage, "-o: {} is no folder", command.output);
+  for (const char* name : {"input.toml", "plan.toml"})
+    for (const std::string& read : {command.input, command.cluster})
+      if (std::filesystem::equivalent(folder / name, read, none))
+        throw_error(ExitCode::usage, "-o: {} would be written over; name another folder", read);
 }
 
 /// The input with the plan's choices, as a run takes it.
@@ -115,6 +141,7 @@ void write_files(const PlanReport& report, const Config& config, const Origins& 
 
 void plan_it(const CommandLine& line) {
   const PlanCommand& command = line.plan;
+  check_output(command);
   Origins origins;
   Config config = load_config(command.input, line.overrides, &origins);
   if (config.model.vocab == 0)
@@ -122,10 +149,15 @@ void plan_it(const CommandLine& line) {
                       false);
   const Cluster cluster = load_cluster(command.cluster);
   const SearchRequest request = request_of(config, origins, cluster, command);
+  const std::vector<std::vector<JobPart>> sets = node_sets(request, cluster);
+  if (sets.empty())
+    throw_error(ExitCode::config, "no set of nodes of {} has {} nodes{}", command.cluster,
+                request.nodes > 0 ? request.nodes : request.most_nodes,
+                request.nodes > 0 ? "" : " or fewer");
   const auto start = std::chrono::steady_clock::now();
   ClusterRates rates(cluster);
   std::vector<NodesSearched> searched;
-  for (const std::vector<JobPart>& parts : node_sets(request, cluster))
+  for (const std::vector<JobPart>& parts : sets)
     searched.push_back(search_nodes(request, parts, rates));
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
