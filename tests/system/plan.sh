@@ -31,6 +31,19 @@ bash -n out/job.sbatch && bash -n out/submit.sh || fail "scripts"
 run 1 simulate out/job_plan.json --runs 50
 expect_status 0
 
+# What a person wrote is not written over.
+cp cluster.toml priced.toml && cp input.toml own.toml
+run 1 calibrate --preset a100-40g -o cluster.toml
+expect_status 64
+expect_text "cluster.toml is there already"
+run 1 plan input.toml --cluster cluster.toml -o .
+expect_status 64
+expect_text "input.toml would be written over"
+cmp cluster.toml priced.toml && cmp input.toml own.toml || fail "a file of a person was written over"
+run 1 plan input.toml --cluster cluster.toml --nodes 30
+expect_status 78
+expect_text "has 30 nodes"
+
 # The best of all is no slower than the best of any number of nodes; the cheapest costs no more.
 run 1 plan input.toml --cluster cluster.toml --json
 expect_status 0

@@ -185,13 +185,26 @@ std::string told_report(const Cluster& cluster, const std::vector<std::string>& 
   return text;
 }
 
+/// A file that was measured, priced and edited is not lost for a measurement of another class.
+void check_output(const CalibrateCommand& wish) {
+  const std::string file = replaceable_file(wish.output);
+  std::error_code none;
+  if (!std::filesystem::exists(file, none) || std::filesystem::file_size(file, none) == 0 ||
+      (!wish.add.empty() && std::filesystem::equivalent(file, wish.add, none)))
+    return;
+  throw_error(
+      ExitCode::usage,
+      "{} is there already: --add {} keeps what it knows, -o names another file, or remove it",
+      wish.output, wish.output);
+}
+
 }  // namespace
 
 int run_calibrate(Communicator& world, const CommandLine& command) {
   die_of_stop_signals(remove_partial_files);
   const CalibrateCommand& wish = command.calibrate;
   all_or_none(world, [&] {  // before anything is measured
-    if (world.rank() == 0) (void)replaceable_file(wish.output);
+    if (world.rank() == 0) check_output(wish);
   });
   const Cluster known = known_cluster(world, wish);
   std::string report;
