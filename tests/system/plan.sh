@@ -90,6 +90,7 @@ run 1 plan input.toml --cluster here.toml -o here --set mesh.cuboid=[1,1,2]
 expect_status 0
 run 2 here/input.toml -d by-input --set run.steps=8
 expect_status 0
+[[ -d by-input/ckpt ]] || fail "the checkpoints of a planned input are not in its run's folder"
 run 2 input.toml -d by-plan --set run.steps=8 --set 'mesh.plan="here/plan.toml"' --set 'hetero.cluster="here.toml"'
 expect_status 0
 expect_text "a step of this plan should take"

@@ -194,18 +194,16 @@ std::size_t choose_option(const std::vector<JobOption>& options, const JobWish& 
         options.begin(), options.end(),
         [&](const JobOption& a, const JobOption& b) { return (a.*of).high < (b.*of).high; });
   };
-  const auto text = [](const JobOption& one) {
-    return fmt::format("{}: within {:.3g} h, for at most {:.4g} {}", one.job.sizes.back().name,
-                       one.hours.high, one.cost.high, one.job.currency);
-  };
-  throw_error(
-      ExitCode::config,
-      "no plan keeps to {}; the nearest possible, in 95 % of all lives:\n  the soonest {}\n  "
-      "the cheapest {}",
-      !wish.budget             ? "the deadline"
-      : !wish.deadline_seconds ? "the budget"
-                               : "the deadline and the budget",
-      text(*least(&JobOption::hours)), text(*least(&JobOption::cost)));
+  const JobOption &soonest = *least(&JobOption::hours), &cheapest = *least(&JobOption::cost);
+  throw_error(ExitCode::config,
+              "no plan keeps to {}; the nearest possible, with 95 %: the soonest ends within {:.3g} h "
+              "(cost {:.4g} {}; {}), the cheapest costs {:.4g} {} (ends within {:.3g} h; {})",
+              !wish.budget             ? "the deadline"
+              : !wish.deadline_seconds ? "the budget"
+                                       : "the deadline and the budget",
+              soonest.hours.high, soonest.cost.high, soonest.job.currency,
+              soonest.job.sizes.back().name, cheapest.cost.high, cheapest.job.currency,
+              cheapest.hours.high, cheapest.job.sizes.back().name);
 }
 
 std::string nodes_text(const std::vector<JobPart>& parts, const Cluster& cluster) {

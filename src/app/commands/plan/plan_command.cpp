@@ -95,6 +95,8 @@ std::string input_text(Config config, const Origins& origins, const FoundPlan& f
   config.mesh.cuboid = plan.replicas.front().cuboid;
   config.batch.micro = plan.largest_micro();
   config.batch.recompute = plan.recompute;
+  // Computed of run.dir, which a run may be given another of: two must not share their checkpoints.
+  if (!origins.contains("checkpoint.dir")) config.checkpoint.dir.clear();
   return resolved_text(config, origins);
 }
 
