@@ -72,10 +72,11 @@ sed 's/^memory_bytes = .*/memory_bytes = 100000/' cluster.toml > tiny.toml
 run 1 plan input.toml --cluster tiny.toml
 expect_status 78
 expect_text "MiB of 0"
-sed 's/^nodes = 16/nodes = 0/; s/^price_per_node_hour = 30/price_per_node_hour = -1/' cluster.toml > bad.toml
+sed 's/^nodes = 16/nodes = 0/; s/^price_per_node_hour = 30/price_per_node_hour = -1/; s/^hazard_shape = 1 /hazard_shape = 50 /' \
+  cluster.toml > bad.toml
 run 1 plan input.toml --cluster bad.toml
 expect_status 78
-expect_text "bad.toml:"
+expect_text "bad.toml:.*class.hazard_shape cannot be 50"
 run 1 plan input.toml --cluster nowhere.toml
 expect_status 66
 sed '/^\[\[level\]\]/,$d' cluster.toml > unlinked.toml

@@ -9,7 +9,8 @@ namespace {
 constexpr double kMostCount = 1e9, kMostBytes = 1e18, kMostSeconds = 1e12, kMostPrice = 1e12;
 
 constexpr Range kCount{0, kMostCount}, kPositiveCount{1, kMostCount}, kBytes{0, kMostBytes},
-    kSeconds{0, kMostSeconds}, kPrice{0, kMostPrice}, kNumber{0, 1e30};
+    kSeconds{0, kMostSeconds}, kPrice{0, kMostPrice}, kNumber{0, 1e30},
+    kShape{0.05, 20};  // as in a job plan, which plan writes of it
 /// Keys that are not written where they have this value say nothing.
 constexpr const char* kQuiet = "not said";
 
@@ -99,8 +100,7 @@ std::vector<Key> class_keys(NodeClass& own) {
       .key("price_per_node_hour", own.price_per_node_hour, "0 = a plan counts node-hours", kPrice)
       .key("currency", own.currency, "\"EUR\", \"billing units\", ...")
       .key("preemptible", own.preemptible, "its nodes may be taken away")
-      .key("hazard_shape", own.hazard_shape, "Weibull, of a node's age when it is lost",
-           {0, 100, true})
+      .key("hazard_shape", own.hazard_shape, "Weibull, of a node's age when it is lost", kShape)
       .key("hazard_scale_hours", own.hazard_scale_hours, "0 = never lost", kSeconds)
       .key("return_hours", own.return_hours, "until a lost node is replaced; 0 = not known",
            kSeconds)

@@ -195,15 +195,16 @@ std::size_t choose_option(const std::vector<JobOption>& options, const JobWish& 
         [&](const JobOption& a, const JobOption& b) { return (a.*of).high < (b.*of).high; });
   };
   const JobOption &soonest = *least(&JobOption::hours), &cheapest = *least(&JobOption::cost);
-  throw_error(ExitCode::config,
-              "no plan keeps to {}; the nearest possible, with 95 %: the soonest ends within {:.3g} h "
-              "(cost {:.4g} {}; {}), the cheapest costs {:.4g} {} (ends within {:.3g} h; {})",
-              !wish.budget             ? "the deadline"
-              : !wish.deadline_seconds ? "the budget"
-                                       : "the deadline and the budget",
-              soonest.hours.high, soonest.cost.high, soonest.job.currency,
-              soonest.job.sizes.back().name, cheapest.cost.high, cheapest.job.currency,
-              cheapest.hours.high, cheapest.job.sizes.back().name);
+  throw_error(
+      ExitCode::config,
+      "no plan keeps to {}; the nearest possible, with 95 %: the soonest ends within {:.3g} h "
+      "(cost {:.4g} {}; {}), the cheapest costs {:.4g} {} (ends within {:.3g} h; {})",
+      !wish.budget             ? "the deadline"
+      : !wish.deadline_seconds ? "the budget"
+                               : "the deadline and the budget",
+      soonest.hours.high, soonest.cost.high, soonest.job.currency, soonest.job.sizes.back().name,
+      cheapest.cost.high, cheapest.job.currency, cheapest.hours.high,
+      cheapest.job.sizes.back().name);
 }
 
 std::string nodes_text(const std::vector<JobPart>& parts, const Cluster& cluster) {
