@@ -88,8 +88,11 @@ void check_output(const PlanCommand& command) {
 }
 
 /// The input with the plan's choices, as a run takes it.
-std::string input_text(Config config, const Origins& origins, const FoundPlan& found) {
+std::string input_text(Config config, const Origins& origins, const FoundPlan& found,
+                       const std::string& plan_file) {
   const Plan& plan = found.plan;
+  // No keys express the widths of mixed classes.
+  if (found.parts.size() > 1) config.mesh.plan = plan_file;
   config.mesh.replicas = std::ssize(plan.replicas);
   config.mesh.replicas_auto = config.mesh.cuboid_auto = false;
   config.mesh.cuboid = plan.replicas.front().cuboid;
@@ -125,7 +128,8 @@ void write_files(const PlanReport& report, const Config& config, const Origins& 
   };
   write("job_plan.json", job_plan_text(chosen.job));
   write("plan.toml", chosen.found.plan.text());
-  write("input.toml", input_text(config, origins, chosen.found));
+  write("input.toml", input_text(config, origins, chosen.found,
+                                 std::filesystem::absolute(folder + "/plan.toml").string()));
   write("plans.json", plan_json(report));
   write("plans.csv", plan_csv(report));
   write("plans.svg", plan_plot(report));
