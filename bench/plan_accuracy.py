@@ -18,6 +18,8 @@ import pathlib
 import statistics
 import subprocess
 
+from plan_runs import QUIET, Program
+
 GPT = dict(heads=8, ffn=0, norm="layernorm", activation="gelu", position="learned", bias=True)
 LLAMA = dict(heads=8, kv_heads=4, ffn=0, norm="rmsnorm", activation="swiglu", position="rope", bias=False, tied_embeddings=False)
 MODELS = {
@@ -43,9 +45,6 @@ def input_text(model, sequences, micro, recompute, compute):
 steps = 1000
 [model]
 {keys}
-[data]
-train = "text.bin"
-format = "bytes"
 [batch]
 sequences = {sequences}
 micro = {micro}
@@ -54,28 +53,13 @@ recompute = "{recompute}"
 compute = "{compute}"
 [hetero]
 speeds = "equal"
-[balance]
-kind = "off"
-[checkpoint]
-every_minutes = 0
-[debug]
-threads = 1
-"""
+""" + QUIET
 
 
 class Bench:
     def __init__(self, args):
         self.args, self.work = args, args.work
-        self.work.mkdir(parents=True, exist_ok=True)
-        data = bytes(i * 7919 % 251 for i in range(1 << 20))
-        (self.work / "text.bin").write_bytes(data)
-
-    def program(self, *command, ranks=1):
-        launch = ["mpirun", "-n", str(ranks), "--oversubscribe"] if ranks > 1 else []
-        done = subprocess.run(launch + [self.args.program, *map(str, command)], cwd=self.work, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise SystemExit(f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-        return done.stdout
+        self.program = Program(args.program, args.work)
 
     def calibrate(self, ranks):
         file = self.work / f"cluster-{ranks}.toml"

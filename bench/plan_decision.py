@@ -14,6 +14,8 @@ import statistics
 import subprocess
 import tomllib
 
+from plan_runs import QUIET, Program
+
 SLOWDOWN = [8, 8, 8, 8, 16, 16, 32, 32]
 INPUT = """version = 1
 [run]
@@ -24,17 +26,8 @@ hidden = 128
 heads = 8
 vocab = 2048
 context = 128
-[data]
-train = "text.bin"
-format = "bytes"
 [batch]
 sequences = 64
-[balance]
-kind = "off"
-[checkpoint]
-every_minutes = 0
-[debug]
-threads = 1
 """
 
 
@@ -89,17 +82,8 @@ def main():
     parser.add_argument("--steps", type=int, default=12)
     args = parser.parse_args()
     args.program, args.work = args.program.resolve(), args.work.resolve()
-    args.work.mkdir(parents=True, exist_ok=True)
-    (args.work / "text.bin").write_bytes(bytes(i * 7919 % 251 for i in range(1 << 20)))
-    (args.work / "input.toml").write_text(INPUT.format(steps=args.steps))
-
-    def program(*command, ranks=1):
-        launch = ["mpirun", "-n", str(ranks), "--oversubscribe"] if ranks > 1 else []
-        done = subprocess.run(launch + [args.program, *map(str, command)], cwd=args.work, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise SystemExit(f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-        return done.stdout
-
+    program = Program(args.program, args.work)
+    (args.work / "input.toml").write_text(INPUT.format(steps=args.steps) + QUIET)
     for name, ranks in (("one", 1), ("eight", len(SLOWDOWN))):
         program("calibrate", "-o", f"{name}.toml", "--class", "x1", "--seconds", 40, "--threads", 1, ranks=ranks)
     tables = [tomllib.loads((args.work / f"{name}.toml").read_text()) for name in ("one", "eight")]

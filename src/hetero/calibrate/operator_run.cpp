@@ -179,15 +179,7 @@ std::function<void()> Maker::optimizer(index_t elements) const {
   const auto one = [&] { return numbers(acc, 1, elements); };
   const auto own = std::make_shared<Buffers>(Buffers{one(), one(), one(), one()});
   machine.ops.fill(machine.queue, own->v, 0.25);  // squares are not negative
-  AdamWArgs args;
-  args.weight = own->weight;
-  args.m = own->m;
-  args.v = own->v;
-  args.grad = own->gradient;
-  args.lr = 1e-9;  // the numbers stay what they are
-  args.beta1 = 0.9;
-  args.beta2 = 0.95;
-  args.eps = 1e-8;
+  const AdamWArgs args = probe_adamw(own->weight, own->m, own->v, own->gradient);
   return [=, &ops = machine.ops, &queue = machine.queue] {
     (void)own;
     ops.adamw(queue, args);

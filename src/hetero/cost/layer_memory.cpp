@@ -93,45 +93,26 @@ class Pass {
 };
 
 LinearMemory Pass::linear(std::size_t block, Kind kind) {
-  auto& buckets = model_.block(block);
-  BucketMemory &over_j = model_.inner_vectors(), &over_k = model_.hidden_vectors();
+  BucketMemory &over_j = model_.inner_vectors(), &over_k = model_.hidden_vectors(),
+               &weights = model_.block(block)[kind];
   const bool input = model_.needs_input(block, kind);
   const index_t low =
       rank_.model.lora.rank * std::ssize(adapted_segments(rank_.model, kBlockLinears[kind]));
+  const auto from_hidden = [&](const Side& out, bool bias) {
+    return LinearMemory{hidden_, out, weights, over_j, bias, input, low};
+  };
+  const auto to_hidden = [&](const Side& in, bool bias) {
+    return LinearMemory{in, hidden_, weights, over_k, bias, input, low};
+  };
+  const ModelConfig& m = rank_.model;
   switch (kind) {
-    case kQkv:
-      return {hidden_,
-              head_side(rank_, rows_, rank_.group_columns),
-              buckets[0],
-              over_j,
-              rank_.model.qkv_bias(),
-              input,
-              low};
+    case kQkv: return from_hidden(head_side(rank_, rows_, rank_.group_columns), m.qkv_bias());
     case kProj:
-      return {head_side(rank_, rows_, rank_.group_heads * rank_.model.head_size()),
-              hidden_,
-              buckets[1],
-              over_k,
-              rank_.model.proj_bias(),
-              input,
-              low};
-    case kUp:
-      return {hidden_,
-              inner_side(rank_, rows_, rank_.up),
-              buckets[2],
-              over_j,
-              rank_.model.mlp_bias(),
-              input,
-              low};
+      return to_hidden(head_side(rank_, rows_, rank_.group_heads * m.head_size()), m.proj_bias());
+    case kUp: return from_hidden(inner_side(rank_, rows_, rank_.up), m.mlp_bias());
     case kDown: break;
   }
-  return {inner_side(rank_, rows_, rank_.ffn),
-          hidden_,
-          buckets[3],
-          over_k,
-          rank_.model.mlp_bias(),
-          input,
-          low};
+  return to_hidden(inner_side(rank_, rows_, rank_.ffn), m.mlp_bias());
 }
 
 // Summed in the accumulator's type, used in the activations'.

@@ -31,4 +31,17 @@ Tensor probe_ids(const ProbeMachine& machine, index_t count, index_t vocab) {
   return tensor;
 }
 
+AdamWArgs probe_adamw(TensorView weight, TensorView m, TensorView v, ConstTensorView gradient) {
+  AdamWArgs args;
+  args.weight = weight;
+  args.m = m;
+  args.v = v;
+  args.grad = gradient;
+  args.lr = 1e-9;
+  args.beta1 = 0.9;
+  args.beta2 = 0.95;
+  args.eps = 1e-8;
+  return args;
+}
+
 }  // namespace t3d

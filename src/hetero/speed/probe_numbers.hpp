@@ -10,4 +10,8 @@ namespace t3d {
 /// [1, count] int32 in [0, vocab).
 [[nodiscard]] Tensor probe_ids(const ProbeMachine& machine, index_t count, index_t vocab);
 
+/// AdamW with a rate so small that the numbers stay what they are, and without decay.
+[[nodiscard]] AdamWArgs probe_adamw(TensorView weight, TensorView m, TensorView v,
+                                    ConstTensorView gradient);
+
 }  // namespace t3d

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "hetero/speed/probe_numbers.hpp"
 #include "hetero/speed/probe_pieces.hpp"
 
 namespace t3d {
@@ -170,15 +171,7 @@ std::function<void()> ProbeShape::optimizer(index_t count) const {
       numbers(rank_.accumulator, 1, count), numbers(rank_.accumulator, 1, count),
       numbers(rank_.accumulator, 1, count), numbers(rank_.accumulator, 1, count), scalar()});
   machine_.ops.fill(machine_.queue, own->v, 0.25);  // squares are not negative
-  AdamWArgs adam;
-  adam.weight = own->weight;
-  adam.m = own->m;
-  adam.v = own->v;
-  adam.grad = own->gradient;
-  adam.lr = 1e-9;  // the numbers stay what they are
-  adam.beta1 = 0.9;
-  adam.beta2 = 0.95;
-  adam.eps = 1e-8;
+  const AdamWArgs adam = probe_adamw(own->weight, own->m, own->v, own->gradient);
   Ops& ops = machine_.ops;
   Queue& queue = machine_.queue;
   switch (rank_.plan.optimizer) {
