@@ -109,11 +109,9 @@ class Bench:
         first = self.measured(other, before["step_seconds"], 18)
         runs = [self.measured(shape, option["step_seconds"])[0] for _ in range(self.args.repeats)]
         seconds = statistics.median(runs)
-        factors = own_factors(before, first)
-        row = dict(name=name, shape=shape, size=size, compute=compute, ranks=ranks, measured=seconds,
-                   spread=(max(runs) - min(runs)) / seconds, tables=option["step_seconds"], parts=parts(option),
-                   after=sum(f * p for f, p in zip(factors, parts(option))))
-        return row
+        return dict(name=name, shape=shape, size=size, compute=compute, ranks=ranks, measured=seconds,
+                    spread=(max(runs) - min(runs)) / seconds, tables=option["step_seconds"], parts=parts(option),
+                    before=dict(parts=parts(before), seconds=first[0], own=first[1]))
 
 
 def parts(option):
@@ -122,10 +120,17 @@ def parts(option):
     return option["step_seconds"] - messages, messages
 
 
-def own_factors(option, measured):
-    seconds, own = measured
-    computing, messages = parts(option)
-    return own / computing, (seconds - own) / messages if messages > 0.02 * seconds else 1
+def after_steps(before, own_parts, steps=18):
+    """What the factors of a run say of another plan, as hetero/forecast/factor_filter does after so many steps alike: those of computing
+    and of messages are known to a half, waiting to a twentieth of a step, a step to a twentieth."""
+    seconds, own = before["seconds"], before["own"]
+    computing, messages = (part / seconds for part in before["parts"])
+    noise = 0.05 ** 2 / steps
+    rest = max(0, 1 - own / seconds) - messages
+    spread = 0.25 * messages ** 2 + 0.0025 + noise
+    compute = 1 + 0.25 * computing * (own / seconds - computing) / (0.25 * computing ** 2 + noise)
+    waiting = max(0, 0.0025 * rest / spread)
+    return (compute * own_parts[0] + (1 + 0.25 * messages * rest / spread) * own_parts[1]) / (1 - waiting)
 
 
 def fitted(rows):
@@ -158,6 +163,7 @@ def main():
     rows = [bench.row(name, shape, size, "fp32")
             for number, (name, shape, size) in enumerate(itertools.product(args.models.split(","), shapes, SIZES)) if number % args.every == 0]
     for row in rows:
+        row["after"] = after_steps(row["before"], row["parts"])
         first, second = fitted([other for other in rows if other["ranks"] == row["ranks"] and
                                 (other["name"], other["shape"]) != (row["name"], row["shape"])] or [row])
         row["left out"] = first * row["parts"][0] + second * row["parts"][1]

@@ -22,7 +22,8 @@ class Program:
 
     def __call__(self, *command, ranks=1):
         launch = ["mpirun", "-n", str(ranks), "--oversubscribe"] if ranks > 1 else []
-        done = subprocess.run(launch + [self.path, *map(str, command)], cwd=self.work, capture_output=True, text=True)
+        done = subprocess.run(launch + [self.path, *map(str, command)], cwd=self.work, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL)
         if done.returncode != 0:
             raise SystemExit(f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done.stdout

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/pictures/*.svg for 04-layouts.md. Standard library only: python3 docs/draw_layouts.py"""
+"""Draws docs/pictures/*.svg for 04-layouts.md and README.md. Standard library only: python3 docs/draw_layouts.py"""
 import pathlib
 
 OUT = pathlib.Path(__file__).parent / "pictures"
@@ -136,6 +136,34 @@ def head():
     svg.save("head.svg")
 
 
+def unequal_slices():
+    """Three nodes of speeds 3 : 2 : 1: a matrix cut evenly and by speed, and how long each node computes and waits."""
+    svg = Svg(760, 350)
+    speeds, names = [3, 2, 1], ["node A, new", "node B, older", "node C, oldest"]
+    at = 16
+    for speed, name, colour in zip(speeds, names, COLOURS):
+        svg.rect(at, 12, 16, 16, colour, opacity=0.7)
+        svg.text(at + 24, 25, f"{name}: {speed} x as fast as C" if speed > 1 else name, "start")
+        at += 255
+    unit = 280 / 2  # of time: an even slice on node C takes two units
+    for row, (title, widths) in enumerate([("Even slices", [2, 2, 2]), ("Slices as wide as the nodes are fast", speeds)]):
+        y = 72 + 142 * row
+        svg.text(16, y - 12, title, "start", weight="bold", size=14)
+        cuts = offsets(widths, 330)
+        seconds = [width / speed for width, speed in zip(widths, speeds)]
+        for n, colour in enumerate(COLOURS[:3]):
+            svg.rect(16 + cuts[n], y, cuts[n + 1] - cuts[n], 96, colour, f"{widths[n]}/6", opacity=0.7)
+            bar = y + 34 * n
+            svg.rect(400, bar, unit * seconds[n], 26, colour, f"{'ABC'[n]} computes", opacity=0.7)
+            if seconds[n] < max(seconds):
+                svg.rect(400 + unit * seconds[n], bar, unit * (max(seconds) - seconds[n]), 26, "#eee", "waits", "#999")
+        end = 400 + unit * max(seconds)
+        svg.text(end + 8, y + 52, "step ends" if row == 0 else "step ends, in half the time", "start")
+    svg.text(181, 340, "one weight matrix over three ranks")
+    svg.text(540, 340, "time of one step, without messages")
+    svg.save("unequal_slices.svg")
+
+
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
     cuboid()
@@ -143,3 +171,4 @@ if __name__ == "__main__":
     linear("linear_uneven.svg", [3, 1], [3, 1, 2], [2, 1], "The same with widths 3:1, 3:1:2 and 2:1")
     block()
     head()
+    unequal_slices()

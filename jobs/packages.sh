@@ -8,8 +8,8 @@
 #
 # SET: build (default) = what the binary needs; test = and the tests; demo = and jobs/quickstart.sh;
 # corpus = and the text that it takes where it is; slurm = and the Slurm of tests/slurm; clang = and the
-# second compiler of tests/run.sh, with libFuzzer; all. Other scripts source this file and call
-# packages_install SET.
+# second compiler of tests/run.sh, with libFuzzer; shells = and what shows manual, completions and module files;
+# all. Other scripts source this file and call packages_install SET.
 # Tried on Debian 12 and Debian 13 (tests/portability.sh). Elsewhere use the Spack column.
 
 # logical name   | set   | Debian, Ubuntu                      | Spack
@@ -20,7 +20,6 @@ cmake            | build | cmake                               | cmake@3.24:
 ninja            | build | ninja-build                         | ninja
 ccache           | build | ccache                              | ccache
 linker           | build | lld                                 | llvm+lld
-pkg-config       | build | pkg-config                          | pkgconf
 git              | build | git                                 | git
 mpi              | build | libopenmpi-dev openmpi-bin          | openmpi
 hdf5             | build | libhdf5-dev hdf5-tools              | hdf5+hl~mpi
@@ -43,6 +42,9 @@ boost.context    | test  | libboost-context-dev                | boost+context
 slurm            | slurm | slurm-wlm                           | slurm+pmix
 munge            | slurm | munge                               | munge
 ip               | slurm | iproute2                            | iproute2
+manual           | shells| man-db                              | man-db
+zsh              | shells| zsh                                 | zsh
+modules          | shells| lmod                                | lmod
 clang            | clang | clang libomp-dev libclang-rt-dev    | llvm+clang+lld llvm-openmp
 python           | demo  | python3                             | python
 english text     | corpus| bible-kjv                           | -
@@ -63,7 +65,7 @@ packages_have_apt() { command -v apt-get > /dev/null && command -v dpkg-query > 
 packages_missing() {
   local name
   for name in $(packages_of "${1:-build}" 3); do
-    # "install ok installed", or another package that provides this name (pkgconf for pkg-config)
+    # "install ok installed", also of another package that provides this name
     [[ "$(dpkg-query -W -f '${Status}' "$name" 2> /dev/null)" == *"ok installed" ]] || echo "$name"
   done
 }

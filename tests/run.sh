@@ -27,6 +27,8 @@ done
 packages_install test
 # tests/slurm, which are skipped where this cannot be.
 [[ -n "${T3D_IN_CHROOT:-}" ]] || packages_install slurm || echo "--- going on without Slurm"
+# tests/system/installed.sh leaves out what is not there.
+[[ -n "${T3D_IN_CHROOT:-}" ]] || packages_install shells || echo "--- going on without zsh, man and module files"
 
 # Many tests start several ranks; Catch2 files compile in about 1 GB each.
 cores=$(nproc)

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <string_view>
@@ -13,6 +14,9 @@
 #include "app/cluster/cluster_presets.hpp"
 #include "app/config/defaults.hpp"
 #include "app/config/explain.hpp"
+#include "app/manual/command_facts.hpp"
+#include "app/manual/completion.hpp"
+#include "app/manual/man_page.hpp"
 #include "core/error.hpp"
 #include "core/levenshtein.hpp"
 #include "core/plan.hpp"
@@ -28,9 +32,9 @@ constexpr const char* kHere = "here";  // no number of ranks is said
 constexpr const char* kTryHelp = "transformer3d --help shows how to call it";
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names{"tokenize", "eval",   "generate", "inspect",
-                                              "export",   "import", "plan",     "simulate",
-                                              "status",   "probe",  "calibrate"};
+  static const std::vector<std::string> names{"tokenize", "eval",  "generate",  "inspect", "export",
+                                              "import",   "plan",  "simulate",  "status",  "watch",
+                                              "report",   "probe", "calibrate", "scaling"};
   return names;
 }
 
@@ -68,8 +72,24 @@ double seconds_of(const std::string& word) {
   return number * known->second;
 }
 
+PlanCommand::Noise noise_of(const std::string& word) {
+  PlanCommand::Noise noise;
+  const char* const last = word.data() + word.size();
+  const auto [comma, reason] = std::from_chars(word.data(), last, noise.last);
+  const bool first = reason == std::errc{} && noise.last > 0 && noise.last < 1e15;
+  const auto [end, wrong] = comma == last || *comma != ',' || !first
+                                ? std::from_chars_result{comma, std::errc::invalid_argument}
+                                : std::from_chars(comma + 1, last, noise.exponent);
+  if (wrong != std::errc{} || end != last || !(std::abs(noise.exponent) <= 4))
+    throw_error(ExitCode::usage,
+                "--noise needs the noise scale at the end of the run, in sequences, and the "
+                "exponent of its growth, as in 500,0.5; not '{}'",
+                printable(word, 40));
+  return noise;
+}
+
 std::string exit_text() {
-  std::string text = "Exit codes:\n";
+  std::string text = "Exit codes (what to do: docs/exit-codes.md):\n";
   for (const ExitMeaning& meaning : exit_meanings())
     text += fmt::format("  {:>2}  {}\n", static_cast<int>(meaning.code), meaning.text);
   return text;
@@ -91,8 +111,8 @@ std::vector<std::string> with_plain_numbers(std::vector<std::string> words) {
 /// Words of the user, before they become a CommandLine.
 struct Parsed {
   CommandLine line;
-  std::string restart, dir, dry_run, sbatch, explain;
-  bool defaults = false, reference = false;
+  std::string restart, dir, dry_run, sbatch, explain, completion;
+  bool defaults = false, reference = false, man_page = false;
   int more = 0, less = 0;
 };
 
@@ -105,7 +125,7 @@ void add_overrides(CLI::App& app, CommandLine& line) {
 void add_main_job(CLI::App& app, Parsed& p) {
   app.add_option("input", p.line.input, "input file: train as it says")->type_name("input.toml");
   app.add_option("-r,--restart", p.restart, "auto, never, or the path of a checkpoint")
-      ->type_name("HOW");
+      ->type_name("auto|never|DIR");
   app.add_option("-d,--dir", p.dir, "folder of the run (run.dir)")->type_name("DIR");
   add_overrides(app, p.line);
   app.add_option("-n,--dry-run", p.dry_run,
@@ -122,6 +142,9 @@ void add_main_job(CLI::App& app, Parsed& p) {
       ->type_name("KEY");
   app.add_flag("--input-reference", p.reference,
                "print the reference of the input as Markdown, quit");
+  // Hidden: what an installation prints into files (cmake/T3dInstall.cmake).
+  app.add_flag("--man-page", p.man_page)->group("");
+  app.add_option("--completion", p.completion)->check(CLI::IsMember({"bash", "zsh"}))->group("");
   app.set_version_flag("--version", fmt::format("transformer3d {} ({}, {}, {})", kVersion, kGit,
                                                 kCompiler, kBuildType));
 }
@@ -170,21 +193,23 @@ void add_tokenize(CLI::App& app, TokenizeCommand& command) {
   sub->add_option("--valid", options.valid_fraction, "share of the text kept for validation")
       ->check(CLI::Range(0.0, 1.0));
   add_tokenize_text(*sub, options);
-  const std::map<std::string, TokenOutput> outputs{{"hdf5", TokenOutput::hdf5},
-                                                   {"megatron", TokenOutput::megatron},
-                                                   {"llmc", TokenOutput::llmc}};
-  sub->add_option("--format", options.output,
-                  "of the output: hdf5 (ours), megatron (.bin, .idx) or llmc (.bin)")
-      ->transform(CLI::CheckedTransformer(outputs))
-      ->type_name("FORMAT");
+  static const std::map<std::string, TokenOutput> outputs{{"hdf5", TokenOutput::hdf5},
+                                                          {"megatron", TokenOutput::megatron},
+                                                          {"llmc", TokenOutput::llmc}};
+  sub->add_option_function<std::string>(
+         "--format", [&options](const std::string& word) { options.output = outputs.at(word); },
+         "of the output: hdf5 (ours), megatron (.bin, .idx) or llmc (.bin)")
+      ->check(CLI::IsMember({"hdf5", "megatron", "llmc"}));
   sub->add_option("--threads", options.threads, "of each process; 0 = all cores, under mpirun one")
       ->check(CLI::Range(index_t{0}, index_t{4096}));
 }
 
 void add_eval(CLI::App& app, CommandLine& line) {
   CLI::App* sub = app.add_subcommand("eval", "loss of a checkpoint on a token file");
-  sub->add_option("checkpoint", line.eval.checkpoint, "checkpoint folder")->required();
-  sub->add_option("tokenfile", line.eval.token_file, "token file")->required();
+  sub->add_option("checkpoint", line.eval.checkpoint, "checkpoint folder")
+      ->required()
+      ->type_name("DIR");
+  sub->add_option("tokenfile", line.eval.token_file, "token file")->required()->type_name("FILE");
   sub->add_option("--sequences", line.eval.sequences, "how many; 0 = all")
       ->check(CLI::Range(index_t{0}, index_t{1'000'000'000'000}));
   add_overrides(*sub, line);
@@ -193,7 +218,9 @@ void add_eval(CLI::App& app, CommandLine& line) {
 void add_generate(CLI::App& app, CommandLine& line) {
   GenerateCommand& command = line.generate;
   CLI::App* sub = app.add_subcommand("generate", "continue texts with a checkpoint");
-  sub->add_option("checkpoint", command.checkpoint, "checkpoint folder")->required();
+  sub->add_option("checkpoint", command.checkpoint, "checkpoint folder")
+      ->required()
+      ->type_name("DIR");
   sub->add_option("--prompt", command.prompts, "text to continue; one for each --prompt")
       ->allow_extra_args(false)
       ->type_name("TEXT");
@@ -223,14 +250,18 @@ void add_generate(CLI::App& app, CommandLine& line) {
 
 void add_inspect(CLI::App& app, InspectCommand& command) {
   CLI::App* sub = app.add_subcommand("inspect", "what is in a checkpoint or token file");
-  sub->add_option("path", command.path, "checkpoint folder or token file")->required();
+  sub->add_option("path", command.path, "checkpoint folder or token file")
+      ->required()
+      ->type_name("PATH");
   sub->add_flag("--verify", command.verify, "read everything and compare checksums");
 }
 
 void add_export(CLI::App& app, CommandLine& line) {
   ExportCommand& command = line.exports;
   CLI::App* sub = app.add_subcommand("export", "write a checkpoint as a Hugging Face model");
-  sub->add_option("checkpoint", command.checkpoint, "checkpoint, or run folder")->required();
+  sub->add_option("checkpoint", command.checkpoint, "checkpoint, or run folder")
+      ->required()
+      ->type_name("DIR");
   sub->add_option("-o,--output", command.folder, "new folder for the model")
       ->required()
       ->type_name("DIR");
@@ -244,7 +275,9 @@ void add_export(CLI::App& app, CommandLine& line) {
 
 void add_import(CLI::App& app, ImportCommand& command) {
   CLI::App* sub = app.add_subcommand("import", "make a checkpoint of a Hugging Face model");
-  sub->add_option("folder", command.folder, "folder with config.json and safetensors")->required();
+  sub->add_option("folder", command.folder, "folder with config.json and safetensors")
+      ->required()
+      ->type_name("DIR");
   sub->add_option("-o,--output", command.dir, "folder for the checkpoint")
       ->required()
       ->type_name("DIR");
@@ -259,6 +292,34 @@ void add_status(CLI::App& app, StatusCommand& command) {
   CLI::App* sub = app.add_subcommand("status", "how a run is doing, by what is in its folder");
   sub->add_option("dir", command.dirs, "run folders")->required()->type_name("DIR...");
   sub->add_flag("--json", command.json, "one JSON object for each, in one line");
+}
+
+void add_watch(CLI::App& app, WatchCommand& command) {
+  CLI::App* sub = app.add_subcommand("watch", "a screen of how a run is doing, as it goes on");
+  sub->add_option("dir", command.dir, "run folder")->required()->type_name("DIR");
+  sub->add_option("--interval", command.interval, "seconds between two looks")
+      ->check(CLI::Range(0.1, 3600.0));
+  sub->add_flag("--once", command.once, "print the screen once, and quit");
+}
+
+void add_elastic(CLI::App& sub, PlanCommand& command) {
+  CLI::Option* const elastic = sub.add_flag(
+      "--elastic", command.elastic, "sizes over the run: more nodes as the useful batch grows");
+  CLI::Option* const from =
+      sub.add_option("--noise-from", command.noise_from,
+                     "with --elastic: the noise scale that a run has measured, by its folder")
+          ->type_name("RUN")
+          ->needs(elastic);
+  sub.add_option_function<std::string>(
+         "--noise", [&command](const std::string& word) { command.noise = noise_of(word); },
+         "the same by hand: sequences at the end, and the exponent of the part of the run")
+      ->type_name("B,EXPONENT")
+      ->needs(elastic)
+      ->excludes(from);
+  sub.add_option("--most-batch", command.most_batch,
+                 "with --elastic: the batch may grow to so many sequences")
+      ->check(CLI::Range(index_t{1}, index_t{100000000}))
+      ->needs(elastic);
 }
 
 void add_plan(CLI::App& app, CommandLine& line) {
@@ -277,7 +338,9 @@ void add_plan(CLI::App& app, CommandLine& line) {
          "--budget", [&command](double most) { command.budget = most; },
          "cost at most so much, in the classes' currency; node-hours where they have no price")
       ->check(CLI::Range(1e-9, 1e15));
-  sub->add_option("--objective", command.objective, "what counts among those that keep to both")
+  sub->add_option("--objective", command.objective,
+                  "what counts among those that keep to both; by default cost with a deadline, "
+                  "else time; pareto = the least product of both, and only the front is listed")
       ->check(CLI::IsMember({"time", "cost", "pareto"}));
   sub->add_option("--risk", command.risk, "part of all lives that must meet the deadline")
       ->check(CLI::Range(0.5, 0.999));
@@ -285,12 +348,17 @@ void add_plan(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(index_t{1}, index_t{1} << 24));
   sub->add_option("--most-nodes", command.most_nodes, "no more than these")
       ->check(CLI::Range(index_t{1}, index_t{1} << 24));
+  sub->add_option("--from", command.from,
+                  "plan what remains after this checkpoint, or the newest of this run folder; by "
+                  "default what a run with this input would go on from")
+      ->type_name("PATH");
   sub->add_option("--top", command.top, "so many lines")
       ->check(CLI::Range(index_t{1}, index_t{1000}));
   sub->add_option("-o,--output", command.output,
                   "folder for the run's input, job script, job plan, table and plot")
       ->type_name("DIR");
   sub->add_flag("--json", command.json, "one JSON object");
+  add_elastic(*sub, command);
   add_overrides(*sub, line);
 }
 
@@ -302,7 +370,7 @@ void add_simulate(CLI::App& app, SimulateCommand& command) {
                   "weibull = draw it from the plan's hazards")
       ->type_name("FILE|weibull");
   sub->add_option("--history", command.history,
-                  "correct the hazard of the first class by a trace or an output of sacct")
+                  "correct each class's hazard by a trace or an output of sacct")
       ->type_name("FILE");
   sub->add_option("--runs", command.runs, "how many lives of the job")
       ->check(CLI::Range(index_t{1}, index_t{1'000'000}));
@@ -323,6 +391,14 @@ void add_simulate(CLI::App& app, SimulateCommand& command) {
   sub->add_flag("--json", command.json, "one JSON object");
 }
 
+void add_report(CLI::App& app, ReportCommand& command) {
+  CLI::App* sub = app.add_subcommand("report", "one page with all figures of runs, for a browser");
+  sub->add_option("runs", command.dirs, "run folders; several are drawn over each other")
+      ->required()
+      ->type_name("RUN...");
+  sub->add_option("-o,--output", command.output, "the page (report.html)")->type_name("FILE");
+}
+
 void add_probe(CLI::App& app, CommandLine& line) {
   CLI::App* sub = app.add_subcommand("probe", "measure the ranks that were started, and quit");
   sub->add_option("input", line.input, "input file")->required()->type_name("input.toml");
@@ -339,7 +415,9 @@ std::vector<std::string> words_of() {
 void add_calibrate(CLI::App& app, CalibrateCommand& command) {
   CLI::App* sub = app.add_subcommand(
       "calibrate", "measure what the ranks that were started can do, for plan and simulate");
-  sub->add_option("-o,--output", command.output, "the file (cluster.toml)")->type_name("FILE");
+  sub->add_option("-o,--output", command.output,
+                  "the file; by default cluster.toml, with --from-run that of --add")
+      ->type_name("FILE");
   sub->add_option("--add", command.add, "take over what this file knows of other classes")
       ->type_name("FILE");
   sub->add_option("--seconds", command.seconds, "how long it may measure, about")
@@ -362,6 +440,61 @@ void add_calibrate(CLI::App& app, CalibrateCommand& command) {
       ->type_name("NAME,...");
   sub->add_option("--threads", command.threads, "of a CPU rank; 0 = its part of the cores")
       ->check(CLI::Range(index_t{0}, index_t{4096}));
+  sub->add_option("--from-run", command.from_run,
+                  "measure nothing: what the steps of this run (with hetero.cluster) took over "
+                  "what the file of --add says")
+      ->needs("--add")
+      ->excludes("--from-slurm")
+      ->excludes("--preset")
+      ->type_name("DIR");
+  sub->callback([&command] {
+    if (command.output.empty())
+      command.output = command.from_run.empty() ? "cluster.toml" : command.add;
+  });
+}
+
+void add_scaling(CLI::App& app, CommandLine& line) {
+  ScalingCommand& command = line.scaling;
+  CLI::App* sub = app.add_subcommand(
+      "scaling", "run an input on several numbers of ranks, and say how well it scales");
+  CLI::Option* input =
+      sub->add_option("input", command.input, "input file")->type_name("INPUT.toml");
+  sub->add_option("--ranks", command.ranks, "numbers of ranks: 1,2,4,8")
+      ->delimiter(',')
+      ->check(CLI::Range(index_t{1}, kMostRanks))
+      ->needs(input);
+  sub->add_flag("--weak", command.weak,
+                "batch.sequences grows with the ranks; the input's is that of the fewest");
+  sub->add_option("--repeat", command.repeats, "runs of every point")
+      ->check(CLI::Range(index_t{1}, index_t{1000}));
+  sub->add_option("--spread", command.spread,
+                  "from the third run on, a point whose slowest and fastest run differ by no more "
+                  "than this is not run again; 0 = all repeats")
+      ->check(CLI::Range(0.0, 1.0));
+  sub->add_option("--steps", command.steps, "of each run; the first fifth is warm-up")
+      ->check(CLI::Range(index_t{3}, index_t{1'000'000}));
+  sub->add_option("--shapes", command.shapes,
+                  "auto, or the shapes to compare: PxQxR or, with D replicas, D*PxQxR")
+      ->delimiter(',')
+      ->type_name("auto|SHAPE,...");
+  sub->add_option("-o,--output,--out", command.output, "folder of the study (scaling-NAME)")
+      ->type_name("DIR");
+  sub->add_option("--launcher", command.launcher, "what starts a run; words are cut at spaces")
+      ->type_name("\"WORDS {ranks}\"");
+  CLI::Option* slurm =
+      sub->add_flag("--slurm", command.slurm, "run nothing: write DIR/study.sbatch, one array job");
+  sub->add_option("--ranks-per-node", command.ranks_per_node, "in that job")
+      ->check(CLI::Range(index_t{1}, index_t{4096}))
+      ->needs(slurm);
+  sub->add_option("--threads", command.threads,
+                  "of each rank (debug.threads); 0 = cores / ranks of the largest point that has "
+                  "a core for each")
+      ->check(CLI::Range(index_t{0}, index_t{4096}));
+  sub->add_option("--collect", command.collect,
+                  "run nothing: read the study, or the runs, in this folder")
+      ->type_name("DIR")
+      ->excludes(input);
+  add_overrides(*sub, line);
 }
 
 /// A first word that is neither a command nor an input file is most likely a slip in a command.
@@ -388,8 +521,11 @@ Action chosen_action(const CLI::App& app, const Parsed& parsed) {
   if (app.got_subcommand("plan")) return Action::plan;
   if (app.got_subcommand("simulate")) return Action::simulate;
   if (app.got_subcommand("status")) return Action::status;
+  if (app.got_subcommand("report")) return Action::report;
+  if (app.got_subcommand("watch")) return Action::watch;
   if (app.got_subcommand("probe")) return Action::probe;
   if (app.got_subcommand("calibrate")) return Action::calibrate;
+  if (app.got_subcommand("scaling")) return Action::scaling;
   if (!parsed.sbatch.empty()) return Action::sbatch;
   return parsed.dry_run.empty() ? Action::train : Action::dry_run;
 }
@@ -403,6 +539,12 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
     line.text = input_reference();
   else if (!parsed.explain.empty())
     line.text = explain(parsed.explain);
+  else if (parsed.man_page)
+    line.text = man_page(command_facts(app), kVersion);
+  else if (parsed.completion == "bash")
+    line.text = bash_completion(command_facts(app));
+  else if (parsed.completion == "zsh")
+    line.text = zsh_completion(command_facts(app));
   else
     line.action = chosen_action(app, parsed);
 
@@ -419,6 +561,11 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
   if (line.action == Action::tokenize && line.tokenize.options.valid_fraction >= 1) {
     throw_error(ExitCode::usage, "--valid must be below 1: nothing would be left to train on");
   }
+  if (line.action == Action::scaling && line.scaling.collect.empty() &&
+      (line.scaling.input.empty() || line.scaling.ranks.empty()))
+    throw_error(
+        ExitCode::usage,
+        "scaling needs an input file and --ranks, or --collect DIR of a study that was run");
   line.verbosity = parsed.more - parsed.less;
   if (!parsed.dry_run.empty() && parsed.dry_run != kHere)
     line.dry_run_ranks = ranks_of("--dry-run", parsed.dry_run);
@@ -434,7 +581,8 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
 bool needs_no_ranks(int argc, const char* const* argv) {
   if (argc < 2) return false;
   const std::string_view word = argv[1];
-  return word == "status" || word == "simulate" || word == "plan";
+  return word == "status" || word == "watch" || word == "report" || word == "simulate" ||
+         word == "plan" || word == "scaling";
 }
 
 CommandLine parse_command_line(int argc, const char* const* argv) {
@@ -455,8 +603,11 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_plan(app, parsed.line);
   add_simulate(app, parsed.line.simulate);
   add_status(app, parsed.line.status);
+  add_report(app, parsed.line.report);
+  add_watch(app, parsed.line.watch);
   add_probe(app, parsed.line);
   add_calibrate(app, parsed.line.calibrate);
+  add_scaling(app, parsed.line);
   app.footer(exit_text());
   try {
     app.parse(words);

@@ -50,13 +50,32 @@ struct StatusCommand {
   bool json = false;
 };
 
+struct ReportCommand {
+  std::vector<std::string> dirs;
+  std::string output = "report.html";
+};
+
+struct WatchCommand {
+  std::string dir;
+  double interval = 1;  // seconds
+  bool once = false;
+};
+
 struct PlanCommand {
   std::string input, cluster, output;  // output: folder; empty = none
-  std::string objective = "time";
+  std::string from;                    // run folder or checkpoint; empty = as the input says
+  std::string objective;               // empty = by what is asked for
   std::optional<double> deadline_seconds, budget;
   double risk = 0.95;
   index_t nodes = 0, most_nodes = 0, top = 10;
   bool json = false;
+  bool elastic = false;    // a schedule of sizes
+  std::string noise_from;  // a run's folder; empty = `noise`
+  struct Noise {
+    double last = 0, exponent = 0;  // sequences at the end of the run; of the part of it
+  };
+  std::optional<Noise> noise;
+  index_t most_batch = 0;  // sequences; 0 = as the aggregation lets it grow
 };
 
 struct SimulateCommand {
@@ -70,6 +89,20 @@ struct SimulateCommand {
   bool json = false;
 };
 
+struct ScalingCommand {
+  std::string input;
+  std::string collect;  // a study's folder, or one of runs: only read; empty = run `input`
+  std::string output;   // empty = scaling-NAME
+  std::vector<index_t> ranks;
+  std::vector<std::string> shapes{"auto"};
+  bool weak = false, slurm = false;
+  index_t repeats = 5, steps = 30;
+  double spread = 0.02;
+  std::string launcher = "mpirun -n {ranks}";
+  index_t ranks_per_node = 1;  // slurm
+  index_t threads = 0;         // of each rank; 0 = the same at every point
+};
+
 struct TokenizeCommand {
   std::vector<std::string> inputs;
   std::string prefix;
@@ -77,13 +110,14 @@ struct TokenizeCommand {
 };
 
 struct CalibrateCommand {
-  std::string output = "cluster.toml";
+  std::string output;                // by the command line: cluster.toml, with from_run that of add
   std::string add;                   // a file of before; empty = none
   std::string class_name;            // of the job's only class; empty = made from its device
   std::string folder;                // whose file system is measured; empty = that of the output
   std::string device = "auto";       // a DeviceRule's word
   std::vector<std::string> formats;  // ComputeType's words; empty = by device
   std::vector<std::string> presets;  // classes from data sheets
+  std::string from_run;              // run folder whose factors are added; empty = none
   bool from_slurm = false;
   double seconds = 240;
   index_t threads = 0;  // of a CPU rank; 0 = its part of the node's cores
@@ -91,21 +125,24 @@ struct CalibrateCommand {
 
 struct CommandLine {
   enum class Action {
-    train,     // input, overrides
-    dry_run,   // input, overrides, dry_run_ranks
-    print,     // text: help, version, defaults, explanation, reference
-    sbatch,    // input, overrides, sbatch_ranks
-    plan,      // plan, overrides
-    tokenize,  // tokenize
-    eval,      // eval, overrides
-    generate,  // generate, overrides
-    inspect,   // inspect
-    exports,   // exports
-    imports,   // imports
-    simulate,  // simulate
-    status,    // status
-    probe,     // input, overrides, probe_output
-    calibrate  // calibrate
+    train,      // input, overrides
+    dry_run,    // input, overrides, dry_run_ranks
+    print,      // text: help, version, defaults, explanation, reference
+    sbatch,     // input, overrides, sbatch_ranks
+    plan,       // plan, overrides
+    tokenize,   // tokenize
+    eval,       // eval, overrides
+    generate,   // generate, overrides
+    inspect,    // inspect
+    exports,    // exports
+    imports,    // imports
+    simulate,   // simulate
+    status,     // status
+    watch,      // watch
+    report,     // report
+    probe,      // input, overrides, probe_output
+    calibrate,  // calibrate
+    scaling     // scaling, overrides
   };
   Action action = Action::train;
   std::string input;
@@ -123,7 +160,10 @@ struct CommandLine {
   PlanCommand plan;
   SimulateCommand simulate;
   StatusCommand status;
+  ReportCommand report;
+  WatchCommand watch;
   CalibrateCommand calibrate;
+  ScalingCommand scaling;
   std::string probe_output;  // file for the speeds; empty = none
 };
 

@@ -38,7 +38,10 @@ int run_command(Communicator& world, const CommandLine& command, std::function<v
     case CommandLine::Action::imports: return run_import(world, command);
     case CommandLine::Action::plan: return run_plan(world, command);
     case CommandLine::Action::simulate: return run_simulation(world, command);
+    case CommandLine::Action::scaling: return run_scaling(world, command);
     case CommandLine::Action::status: return run_status(world, command);
+    case CommandLine::Action::report: return run_report(world, command);
+    case CommandLine::Action::watch: return run_watch(world, command);
     case CommandLine::Action::print:
       if (world.rank() == 0) write_output(command.text);
       return 0;
@@ -94,7 +97,8 @@ int run(int argc, char** argv, std::function<void()>& last_act) {
     }
     const bool training = command.action == CommandLine::Action::train;
     if (training) warn_of_signal_handlers(*world);
-    if (command.action == CommandLine::Action::probe)
+    if (command.action == CommandLine::Action::probe ||
+        command.action == CommandLine::Action::scaling)
       restore_pipe_signal();
     else if (!training)
       unblock_stop_signals();

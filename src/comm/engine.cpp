@@ -43,13 +43,14 @@ void give_way(double idle) {
 class Engine::InFlight final : public Work::Impl {
  public:
   InFlight(std::shared_ptr<Engine> engine, std::unique_ptr<Operation> operation, Verb verb,
-           const std::string& axis, int context, index_t number)
+           const std::string& axis, int context, index_t number, TraceMark traced)
       : engine_(std::move(engine)),
         operation_(std::move(operation)),
         verb_(verb),
         axis_(axis),
         context_(context),
         number_(number),
+        traced_(traced),
         large_(operation_->traffic().bytes > kLargeBytes) {
     engine_->in_flight_.push_back(this);
   }
@@ -76,6 +77,7 @@ class Engine::InFlight final : public Work::Impl {
     if (finished_) {
       end_turn();
       engine_->trace_.finish(number_);
+      if (Tracer* tracer = Tracer::current()) tracer->end(traced_);
       ++engine_->operations_done_;
       operation_.reset();
     }
@@ -87,6 +89,7 @@ class Engine::InFlight final : public Work::Impl {
   [[nodiscard]] Verb verb() const { return verb_; }
   [[nodiscard]] const std::string& axis() const { return axis_; }
   [[nodiscard]] index_t number() const { return number_; }
+  [[nodiscard]] const TraceMark& traced() const { return traced_; }
   [[nodiscard]] const Operation& operation() const { return *operation_; }
 
  private:
@@ -108,6 +111,7 @@ class Engine::InFlight final : public Work::Impl {
   std::string axis_;
   int context_;
   index_t number_;
+  TraceMark traced_;
   bool large_, begun_ = false, finished_ = false;
 };
 
@@ -143,12 +147,16 @@ Work Engine::start(std::unique_ptr<Operation> operation, Verb verb, const std::s
   const auto [bytes, messages] = operation->traffic();
   if (counted) ledger_.count(verb, axis, bytes, messages);
   const index_t number = trace_.add(verb, axis, bytes);
+  Tracer* const tracer = counted && context >= 0 ? Tracer::current() : nullptr;
+  TraceMark traced;
+  if (tracer != nullptr) traced = trace_start(*tracer, verb, axis, context, bytes);
   if (bytes <= kLargeBytes && operation->advance()) {
     trace_.finish(number);
+    if (tracer != nullptr) tracer->end(traced);
     return Work();
   }
   auto work = std::make_unique<InFlight>(shared_from_this(), std::move(operation), verb, axis,
-                                         context, number);
+                                         context, number, traced);
   if (work->advance()) in_flight_.pop_back();
   return Work(std::move(work));
 }
@@ -210,6 +218,20 @@ void Engine::wait(InFlight& work) {
   }
   wait_seconds_[work.axis()] += seconds_since(start);
   wait_cpu_seconds_ += thread_cpu_seconds() - cpu_before;
+  if (Tracer* tracer = Tracer::current()) tracer->waited(work.traced(), Tracer::nanoseconds(start));
+}
+
+TraceMark Engine::trace_start(Tracer& tracer, Verb verb, const std::string& axis, int context,
+                              index_t bytes) {
+  const auto at = static_cast<std::size_t>(context);
+  TracedGroup& group = traced_groups_[at];
+  if (group.trace != tracer.id()) group = {tracer.id(), tracer.add_group(axis, *members_[at])};
+  return tracer.begin(group.number, name_of(verb).data(), bytes);
+}
+
+void Engine::adopt_members(int context, const std::vector<int>& members) {
+  members_[static_cast<std::size_t>(context)] = &members;
+  traced_groups_[static_cast<std::size_t>(context)] = {};
 }
 
 void Engine::adopt_limit(int context, const std::string& axis) {

@@ -21,6 +21,7 @@
 #include "comm/scratch.hpp"
 #include "comm/trace.hpp"
 #include "comm/transport.hpp"
+#include "core/tracer.hpp"
 
 namespace t3d {
 
@@ -51,6 +52,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void set_wait_limit(const std::string& axis, double seconds) { limit_of_axis_[axis] = seconds; }
   /// Group number `context` is now that of a group on `axis`.
   void adopt_limit(int context, const std::string& axis);
+  /// The same: its world ranks, which live as long as the group.
+  void adopt_members(int context, const std::vector<int>& members);
 
   /// Starts an operation of group number `context`; `counted` ones appear in the ledger.
   [[nodiscard]] Work start(std::unique_ptr<Operation> operation, Verb verb, const std::string& axis,
@@ -82,6 +85,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     return transport_->messages_done() + operations_done_;
   }
   void leave(const InFlight& work);
+  [[nodiscard]] TraceMark trace_start(Tracer& tracer, Verb verb, const std::string& axis,
+                                      int context, index_t bytes);
   [[noreturn]] void give_up(const InFlight& work, double seconds, double idle_seconds);
 
   std::unique_ptr<Transport> transport_;
@@ -96,6 +101,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::map<std::string, double> limit_of_axis_;
   std::array<std::optional<double>, kContexts> limit_of_context_{};
   index_t operations_done_ = 0;
+  std::array<const std::vector<int>*, kContexts> members_{};
+  struct TracedGroup {
+    std::int64_t trace = 0;  // Tracer::id()
+    int number = -1;         // in that one
+  };
+  std::array<TracedGroup, kContexts> traced_groups_{};
   Contexts contexts_;
   std::vector<InFlight*> in_flight_;
   std::array<int, kContexts> large_under_way_{};

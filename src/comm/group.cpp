@@ -100,7 +100,9 @@ GroupCommunicator::GroupCommunicator(std::shared_ptr<Engine> engine, std::vector
       rank_(rank),
       axis_(std::move(axis)),
       context_(context) {
-  if (context_ >= 0) engine_->adopt_limit(context_, axis_);
+  if (context_ < 0) return;
+  engine_->adopt_limit(context_, axis_);
+  engine_->adopt_members(context_, members_);
 }
 
 GroupCommunicator::~GroupCommunicator() {

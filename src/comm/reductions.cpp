@@ -176,7 +176,8 @@ class LargeAllReduce final : public Operation {
 
 index_t reduction_buffer_bytes(index_t count, int ranks, DType dtype) {
   const index_t chunk = reduction_chunk(ranks) / size_of(dtype);
-  return kSlots * (ranks - 1) * std::min(chunk, count) * size_of(dtype);
+  const index_t slots = count > chunk ? kSlots : 1;  // a single chunk has no other after it
+  return slots * (ranks - 1) * std::min(chunk, count) * size_of(dtype);
 }
 
 OperationPtr make_reduce_scatter(const Party& party, ReduceOp op, ConstTensorView whole,

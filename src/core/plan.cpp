@@ -100,12 +100,13 @@ DType activation_of(ComputeType compute) {
 
 std::vector<int> Plan::active() const {
   std::vector<int> ranks_with_place = place;
-  if (place.empty()) {
+  if (place.empty()) {  // in order already
     index_t n = 0;
     for (const ReplicaPlan& replica : replicas)
       n += replica.cuboid[0] * replica.cuboid[1] * replica.cuboid[2];
     ranks_with_place.resize(static_cast<std::size_t>(n));
     std::iota(ranks_with_place.begin(), ranks_with_place.end(), 0);
+    return ranks_with_place;
   }
   std::sort(ranks_with_place.begin(), ranks_with_place.end());
   return ranks_with_place;

@@ -166,7 +166,8 @@ void Plan::check() const {
     refuse("muon does not train parts of a model");
   check_extents(*this);
   check_places(*this);
-  for (index_t d = 0; d < std::ssize(replicas); ++d) ReplicaCheck(*this, d).run();
+  for (index_t d = 0; d < std::ssize(replicas); ++d)
+    if (d == 0 || replica(d) != replica(d - 1)) ReplicaCheck(*this, d).run();
   if (sequences() < 1) refuse("it has no sequences");
   if (logits_bytes < 1) refuse("logits_bytes is {}", logits_bytes);
   check_aggregation(*this);

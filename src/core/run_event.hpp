@@ -68,9 +68,15 @@ struct StepReport {
   std::vector<RankTimes> times;  // of the step before, by rank of the job; may be empty
   MeasuredStep measured;         // the step of `times`
   unsigned flags = kNoFlag;      // of all ranks
-  /// Where aggregation knows (adasum by gram or flat); else not numbers.
-  double gain = std::numeric_limits<double>::quiet_NaN();             // mean gradient to adasum
-  double noise_sequences = std::numeric_limits<double>::quiet_NaN();  // noise scale
+  /// Adasum's length over the mean's; not a number with other aggregations.
+  double gain = std::numeric_limits<double>::quiet_NaN();
+  /// Of gradients of two or more leaves, else not numbers: |E g|^2, and the trace of the covariance
+  /// of one sequence's gradient (estimates without bias: the signal may be below 0). Adasum by gram
+  /// has exponential means of them.
+  double gradient_signal = std::numeric_limits<double>::quiet_NaN();
+  double gradient_noise = std::numeric_limits<double>::quiet_NaN();
+  /// noise / signal of exponential means; not a number while that is not above 0.
+  double noise_sequences = std::numeric_limits<double>::quiet_NaN();
   std::vector<int> left_out;  // leaves with samples whose gradient was not finite
   double loss_scale = 1;
   /// No finite gradient at this loss scale, or no target that counts: the weights stayed.

@@ -44,7 +44,8 @@ std::string folder_of(const std::string& path) {
 /// False when there is nothing of that name.
 bool status_of(const std::string& path, struct stat& status) {
   if (::stat(path.c_str(), &status) == 0) return true;
-  if (errno != ENOENT) fail("look at", path);
+  // Nothing is below a file either.
+  if (errno != ENOENT && errno != ENOTDIR) fail("look at", path);
   return false;
 }
 

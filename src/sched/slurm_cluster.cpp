@@ -244,7 +244,9 @@ class SlurmCluster {
       SchedulerPartition one;
       one.name = value_of_key(line, "PartitionName");
       if (one.name.empty()) continue;
-      one.time_limit_seconds = seconds_of_slurm_time(value_of_key(line, "MaxTime")).value_or(0);
+      constexpr double kMinute = 60;  // Slurm counts in minutes, upward
+      const double limit = seconds_of_slurm_time(value_of_key(line, "MaxTime")).value_or(0);
+      one.time_limit_seconds = limit > 0 ? std::max(limit, kMinute) : 0;
       one.most_nodes = count_of(value_of_key(line, "MaxNodes"));
       one.fallback = value_of_key(line, "Default") == "YES";
       one.preemptible = preempts && value_of_key(line, "PreemptMode") != "OFF" &&

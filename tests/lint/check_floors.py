@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A file includes only what stands below it, foreign headers stay in the folders that own them, and
-nothing depends on CUDA by conditional compilation.
+nothing depends on CUDA by conditional compilation. Nobody waits for a whole GPU but its owner at the end.
 
     check_floors.py [SOURCE_FOLDER]
 
@@ -39,6 +39,9 @@ OWNERS = [
 # Whether there is a GPU back end is CMake's choice between two files.
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b(.*)")
 GPU_FOLDERS = ("src/device/cuda/", "src/ops/cuda/", "src/comm/nccl/")
+# A step waits for queues and events, never for all of a GPU.
+WHOLE_GPU = re.compile(r"\bcudaDeviceSynchronize\b|\bcudaThreadSynchronize\b")
+WHOLE_GPU_OWNER = "src/device/cuda/cuda_device.cpp"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -63,6 +66,8 @@ def faults(root):
             if condition and (name.startswith(GPU_FOLDERS)
                               or re.search("CUDA|NCCL|NVCC", condition[2], re.I)):
                 yield f"{name}:{number}: conditional compilation; let CMake choose between two files"
+            if WHOLE_GPU.search(line) and name != WHOLE_GPU_OWNER:
+                yield f"{name}:{number}: waits for a whole GPU; wait for a queue or an event"
             found = INCLUDE.match(line)
             if not found:
                 continue

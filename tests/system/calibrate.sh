@@ -41,6 +41,24 @@ run 1 calibrate --preset a101
 expect_status 64
 [[ ! -e cluster.toml ]] || fail "a file was written"
 
+# What others write while this measures is kept, and so is a measurement that cannot be put into their file.
+run 1 calibrate --preset h100 -o shared.toml
+(sleep 0.7; "$T3D_BIN" calibrate --preset l40s --add shared.toml -o shared.toml > other.log 2>&1) &
+run 1 calibrate --seconds 2 --formats fp32 --class slow --threads 1 --add shared.toml -o shared.toml
+expect_status 0
+wait $!
+for class in h100 l40s slow; do grep -q "^name = \"$class\"" shared.toml || fail "class $class is lost"; done
+expect_text "note: shared.toml has changed in the meantime"
+cp shared.toml edited.toml
+(sleep 0.7; echo 'nodes = 3' >> edited.toml) &
+run 1 calibrate --seconds 2 --formats fp32 --class third --threads 1 --add edited.toml -o edited.toml
+expect_status 78
+wait $!
+expect_text "what was measured is in edited.toml.measured"
+grep -q '^name = "third"' edited.toml.measured || fail "the measurement is lost"
+tail -n 1 edited.toml | grep -q 'nodes = 3' || fail "a person's edit is lost"
+compgen -G '*.lock*' && fail "a lock is left"
+
 # The example of the documents is such a file.
 sed -n '/^```toml$/,/^```$/p' "$T3D_SOURCE/docs/15-cluster-file.md" | sed '1d;$d' > example.toml
 run 1 calibrate --preset h100 --add example.toml -o f.toml

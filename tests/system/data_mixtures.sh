@@ -1,5 +1,6 @@
 # [[data.source]] and [[data.validation]]: the same samples on any cuboid and behind a continuation; a
 # loss for each set; data that is not that of the checkpoint.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 60000
 make_input

@@ -75,7 +75,7 @@ expect_status 0
 limits 8192 $small
 run 2 "${common[@]}" -d even --set "mesh.tokens=[1,1]"
 expect_status 69
-expect_text "too little memory on rank 1: the rank at d=0 i=1 j=0 k=0 needs 189 MiB (weights .* messages"
+expect_text "too little memory on rank 1: the rank at d=0 i=1 j=0 k=0 needs 188 MiB (weights .* messages"
 expect_text "control group .*t3d-test-[0-9]*-1 of .* has 195 MiB in all"
 [[ ! -e even/log.jsonl ]] || fail "the run began"
 limits 8192 $small

@@ -79,7 +79,7 @@ expect_status 78
 expect_text "bad.toml:.*class.hazard_shape cannot be 50"
 run 1 plan input.toml --cluster nowhere.toml
 expect_status 66
-sed '/^\[\[level\]\]/,$d' cluster.toml > unlinked.toml
+sed '/^has_end/d; /^\[\[level\]\]/,$d' cluster.toml > unlinked.toml
 run 1 plan input.toml --cluster unlinked.toml --nodes 2
 expect_status 78
 expect_text "\[\[level\]\]"
@@ -91,12 +91,53 @@ run 1 plan input.toml --cluster here.toml -o here --set mesh.cuboid=[1,1,2]
 expect_status 0
 run 2 here/input.toml -d by-input --set run.steps=8
 expect_status 0
+# The job asks for the memory that its node needs: a tenth and 256 MiB more than the ranks took, about.
+asked=$(sed -n 's/^#SBATCH --mem=\([0-9]*\)M$/\1/p' here/job.sbatch)
+took=$(sed -n 's/.*, \([0-9]*\)[.0-9]* MiB resident with program.*/\1/p' out.log)
+((asked > 2 * took && asked < 3 * took + 300)) || fail "asked for $asked MiB, two ranks took $took each"
 [[ -d by-input/ckpt ]] || fail "the checkpoints of a planned input are not in its run's folder"
 run 2 input.toml -d by-plan --set run.steps=8 --set 'mesh.plan="here/plan.toml"' --set 'hetero.cluster="here.toml"'
 expect_status 0
 expect_text "a step of this plan should take"
 expect_text "hetero.cluster predicted"
 same_losses by-input by-plan 0
+
+# What its steps took over the tables goes into the file, once, and into the next plan.
+run 1 plan input.toml --cluster here.toml --json --set mesh.cuboid=[1,1,2]
+expect_status 0
+cp screen.log raw.json
+run 1 calibrate --from-run by-plan --add here.toml -o corrected.toml
+expect_status 0
+expect_text "^class .*: .*of 6 steps ("
+run 1 plan input.toml --cluster corrected.toml --json --set mesh.cuboid=[1,1,2]
+expect_status 0
+python3 - raw.json screen.log by-plan/step_factors.json <<'PY' || fail "the factors are not in the plan"
+import json, sys
+raw, corrected = (json.load(open(path)) for path in sys.argv[1:3])
+factors = json.load(open(sys.argv[3]))
+assert "as its runs found it" in corrected["notes"][0], corrected["notes"]
+def ratio(part):
+    a, b = (sum(s for name, s in plan["options"][0]["terms"].items() if part in name) for plan in (raw, corrected))
+    return b / a
+used = {name: factors[name][0] if factors[name][1] <= 0.25 else 1 for name in ("compute", "inside")}
+assert abs(ratio("matmul") / used["compute"] - 1) < 1e-9 and abs(ratio("inside") / used["inside"] - 1) < 1e-9, factors
+assert used != {"compute": 1, "inside": 1}, factors
+PY
+run 1 calibrate --from-run by-plan --add corrected.toml
+expect_status 78
+expect_text "is in corrected.toml already"
+run 1 calibrate --from-run by-input --add here.toml
+expect_status 66
+run 1 calibrate --from-run by-plan --add cluster.toml
+expect_status 78
+expect_text 'has no class'
+sed 's/^calibrated_time = .*/calibrated_time = "2020-01-01T00:00:00Z"/' here.toml > older.toml
+run 1 calibrate --from-run by-plan --add older.toml
+expect_status 78
+expect_text "it says nothing about them"
+run 1 calibrate --from-run by-plan
+expect_status 64
+
 [[ $(grep -c '"predicted_seconds"' by-plan/log.jsonl) == 8 ]] || fail "no prediction in log.jsonl"
 cmp <(grep -v transport by-plan/plan.toml) <(grep -v transport here/plan.toml) || fail "another plan"
 run 1 input.toml -d other --set run.steps=1 --set 'mesh.plan="here/plan.toml"'

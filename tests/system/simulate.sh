@@ -35,6 +35,24 @@ expect_status 0
 expect_text "a: 0.0588 losses per node and hour when new, 0.1 when old"  # 7 node-hours without a loss
 expect_text "impossible, as it takes 3:28:45 without any loss"
 
+# Each class learns from its own nodes; what is not known of one is said.
+sed 's/ "classes": \[/ "classes": [{"name": "b", "price_per_hour": 1, "node_list": "x[1-2]"}, /; s/"name": "a",/"name": "a", "node_list": "n[1-4]",/' \
+  plan.json > two.json
+run 1 simulate two.json --history jobs.csv --runs 20
+expect_status 0
+expect_text "a: 0.0588 losses per node and hour when new, 0.1 when old"
+expect_text "b are never lost"
+expect_text "b: jobs.csv has none of its nodes x\[1-2\]: hazard as planned"
+sed -i 's/, "node_list": "x\[1-2\]"//' two.json
+run 1 simulate two.json --history jobs.csv --runs 20
+expect_text "b: the job plan does not say which nodes it has"
+run 1 simulate two.json --trace jobs.csv --runs 5
+expect_text "nodes of b; those of a stay"
+sed 's/n\[1-4\]/n[1-/' two.json > broken.json
+run 1 simulate broken.json
+expect_status 78
+expect_text "classes\[1\].node_list"
+
 run 1 simulate
 expect_status 64
 run 1 simulate plan.json --deadline soon

@@ -9,8 +9,8 @@ namespace {
 constexpr double kMostCount = 1e9, kMostBytes = 1e18, kMostSeconds = 1e12, kMostPrice = 1e12;
 
 constexpr Range kCount{0, kMostCount}, kPositiveCount{1, kMostCount}, kBytes{0, kMostBytes},
-    kSeconds{0, kMostSeconds}, kPrice{0, kMostPrice}, kNumber{0, 1e30},
-    kShape{0.05, 20};  // as in a job plan, which plan writes of it
+    kSeconds{0, kMostSeconds}, kPlanSeconds{0, 1e9}, kPrice{0, kMostPrice}, kNumber{0, 1e30},
+    kShape{0.05, 20};  // this and kPlanSeconds as in a job plan, which plan writes of it
 /// Keys that are not written where they have this value say nothing.
 constexpr const char* kQuiet = "not said";
 
@@ -99,7 +99,7 @@ std::vector<Key> class_keys(NodeClass& own) {
       .key("memory_bytes", own.memory_bytes, "of one rank, for tensors; 0 = not known", kBytes)
       .key("price_per_node_hour", own.price_per_node_hour, "0 = a plan counts node-hours", kPrice)
       .key("currency", own.currency, "\"EUR\", \"billing units\", ...")
-      .key("preemptible", own.preemptible, "its nodes may be taken away")
+      .key("preemptible", own.preemptible, "its losses are announced by the partition's grace")
       .key("hazard_shape", own.hazard_shape, "Weibull, of a node's age when it is lost", kShape)
       .key("hazard_scale_hours", own.hazard_scale_hours, "0 = never lost", kSeconds)
       .key("return_hours", own.return_hours, "until a lost node is replaced; 0 = not known",
@@ -120,8 +120,8 @@ std::vector<Key> level_keys(Level& own) {
       .key("nodes", own.nodes, "in one group: 1 = inside a node, 0 = any number", kCount)
       .key("ranks", own.ranks, "inside a node: ranks of one group, 0 = all", kCount)
       .key("nics_per_node", own.nics_per_node, "", kPositiveCount)
-      .key("oversubscription", own.oversubscription, "of the switches' links upward",
-           {1, kMostCount})
+      .key("oversubscription", own.oversubscription,
+           "all nodes below send so many times what the switches' links carry", {1, kMostCount})
       .measured("alpha_seconds", own.alpha_seconds, "alpha_seconds_error", own.alpha_seconds_error,
                 "of one message", kSeconds)
       .measured("beta_seconds_per_byte", own.beta_seconds_per_byte, "beta_seconds_per_byte_error",
@@ -156,7 +156,7 @@ std::vector<Key> scheduler_keys(Scheduler& own) {
   return KeyList("scheduler")
       .key("kind", own.kind, "\"slurm\", or \"\"")
       .key("requeue_delay_seconds", own.requeue_delay_seconds,
-           "from a job's end until it may start again", kSeconds)
+           "from a job's end until it may start again", kPlanSeconds)
       .key("bills_largest", own.bills_largest, "of a node the largest part, not the sum")
       .take();
 }
@@ -166,7 +166,8 @@ std::vector<Key> partition_keys(SchedulerPartition& own) {
       .key("name", own.name, "as the scheduler knows it")
       .key("classes", own.classes, "of its nodes")
       .key("time_limit_seconds", own.time_limit_seconds, "0 = none", kSeconds)
-      .key("grace_seconds", own.grace_seconds, "from a preemption's signal to the kill", kSeconds)
+      .key("grace_seconds", own.grace_seconds, "from a preemption's signal to the kill",
+           kPlanSeconds)
       .key("most_nodes", own.most_nodes, "of one job; 0 = all", kCount)
       .key("preemptible", own.preemptible, "its jobs give way to others")
       .key("fallback", own.fallback, "for jobs that name no partition")
@@ -174,6 +175,26 @@ std::vector<Key> partition_keys(SchedulerPartition& own) {
       .key("bills_core", own.billing.core, "", kPrice)
       .key("bills_gpu", own.billing.gpu, "", kPrice)
       .key("bills_memory_gib", own.billing.memory_gib, "", kPrice)
+      .take();
+}
+
+std::vector<Key> factor_keys(FactorEntry& own) {
+  constexpr Range kFactor{0.01, 100};
+  RunFactors& factors = own.factors;
+  KeyList list("factor");
+  list.key("class", own.node_class, "whose");
+  const auto add = [&](const char* name, const char* error_name, RunFactor& factor,
+                       const char* help) {
+    list.key(name, factor.value, help, kFactor);
+    list.key(error_name, factor.error, "standard error; 0 = not measured", kNumber);
+  };
+  add("compute", "compute_error", factors.compute, "operators took so many times the tables");
+  add("inside", "inside_error", factors.inside, "messages inside nodes");
+  add("between", "between_error", factors.between, "messages between nodes");
+  add("host", "host_error", factors.host, "starting operators");
+  return list.key("steps", factors.steps, "that were measured", kPositiveCount)
+      .key("time", factors.time, "when the last run ended (UTC)")
+      .key("runs", factors.runs, "their ids")
       .take();
 }
 

@@ -21,6 +21,11 @@ struct CollectiveEntry {
   CollectiveTable table;
   NumberRows samples;
 };
+/// [[factor]]
+struct FactorEntry {
+  std::string node_class;
+  RunFactors factors;
+};
 struct StorageEntry {
   Storage storage;
   NumberRows writes, reads;
@@ -33,6 +38,7 @@ struct StorageEntry {
 [[nodiscard]] std::vector<Key> startup_keys(NumberRows& starts);
 [[nodiscard]] std::vector<Key> scheduler_keys(Scheduler& scheduler);
 [[nodiscard]] std::vector<Key> partition_keys(SchedulerPartition& partition);
+[[nodiscard]] std::vector<Key> factor_keys(FactorEntry& entry);
 [[nodiscard]] std::vector<Key> operator_keys(OperatorEntry& entry);
 [[nodiscard]] std::vector<Key> collective_keys(CollectiveEntry& entry);
 

@@ -12,39 +12,44 @@
 namespace t3d {
 namespace {
 
-/// A node of GPUs. Flops are those of vendor_peak() for `device`; links both ways together.
+/// A node of GPUs. Flops are those of vendor_peak() for `device`; links both ways together. `nics`:
+/// InfiniBand adapters for messages of GPUs. SXM boards as in NVIDIA's DGX: one for each A100, H100
+/// and H200 (DGX A100 user guide, "8x single-port ConnectX-6"; DGX BasePOD reference architecture,
+/// "eight single-port ConnectX-7"), one for two V100 (DGX-1: four for eight). PCIe cards sit in
+/// nodes of any make: one.
 struct GpuSheet {
   const char *name, *device;
-  index_t gpus;
+  index_t gpus, nics;
   double memory_gb, memory_gbs, link_gbs;
   const char* source;
 };
 constexpr std::array<GpuSheet, 7> kGpus{{
-    {"v100-32g", "Tesla V100-SXM2-32GB", 4, 32, 900, 300,
+    {"v100-32g", "Tesla V100-SXM2-32GB", 4, 2, 32, 900, 300,
      "https://www.nvidia.com/en-us/data-center/v100/"},
-    {"a100-40g", "NVIDIA A100-SXM4-40GB", 4, 40, 1555, 600,
+    {"a100-40g", "NVIDIA A100-SXM4-40GB", 4, 4, 40, 1555, 600,
      "https://www.nvidia.com/en-us/data-center/a100/"},
-    {"a100-80g", "NVIDIA A100-SXM4-80GB", 4, 80, 2039, 600,
+    {"a100-80g", "NVIDIA A100-SXM4-80GB", 4, 4, 80, 2039, 600,
      "https://www.nvidia.com/en-us/data-center/a100/"},
-    {"h100", "NVIDIA H100 80GB HBM3", 8, 80, 3350, 900,
+    {"h100", "NVIDIA H100 80GB HBM3", 8, 8, 80, 3350, 900,
      "https://www.nvidia.com/en-us/data-center/h100/"},
-    {"h100-pcie", "NVIDIA H100 PCIe", 4, 80, 2000, 128,
+    {"h100-pcie", "NVIDIA H100 PCIe", 4, 1, 80, 2000, 128,
      "https://www.nvidia.com/en-us/data-center/h100/"},
-    {"h200", "NVIDIA H200", 8, 141, 4800, 900, "https://www.nvidia.com/en-us/data-center/h200/"},
-    {"l40s", "NVIDIA L40S", 4, 48, 864, 64, "https://www.nvidia.com/en-us/data-center/l40s/"},
+    {"h200", "NVIDIA H200", 8, 8, 141, 4800, 900, "https://www.nvidia.com/en-us/data-center/h200/"},
+    {"l40s", "NVIDIA L40S", 4, 1, 48, 864, 64, "https://www.nvidia.com/en-us/data-center/l40s/"},
 }};
 
 /// A network adapter in one direction.
 struct NetworkSheet {
   const char* name;
   double gbit;
+  bool infiniband;  // else a node has one adapter
   const char* source;
 };
 constexpr std::array<NetworkSheet, 4> kNetworks{{
-    {"ib-edr", 100, "https://www.nvidia.com/en-us/networking/infiniband-adapters/"},
-    {"ib-hdr", 200, "https://www.nvidia.com/en-us/networking/infiniband-adapters/"},
-    {"ib-ndr", 400, "https://www.nvidia.com/en-us/networking/infiniband-adapters/"},
-    {"ethernet-25g", 25, "https://standards.ieee.org/ieee/802.3by/6062/"},
+    {"ib-edr", 100, true, "https://www.nvidia.com/en-us/networking/infiniband-adapters/"},
+    {"ib-hdr", 200, true, "https://www.nvidia.com/en-us/networking/infiniband-adapters/"},
+    {"ib-ndr", 400, true, "https://www.nvidia.com/en-us/networking/infiniband-adapters/"},
+    {"ethernet-25g", 25, false, "https://standards.ieee.org/ieee/802.3by/6062/"},
 }};
 
 /// Data sheets give no latencies; NCCL takes these for a hop of a ring (its src/graph/tuning.cc).
@@ -95,12 +100,16 @@ void add_gpu(const GpuSheet& sheet, Cluster& cluster) {
   cluster.levels.push_back(std::move(node));
 }
 
-void add_network(const NetworkSheet& sheet, Cluster& cluster) {
+/// Of one class, or of all where that is empty.
+void add_network(const NetworkSheet& sheet, index_t nics, const std::string& node_class,
+                 Cluster& cluster) {
   constexpr double kBytesPerGbit = 1e9 / 8;
   Level network;
   network.name = "network";
   network.alpha_seconds = kNetworkHop;
   network.beta_seconds_per_byte = 1 / (kBytesPerGbit * sheet.gbit);
+  network.node_class = node_class;
+  network.nics_per_node = sheet.infiniband ? nics : 1;
   network.calibration = {Calibrated::data_sheet, "", sheet.source};
   cluster.levels.push_back(std::move(network));
 }
@@ -123,13 +132,17 @@ std::vector<std::string> cluster_presets() {
 
 Cluster cluster_of_presets(const std::vector<std::string>& names) {
   Cluster cluster;
+  std::vector<const GpuSheet*> nodes;
+  const NetworkSheet* network = nullptr;
   for (const std::string& name : names) {
     if (const GpuSheet* gpu = find_sheet(kGpus, name)) {
-      if (cluster.find_class(name) == nullptr) add_gpu(*gpu, cluster);
-    } else if (const NetworkSheet* network = find_sheet(kNetworks, name)) {
-      if (cluster.find_level("network", "") != nullptr)
+      if (cluster.find_class(name) != nullptr) continue;
+      add_gpu(*gpu, cluster);
+      nodes.push_back(gpu);
+    } else if (const NetworkSheet* other = find_sheet(kNetworks, name)) {
+      if (network != nullptr)
         throw_error(ExitCode::usage, "--preset: {} is a second network", name);
-      add_network(*network, cluster);
+      network = other;
     } else {
       const std::vector<std::string> known = cluster_presets();
       const auto near = nearest_word(name, known);
@@ -137,6 +150,13 @@ Cluster cluster_of_presets(const std::vector<std::string>& names) {
                   near ? "; did you mean " + *near + "?" : "");
     }
   }
+  if (network == nullptr) return cluster;
+  const index_t nics = nodes.empty() ? 1 : nodes.front()->nics;
+  const bool alike = std::all_of(nodes.begin(), nodes.end(),
+                                 [&](const GpuSheet* gpu) { return gpu->nics == nics; });
+  if (alike) add_network(*network, nics, "", cluster);
+  for (const GpuSheet* gpu : nodes)
+    if (!alike) add_network(*network, gpu->nics, gpu->name, cluster);
   return cluster;
 }
 

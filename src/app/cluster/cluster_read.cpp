@@ -18,15 +18,16 @@ namespace {
 
 constexpr const char* kHelp = "docs/15-cluster-file.md lists all keys";
 constexpr std::size_t kMostSamples = 400;  // of one table: estimates solve as many equations
-const std::vector<std::string> kTables{"cluster", "storage", "startup", "scheduler"};
-const std::vector<std::string> kLists{"class", "level", "partition", "operator", "collective"};
+const std::vector<std::string> kTables{"cluster", "storage", "startup", "scheduler", "end"};
+const std::vector<std::string> kLists{"class",  "level",    "partition",
+                                      "factor", "operator", "collective"};
 
 class ClusterReader {
  public:
   explicit ClusterReader(std::string file_name) : file_name_(std::move(file_name)) {}
 
-  Cluster read(const std::string& text) {
-    const InputDocument document = parse_toml(text, file_name_);
+  Cluster read(const std::string& text, std::vector<std::string>* notes) {
+    const InputDocument document = parse(text);
     known_tables(document);
     read_tables(document);
     // In this order: later lists name elements of earlier ones.
@@ -35,11 +36,35 @@ class ClusterReader {
         if (element.array == list) add(element);
     if (cluster_.classes.empty() && !has_faults_in("class"))
       fault({file_name_, 0, 0}, "there is no [[class]]", "write one for each kind of node");
+    const bool ends = document.tables.contains("end");
+    if (has_end_ && !ends) faults_.push_back(cut());
     if (!faults_.empty()) throw ConfigErrors(std::move(faults_));
+    if (!has_end_ && !ends && notes != nullptr)
+      notes->push_back(
+          fmt::format("{} has no mark at its end (an older file, or a person's): "
+                      "whether it was cut is not known",
+                      file_name_));
     return std::move(cluster_);
   }
 
  private:
+  [[nodiscard]] Fault cut() const {
+    return {{file_name_, 0, 0},
+            "the file was cut: [end], its last line, is missing",
+            "take a whole copy; or remove `has_end = true` if this is all"};
+  }
+  /// Cut inside a line it is no TOML, which is not what its reader should be told alone.
+  [[nodiscard]] InputDocument parse(const std::string& text) const {
+    try {
+      return parse_toml(text, file_name_);
+    } catch (const ConfigErrors& errors) {
+      if (text.find("\nhas_end = true") == std::string::npos || text.find("\n[end]") < text.size())
+        throw;
+      std::vector<Fault> faults = errors.faults();
+      faults.push_back(cut());
+      throw ConfigErrors(std::move(faults));
+    }
+  }
   void fault(const Where& where, std::string what, std::string hint = "") {
     faults_.push_back({where, std::move(what), std::move(hint)});
   }
@@ -73,6 +98,11 @@ class ClusterReader {
   }
 
   void top_key(const InputEntry& entry) {
+    if (entry.key == "has_end") {
+      has_end_ = entry.value.kind == InputValue::Kind::boolean && entry.value.boolean;
+      if (!has_end_) fault(entry.where, "has_end cannot be anything but true", "or leave it out");
+      return;
+    }
     if (entry.key != "version")
       fault(entry.where,
             fmt::format("there is no key {} above the tables", printable(entry.key, 100)), kHelp);
@@ -84,6 +114,7 @@ class ClusterReader {
   void read_tables(const InputDocument& document) {
     StorageEntry storage;
     NumberRows starts;
+    table("end", {}, document);
     table("cluster", cluster_keys(cluster_), document);
     table("storage", storage_keys(storage), document);
     table("startup", startup_keys(starts), document);
@@ -132,6 +163,8 @@ class ClusterReader {
       add_level();
     else if (element.array == "partition")
       add_partition();
+    else if (element.array == "factor")
+      add_factor();
     else if (element.array == "operator")
       add_operator();
     else
@@ -161,11 +194,23 @@ class ClusterReader {
     return good;
   }
 
+  /// What a job plan takes, too.
+  [[nodiscard]] bool zero_or(const std::string& key, double value, double least, double most,
+                             const char* zero) {
+    if (value == 0 || (value >= least && value <= most)) return true;
+    fault_at(key, fmt::format("{}.{} cannot be {:g}", element_->array, key, value),
+             fmt::format("write 0 ({}), or from {:g} to {:g}", zero, least, most));
+    return false;
+  }
+
   void add_class() {
     NodeClass own;
     const bool fits = set(class_keys(own));
     names_.insert(own.name);  // also of one with faults: what names it is no further fault
     if (!fits || !good_name(own.name)) return;
+    if (!zero_or("hazard_scale_hours", own.hazard_scale_hours, 1e-3, 1e9, "never lost") ||
+        !zero_or("return_hours", own.return_hours, 1e-6, 2.7e5, "not known"))
+      return;
     if (own.nodes == 0)
       return fault_at("nodes", fmt::format("class {} has no nodes", printable(own.name, 100)),
                       "write nodes = 1 or more, or remove the class");
@@ -204,11 +249,24 @@ class ClusterReader {
     if (!set(partition_keys(own)) || !good_name(own.name)) return;
     for (const std::string& name : own.classes)
       if (!known_class("classes", name)) return;
+    if (!zero_or("time_limit_seconds", own.time_limit_seconds, 60, 1e9, "none")) return;
     for (const SchedulerPartition& other : cluster_.scheduler.partitions)
       if (other.name == own.name)
         return fault_at("name", fmt::format("two [[partition]] have the name \"{}\"", own.name),
                         "give each a name of its own");
     cluster_.scheduler.partitions.push_back(std::move(own));
+  }
+
+  void add_factor() {
+    FactorEntry own;
+    if (!set(factor_keys(own)) || !known_class("class", own.node_class)) return;
+    if (own.factors.steps == 0) return fault_at("steps", "of no steps", "write steps = 1 or more");
+    for (NodeClass& one : cluster_.classes) {
+      if (one.name != own.node_class) continue;
+      if (one.factors.steps > 0)
+        return fault_at("class", "a second [[factor]] of this class", "remove one of them");
+      one.factors = std::move(own.factors);
+    }
   }
 
   bool good_fit(const Fit& fit, const TableForm& form, const NumberRows& samples) {
@@ -299,6 +357,7 @@ class ClusterReader {
   }
 
   std::string file_name_;
+  bool has_end_ = false;  // the file says that it ends with [end]
   Cluster cluster_;
   Config unused_;  // what slots of other lists point into
   const InputElement* element_ = nullptr;
@@ -310,10 +369,13 @@ class ClusterReader {
 
 }  // namespace
 
-Cluster parse_cluster(const std::string& text, const std::string& file_name) {
-  return ClusterReader(file_name).read(text);
+Cluster parse_cluster(const std::string& text, const std::string& file_name,
+                      std::vector<std::string>* notes) {
+  return ClusterReader(file_name).read(text, notes);
 }
 
-Cluster load_cluster(const std::string& path) { return parse_cluster(read_input(path), path); }
+Cluster load_cluster(const std::string& path, std::vector<std::string>* notes) {
+  return parse_cluster(read_input(path), path, notes);
+}
 
 }  // namespace t3d

@@ -15,6 +15,8 @@ constexpr const char* kHead =
     "# What is known of a cluster: transformer3d calibrate wrote it, plan and simulate read it.\n"
     "# Numbers may be edited; comments are not kept by calibrate --add. Units are in the names;\n"
     "# NAME_error is the standard error of NAME. docs/15-cluster-file.md explains every key.\n"
+    "has_end = true                                 # the last line is [end]: a cut file is "
+    "noticed\n"
     "version = 1\n";
 constexpr const char* kSamplesHead =
     "\n# Measured samples. Estimates are exact at a sample, corrected near it, and follow the "
@@ -34,7 +36,9 @@ class ClusterWriter {
     SchedulerPartition no_partition;
     for (SchedulerPartition& one : cluster.scheduler.partitions)
       element("partition", partition_keys(one), partition_keys(no_partition));
+    write_factors(cluster);
     write_samples(cluster);
+    text_ += "\n[end]\n";
     return std::move(text_);
   }
 
@@ -49,6 +53,15 @@ class ClusterWriter {
       starts.push_back({static_cast<double>(start.ranks), start.seconds, start.error});
     table("startup", startup_keys(starts), startup_keys(no_starts));
     table("scheduler", scheduler_keys(cluster.scheduler), scheduler_keys(unsaid_.scheduler));
+  }
+
+  void write_factors(Cluster& cluster) {
+    FactorEntry no_factor;
+    for (NodeClass& one : cluster.classes) {
+      if (one.factors.steps == 0) continue;
+      FactorEntry entry{one.name, one.factors};
+      element("factor", factor_keys(entry), factor_keys(no_factor));
+    }
   }
 
   void write_samples(Cluster& cluster) {

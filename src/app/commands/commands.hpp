@@ -22,6 +22,9 @@ int run_inspect(Communicator& world, const CommandLine& command);
 int run_export(Communicator& world, const CommandLine& command);
 int run_import(Communicator& world, const CommandLine& command);
 int run_simulation(Communicator& world, const CommandLine& command);
+int run_scaling(Communicator& world, const CommandLine& command);
+int run_report(Communicator& world, const CommandLine& command);
 int run_status(Communicator& world, const CommandLine& command);
+int run_watch(Communicator& world, const CommandLine& command);
 
 }  // namespace t3d

@@ -37,20 +37,22 @@ void print_memory(const std::vector<RankCost>& costs) {
 // What the system sees of a CPU rank: of the largest, where it writes the checkpoint or keeps a
 // snapshot for the process that does.
 void print_resident(const std::vector<RankCost>& costs, const Plan& plan, AsyncRule rule) {
-  index_t most = 0, messages = 0, parameters = 0;
+  index_t most = 0, messages = 0, parameters = 0, all = 0;
   for (const RankCost& cost : costs) {
+    all += cost.ranks * (cost.memory.tensors_peak + cost.memory.messages);
     most = std::max(most, cost.memory.tensors_peak + cost.memory.messages);
     messages = std::max(messages, cost.memory.messages);
     parameters = std::max(parameters, cost.parameters);
   }
   const index_t snapshot = snapshot_bytes(plan, rule, parameters);
   const index_t checkpoint = snapshot > 0 ? snapshot : checkpoint_bytes(plan);
+  const index_t program = program_bytes(plan.mesh().ranks()).all();
   fmt::print(
       "resident per rank: {} at most on CPUs: tensors, {} program and libraries, {} messages, {} "
       "{}\n",
-      bytes_text(most + kProgramBytes + checkpoint), bytes_text(kProgramBytes),
-      bytes_text(messages), bytes_text(checkpoint),
-      snapshot > 0 ? "for snapshots" : "while a checkpoint is written");
+      bytes_text(most + program + checkpoint), bytes_text(program), bytes_text(messages),
+      bytes_text(checkpoint), snapshot > 0 ? "for snapshots" : "while a checkpoint is written");
+  fmt::print("resident of all ranks: {} on one host\n", bytes_text(all + host_bytes(plan, rule)));
 }
 
 void print_state(const std::vector<RankCost>& costs, const Plan& plan) {

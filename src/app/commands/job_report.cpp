@@ -1,10 +1,12 @@
 #include "app/commands/job_report.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <ctime>
 #include <fstream>
 #include <set>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "comm/agree.hpp"
 #include "core/error.hpp"
 #include "device/host_limits.hpp"
+#include "hetero/cluster/run_factors.hpp"
 #include "hetero/cost/flops.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/log/rank_plot.hpp"
@@ -58,6 +61,8 @@ RunLog open_log(Communicator& world, const Config& config, index_t start_step,
   options.lineage = lineage;
   options.every_steps = config.log.every_steps;
   options.json = config.log.json;
+  options.csv = config.log.csv;
+  options.tensorboard = config.log.tensorboard;
   options.progress = config.log.progress;
   options.quiet = quiet;
   return RunLog(options);
@@ -82,7 +87,12 @@ JobReport::JobReport(Machine& machine, const Config& config, index_t start_step,
       world_(machine.world()),
       config_(config),
       first_step_(start_step),
-      log_(open_log(world_, config, start_step, lineage, quiet)) {}
+      log_(open_log(world_, config, start_step, lineage, quiet)) {
+  if (!config.debug.trace.empty())
+    tracing_ = std::make_unique<Tracing>(
+        machine, TraceWindow{config.debug.trace[0], config.debug.trace[1], start_step},
+        config.run.dir);
+}
 
 void JobReport::open(const Trainer& trainer, double rate) {
   const Plan& plan = trainer.plan();
@@ -140,6 +150,7 @@ void JobReport::begin_steps() {
   world_.ledger().clear();
   machine_.clock().clear();
   phases_before_.clear();
+  trace_books(first_step_);
   start_seconds_ = PhaseClock::now();
 }
 
@@ -166,6 +177,7 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
                      const std::vector<NamedLoss>& valid) {
   ++steps_done_;
   close_books();
+  trace_books(step.step);
   if (steps_done_ > kWarmUpSteps) {
     step_seconds_ += step.seconds;
     step_tokens_ += static_cast<double>(step.tokens);
@@ -178,8 +190,13 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   record.lr = step.lr;
   record.seconds = step.seconds;
   if (prediction_.there()) {
-    record.predicted_seconds = prediction_.seconds(trainer.plan());
-    prediction_.measured(step.max_own_seconds(), step.seconds);
+    try {
+      record.predicted_seconds = prediction_.seconds(trainer.plan());
+      prediction_.measured(step.max_own_seconds(), step.seconds);
+    } catch (const Error& error) {  // no reason to end a run
+      warn(fmt::format("no more predictions: {}", error.what()));
+      prediction_ = StepPrediction();
+    }
   }
   record.tokens = static_cast<double>(step.tokens);
   record.tokens_per_second = record.tokens / step.seconds;
@@ -206,6 +223,8 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
       record.named_valid_losses.push_back(set);
   }
   record.gain = step.gain;
+  record.gradient_signal = step.gradient_signal;
+  record.gradient_noise = step.gradient_noise;
   record.noise_sequences = step.noise_sequences;
   record.left_out = step.left_out;
   if (config_.precision.compute == ComputeType::fp16) record.loss_scale = step.loss_scale;
@@ -325,7 +344,44 @@ std::vector<AxisRow> JobReport::axis_rows() {
   return rows;
 }
 
+void JobReport::predict_by(StepPrediction prediction, const std::string& run) {
+  prediction_ = std::move(prediction);
+  run_ = run;
+  const std::string path = config_.run.dir + "/" + kStepFactorsFile;
+  try {
+    if (path_exists(path)) earlier_ = parse_step_factors(read_record_file(path), path);
+  } catch (const Error& error) {
+    warn(fmt::format("written anew: {}", error.what()));
+  }
+}
+
+/// With those of the run's earlier lives, where they are about the same tables.
+void JobReport::save_factors() {
+  std::optional<StepFactors> own = prediction_.factors();
+  if (!own) return;
+  own->factors.time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  own->factors.runs = {run_};
+  if (earlier_ && earlier_->factors.runs == own->factors.runs &&
+      earlier_->node_class == own->node_class && earlier_->calibrated_time == own->calibrated_time)
+    own->factors = merged_factors(earlier_->factors, own->factors);
+  try {
+    write_text_durably(config_.run.dir + "/" + kStepFactorsFile, step_factors_text(*own));
+  } catch (const Error& error) {  // no reason to end a run
+    warn(fmt::format("step factors are not saved: {}", error.what()));
+  }
+}
+
+// A step is what its books have: what is sent after them belongs to the next.
+void JobReport::trace_books(index_t step) {
+  if (!tracing_) return;
+  const std::string text = tracing_->books_closed(step);
+  if (!text.empty()) note(text);
+  if (tracing_->over()) tracing_.reset();
+}
+
 void JobReport::finish(const std::string& reason) {
+  if (tracing_) note(tracing_->end());
+  tracing_.reset();
   EndTable table;
   table.reason = reason;
   table.steps = steps_done_;
@@ -334,10 +390,12 @@ void JobReport::finish(const std::string& reason) {
   if (gemm_rate_ > 0 && step_seconds_ > 0) table.remarks.push_back(mfu_remark());
   if (noise_sequences_ > 0) table.remarks.push_back(batch_remark());
   for (const std::string& remark : prediction_.remarks()) table.remarks.push_back(remark);
+  save_factors();
   table.phases = phase_rows();
   table.axes = axis_rows();
   if (world_.size() > 1) table.ranks = rank_table(history_, nodes_);
   log_.finish(table);
+  totals_ = {table.steps, table.seconds, table.axes, 0, 0};
   write_plot();
   report_difference();
   note(memory_line());
@@ -346,7 +404,9 @@ void JobReport::finish(const std::string& reason) {
 // What it sends is not a step's.
 void JobReport::interim() {
   const Ledger before = world_.ledger();
+  std::unique_ptr<Tracing> tracing = std::move(tracing_);  // goes on
   finish(fmt::format("asked for by report_now after step {}", last_step_));
+  tracing_ = std::move(tracing);
   world_.ledger() = before;
 }
 
@@ -403,6 +463,8 @@ std::string JobReport::memory_line() {
       .all_reduce({memory.data(), DType::f64, 1, static_cast<index_t>(memory.size())},
                   ReduceOp::max)
       .wait_host();
+  totals_.tensor_bytes = memory[0];
+  totals_.resident_bytes = memory[1];
   std::string kinds;
   for (std::size_t kind = 0; kind < kMemoryKinds; ++kind)
     kinds += fmt::format("{}{} {}", kind == 0 ? "" : ", ", name_of(static_cast<MemoryKind>(kind)),

@@ -3,10 +3,12 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "app/commands/step_prediction.hpp"
+#include "app/commands/tracing.hpp"
 #include "app/config/config.hpp"
 #include "core/run_event.hpp"
 #include "io/log/rank_history.hpp"
@@ -14,6 +16,14 @@
 #include "train/step/trainer.hpp"
 
 namespace t3d {
+
+/// Of a life, when it has ended.
+struct RunTotals {
+  index_t steps = 0;
+  double seconds = 0;  // from the begin of the first step
+  std::vector<AxisRow> axes;
+  double tensor_bytes = 0, resident_bytes = 0;  // the largest rank's peak
+};
 
 class JobReport {
  public:
@@ -23,8 +33,8 @@ class JobReport {
   /// Writes the opening lines. `rate`: for MFU. Collective.
   void open(const Trainer& trainer, double rate);
   /// From here on bytes and times are those of steps.
-  /// On rank 0: steps are predicted by this from now on.
-  void predict_by(StepPrediction prediction) { prediction_ = std::move(prediction); }
+  /// On rank 0: steps are predicted by this from now on; `run`: the run's id.
+  void predict_by(StepPrediction prediction, const std::string& run);
   void begin_steps();
   void note(const std::string& text) { log_.note(text); }
   void warn(const std::string& text) { log_.warn(text); }
@@ -39,10 +49,18 @@ class JobReport {
   void step(const Trainer& trainer, const StepReport& step, const std::vector<NamedLoss>& valid);
   /// The plan has changed between two steps; `reason` in words.
   void reshaped(double seconds, const Plan& before, const Plan& plan, const std::string& reason);
+  /// A checkpoint is under way beside the steps, or no longer.
+  void writing(bool under_way) {
+    if (tracing_) tracing_->writing(under_way);
+  }
   /// The tables of the end, in the middle. Collective.
   void interim();
   /// The end table. Collective.
   void finish(const std::string& reason);
+  /// As finish() has told them.
+  [[nodiscard]] const RunTotals& totals() const { return totals_; }
+  /// Flops per second of all ranks by the data sheets; 0 = not known.
+  [[nodiscard]] double peak_rate() const { return vendor_rate_; }
 
  private:
   struct Pause {
@@ -50,11 +68,13 @@ class JobReport {
     std::vector<double> steps;  // seconds of those that followed
   };
   void close_books();
+  void trace_books(index_t step);
   void add_times(const Plan& plan, const StepReport& step);
   void report_pause(double step_seconds);
   [[nodiscard]] std::vector<PhaseRow> phase_rows();
   [[nodiscard]] std::vector<AxisRow> axis_rows();
   [[nodiscard]] std::string memory_line();
+  void save_factors();
   void write_plot();
   void report_difference();
   [[nodiscard]] double vendor_rate(const Plan& plan) const;
@@ -78,7 +98,9 @@ class JobReport {
   std::optional<Pause> pause_;      // of a change of plan whose price is not known yet
   std::vector<std::string> nodes_;  // host names, by rank
   StepPrediction prediction_;
-  RankHistory history_;  // on rank 0
+  std::string run_;                     // its id, where steps are predicted
+  std::optional<StepFactors> earlier_;  // of the run's lives before
+  RankHistory history_;                 // on rank 0
   /// What the ranks compute under the plan in force, and under the one before: times are reported a
   /// step later.
   struct PlanWork {
@@ -88,7 +110,9 @@ class JobReport {
   PlanWork work_, work_before_;
   bool plan_is_new_ = true;  // to work_
   index_t last_step_ = 0;
-  std::string difference_;  // the first of counted and predicted bytes
+  RunTotals totals_;
+  std::unique_ptr<Tracing> tracing_;  // until its window is over
+  std::string difference_;            // the first of counted and predicted bytes
 };
 
 }  // namespace t3d

@@ -25,6 +25,8 @@ class Life {
   /// The state is loaded, or made, and the log begins behind it. Where nothing began, nothing
   /// happens here and below.
   void goes_on(const std::optional<CheckpointInfo>& from, index_t step, index_t lineage);
+  /// 1, 2, ... in this folder; rank 0 knows it.
+  [[nodiscard]] index_t number() const { return life_.life; }
   /// After every step.
   void step_done() {
     if (begun_ && !life_.first_step_seconds) first_step_done();

@@ -33,8 +33,8 @@ class HostUse {
       return other.starts_with(name_of({}) + "\n");
     });
     const bool writes = file > 0 ? rank % file == 0 : of_host == names_.begin() + rank;
-    const index_t to_come =
-        std::max<index_t>(0, kProgramBytes - now.all) + checkpoint_bound(plan, writes);
+    const index_t to_come = std::max<index_t>(0, program_bytes(world.size()).all() - now.all) +
+                            checkpoint_bound(plan, writes);
     kept_ = all_gather_numbers(world, static_cast<double>(now.kept));
     to_come_ = all_gather_numbers(world, static_cast<double>(to_come));
   }

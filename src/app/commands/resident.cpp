@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hetero/cost/update_traffic.hpp"
 #include "io/checkpoint/checkpoint_plan.hpp"
 #include "io/writer/background_save.hpp"
 #include "tensor3d/frozen.hpp"
@@ -9,6 +10,8 @@
 
 namespace t3d {
 namespace {
+
+constexpr index_t kMiB = index_t{1} << 20;
 
 // Buffers of one sender keep the size of its largest round, and senders have it in different
 // rounds. Measured together: 2.1 to 2.4 rounds for 2 to 8 ranks, and less where there are few
@@ -28,8 +31,10 @@ SavedState saved_state(const Plan& plan) {
   const index_t size = size_of(accumulator_of(plan.activation()));
   const index_t states = plan.optimizer == OptimizerKind::sgd ? 1 : 2;
   const ParameterCounts counts = parameter_counts(m);
-  return {p * q * r, (counts.all + states * counts.with_state) * size,
-          m.hidden * std::max(m.vocab, 2 * m.ffn) * size, counts.all};
+  index_t numbers = counts.all + states * counts.with_state;
+  if (plan.optimizer == OptimizerKind::muon)  // one state of the matrices that it orthogonalises
+    for (const auto& [rows, cols] : hidden_matrices(m)) numbers -= rows * cols;
+  return {p * q * r, numbers * size, m.hidden * std::max(m.vocab, 2 * m.ffn) * size, counts.all};
 }
 
 index_t writer_bytes(const SavedState& state, double others) {
@@ -53,6 +58,29 @@ index_t snapshot_bytes(const Plan& plan, AsyncRule rule, index_t parameters) {
       rule == AsyncRule::on || (rule == AsyncRule::automatic && state.all >= kWorthProcess);
   const double bytes_each = static_cast<double>(state.all) / static_cast<double>(state.parameters);
   return asynchronous ? static_cast<index_t>(static_cast<double>(parameters) * bytes_each) : 0;
+}
+
+ProgramBytes program_bytes(index_t ranks) {
+  constexpr index_t kOnHost = 64;  // more are seldom on one
+  if (ranks == 1) return {24 * kMiB, 9 * kMiB, 0};
+  return {31 * kMiB, 11 * kMiB, kMiB / 2 + std::min(ranks, kOnHost) * kMiB / 10};
+}
+
+index_t host_bytes(const Plan& plan, AsyncRule rule) {
+  constexpr index_t kWriter = 7 * kMiB, kKernel = 3 * kMiB / 2, kKernelPerRank = 3 * kMiB / 4;
+  // Of the file: buffers of the writer, and what the kernel keeps for each of its pages.
+  constexpr index_t kPartOfFile = 40, kMostBuffered = 8 * kMiB;
+  const index_t ranks = plan.mesh().ranks();
+  const ProgramBytes program = program_bytes(ranks);
+  const SavedState state = saved_state(plan);
+  const index_t snapshot = snapshot_bytes(plan, rule, state.parameters);
+  const index_t of_file = state.all / kPartOfFile;
+  // Parts of several ranks are put together strip by strip.
+  const index_t merged = state.ranks > 1 ? std::min(state.largest, kRoundBytes) : 0;
+  const index_t checkpoint =
+      snapshot > 0 ? snapshot + kWriter + std::min(of_file, kMostBuffered) + merged
+                   : checkpoint_bytes(plan) + (state.ranks - 1) * checkpoint_bound(plan, false);
+  return ranks * (program.own + program.segments + kKernelPerRank) + checkpoint + kKernel + of_file;
 }
 
 index_t checkpoint_bound(const Plan& plan, bool writes) {

@@ -6,9 +6,16 @@
 
 namespace t3d {
 
-/// Program, libraries (MPI, oneDNN, HDF5), their heap and code made at run time: VmHWM of one rank
-/// less its tensors, measured between 45 MiB (0.4 M weights) and 53 MiB (30 M weights, bf16).
-inline constexpr index_t kProgramBytes = index_t{48} << 20;
+/// One process before it has tensors and messages, on average over a run.
+struct ProgramBytes {
+  index_t files = 0;  // pages of program and libraries, which the ranks of a host share
+  index_t own = 0;    // heap, and code made at run time
+  index_t segments =
+      0;  // memory that ranks share for their messages, as far as this one touches it
+  [[nodiscard]] index_t all() const { return files + own + segments; }
+};
+/// Measured with Open MPI 4.1 and oneDNN 2.6 (docs/results/memory_peaks.md); `ranks` of the job.
+[[nodiscard]] ProgramBytes program_bytes(index_t ranks);
 
 /// The writer's buffers (io/checkpoint/node_file.hpp): a strip, and a round of what the other ranks
 /// of the cuboid hold. Nothing where one rank holds all.
@@ -18,6 +25,11 @@ inline constexpr index_t kProgramBytes = index_t{48} << 20;
 /// at most: its own part of the first replica's state. 0 where checkpoints are written in the
 /// foreground, as far as `rule` and the size of the state tell.
 [[nodiscard]] index_t snapshot_bytes(const Plan& plan, AsyncRule rule, index_t parameters);
+
+/// What all ranks of the plan hold beside tensors and messages where they share one host, with the
+/// process that writes the checkpoint and what the kernel keeps for all of them; without the pages
+/// of files, which the kernel gives back when memory is short.
+[[nodiscard]] index_t host_bytes(const Plan& plan, AsyncRule rule);
 
 /// Of the rank that writes, whoever of the cuboid's ranks holds how much of the state; else of one
 /// that holds an even part of it, which it packs for a round. An upper bound.

@@ -13,6 +13,7 @@
 #include "device/host_limits.hpp"
 #include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/checkpoint/checkpoint_state.hpp"
+#include "io/posix_file.hpp"
 #include "train/step/state_parts.hpp"
 
 namespace t3d {
@@ -27,6 +28,16 @@ void all_or_none(Communicator& world, const std::function<void()>& work) {
   agree(world, fault);
 }
 
+std::optional<CheckpointInfo> continued_by(const Config& config) {
+  const CheckpointConfig& checkpoint = config.checkpoint;
+  if (checkpoint.restart == "never") return std::nullopt;
+  if (checkpoint.restart != "auto")
+    return CheckpointInfo{checkpoint.restart, read_checkpoint_state(checkpoint.restart)};
+  const auto newest = newest_published(checkpoint.dir);
+  if (!newest) return std::nullopt;
+  return CheckpointInfo{newest->path, read_checkpoint_state(newest->path)};
+}
+
 namespace {
 
 /// The model that an input need not write out: of the checkpoint that will be continued, else of
@@ -35,17 +46,6 @@ namespace {
 struct BaseModel {
   std::string text, fault;  // either may be empty
 };
-
-/// On rank 0: the checkpoint that a run with this input goes on from, as far as its folders say.
-std::optional<CheckpointInfo> continued_by(const Config& glance) {
-  const CheckpointConfig& checkpoint = glance.checkpoint;
-  if (checkpoint.restart == "never") return std::nullopt;
-  if (checkpoint.restart != "auto")
-    return CheckpointInfo{checkpoint.restart, read_checkpoint_state(checkpoint.restart)};
-  const auto newest = newest_published(checkpoint.dir);
-  if (!newest) return std::nullopt;
-  return CheckpointInfo{newest->path, read_checkpoint_state(newest->path)};
-}
 
 BaseModel base_of_run(const Config& glance) {
   try {
@@ -211,6 +211,14 @@ std::string checkpoint_folder(const std::string& path) {
 }
 
 }  // namespace
+
+CheckpointInfo newest_checkpoint(const std::string& path) {
+  const std::string folder = checkpoint_folder(path);
+  if (path_exists(folder + "/MANIFEST.json")) return {folder, read_checkpoint_state(folder)};
+  const auto newest = newest_published(folder);
+  if (!newest) throw_error(ExitCode::no_input, "there is no checkpoint in {}", path);
+  return {newest->path, read_checkpoint_state(newest->path)};
+}
 
 CheckpointInfo find_any_checkpoint(Communicator& world, const std::string& path) {
   std::string folder;

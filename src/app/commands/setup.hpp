@@ -42,6 +42,13 @@ void all_or_none(Communicator& world, const std::function<void()>& work);
 /// Name of the text of checkpoints that hold weights and nothing else of a run: imported ones.
 inline constexpr const char* kWeightsOnlyText = "weights_only";
 
+/// Of one process: the checkpoint that a run with this input goes on from, as far as its folders
+/// say. Nothing where it begins anew. Error(io) where it cannot be read.
+[[nodiscard]] std::optional<CheckpointInfo> continued_by(const Config& config);
+/// The same of a checkpoint, a folder of checkpoints, or a run folder. Error(no_input) where there
+/// is none.
+[[nodiscard]] CheckpointInfo newest_checkpoint(const std::string& path);
+
 /// Collective. `path`: a checkpoint, a folder of checkpoints, or a run folder.
 /// AgreedError(no_input) where there is none.
 [[nodiscard]] CheckpointInfo find_any_checkpoint(Communicator& world, const std::string& path);

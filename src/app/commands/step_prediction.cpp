@@ -7,6 +7,7 @@
 
 #include "app/cluster/cluster_file.hpp"
 #include "core/error.hpp"
+#include "hetero/cluster/run_factors.hpp"
 #include "sched/host_list.hpp"
 
 namespace t3d {
@@ -70,12 +71,13 @@ std::vector<JobPart> parts_of(Cluster& cluster, const std::vector<std::string>& 
 struct StepPrediction::Known {
   Known(Cluster from, const std::vector<std::string>& nodes,
         const std::vector<std::string>& devices)
-      : cluster(std::move(from)),
+      : file(std::move(from)),
+        cluster(corrected_by_runs(file)),
         parts(parts_of(cluster, nodes, devices)),
         job(cluster, parts),
         rates(cluster) {}
 
-  Cluster cluster;
+  Cluster file, cluster;  // as it stands there; with the factors of earlier runs
   std::vector<JobPart> parts;
   JobNodes job;
   ClusterRates rates;
@@ -108,6 +110,27 @@ void StepPrediction::measured(double own, double seconds) {
   known_->ratios.push_back(seconds / known_->forecast.seconds());
 }
 
+std::optional<StepFactors> StepPrediction::factors() const {
+  if (known_ == nullptr || known_->filter.steps() == 0) return std::nullopt;
+  for (const JobPart& part : known_->parts)
+    if (part.node_class != known_->parts.front().node_class) return std::nullopt;
+  const NodeClass& own = known_->file.classes[known_->parts.front().node_class];
+  const ForecastFactors now = known_->filter.factors(), errors = known_->filter.errors();
+  // The filter sees tables that are corrected already.
+  const auto over_tables = [](const RunFactor& applied, double value, double error) {
+    const bool used = applied.error > 0 && applied.error <= kMostFactorError;
+    const double before = used ? applied.value : 1;
+    return RunFactor{before * value, before * error};
+  };
+  StepFactors result{own.name, own.calibration.time, {}};
+  result.factors.compute = over_tables(own.factors.compute, now.compute, errors.compute);
+  result.factors.inside = over_tables(own.factors.inside, now.inside, errors.inside);
+  result.factors.between = over_tables(own.factors.between, now.between, errors.between);
+  result.factors.host = over_tables(own.factors.host, now.host, errors.host);
+  result.factors.steps = known_->filter.steps();
+  return result;
+}
+
 std::vector<std::string> StepPrediction::remarks() const {
   if (known_ == nullptr || known_->ratios.empty()) return {};
   const double ratio = median_of(known_->ratios);
@@ -127,6 +150,10 @@ std::vector<std::string> StepPrediction::remarks() const {
   off("computing", factors.compute, terms.compute());
   off("messages inside nodes", factors.inside, terms.messages_inside());
   off("messages between nodes", factors.between, terms.messages_between());
+  if (factors.waiting > kOff)
+    lines.push_back(
+        fmt::format("for {:.0f} % of a step ranks waited for each other, beside messages",
+                    100 * factors.waiting));
   return lines;
 }
 

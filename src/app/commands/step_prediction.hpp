@@ -2,9 +2,11 @@
 // which terms are off.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/commands/step_factors.hpp"
 #include "hetero/forecast/factor_filter.hpp"
 
 namespace t3d {
@@ -28,6 +30,9 @@ class StepPrediction {
   /// A step under the plan that was asked for last; `own`: computing, of the rank that computed
   /// longest.
   void measured(double own, double seconds);
+  /// Of the steps so far, over the tables of the file; nothing where there were too few, or the
+  /// nodes are of several classes: what is slow there nobody can tell.
+  [[nodiscard]] std::optional<StepFactors> factors() const;
   /// For the end: predicted and measured seconds, and terms that are off by a tenth or more.
   [[nodiscard]] std::vector<std::string> remarks() const;
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <csignal>
 #include <ctime>
 #include <filesystem>
 
@@ -13,11 +12,12 @@
 #include "app/commands/data_identity.hpp"
 #include "app/commands/first_plan.hpp"
 #include "app/commands/init_weights.hpp"
+#include "app/commands/job_end.hpp"
 #include "app/commands/job_report.hpp"
 #include "app/commands/last_words.hpp"
 #include "app/commands/life.hpp"
 #include "app/commands/memory_room.hpp"
-#include "app/commands/put_back.hpp"
+#include "app/commands/provenance.hpp"
 #include "app/commands/rank_plan.hpp"
 #include "app/commands/replan.hpp"
 #include "app/commands/saving.hpp"
@@ -36,7 +36,6 @@
 #include "io/checkpoint/shared_folder.hpp"
 #include "io/checkpoint/state_digest.hpp"
 #include "io/lock/run_lock.hpp"
-#include "io/log/exit_record.hpp"
 #include "io/log/run_log.hpp"
 #include "io/posix_file.hpp"
 #include "train/step/reshape.hpp"
@@ -70,6 +69,7 @@ class TrainJob {
     start();
     start_clock_.mark("state");
     if (trainer_->ended()) return nothing_left();
+    if (paused()) return wait_for_next();
     stop_if_asked();
     basis_.matmul =
         measure_matmul_rate(*machine_, trainer_->plan().activation(), from_->matmul_rate(basis_));
@@ -79,7 +79,9 @@ class TrainJob {
     make_balancing();
     make_saving();
     stop_if_asked();
+    begin_provenance();
     report_->begin_steps();
+    provenance_->begin_steps();
     try {
       loop();
     } catch (const AgreedError&) {
@@ -112,40 +114,16 @@ class TrainJob {
     if (watch_) watch_->end_unnoticed();
   }
 
-  /// Puts the job back into Slurm's queue, where the run is to go on and this is possible. The last
-  /// act of the program: Slurm ends the job's processes.
-  [[nodiscard]] const std::function<void()>& last_act() const { return last_act_; }
-
-  /// Writes exit.json, once the run folder is this job's.
+  /// An end that only this rank knows of (`alone`), or that all have come to.
   void record_end(ExitCode code, const std::string& reason, bool alone = false) {
-    // Asked to stop while the folder was waited for: nothing of the run is known.
-    const bool before = code == ExitCode::retry && !has_folder_ && stop_signal() != SIGINT;
-    goes_on_ = goes_on_ || before || code == ExitCode::peer_lost;
-    if (goes_on_ && (alone || world_.rank() == 0)) plan_last_act();
-    if (!has_folder_ || (lost_lock() && Saving::lock_is_gone(lock_.get())))
-      return;  // then it is another job's
     const index_t done = trainer_ ? trainer_->progress().steps : 0;
-    const bool requeues = last_act_ != nullptr;
-    ExitRecord record{code, reason, std::max(done, last_saved()), {}, goes_on_, requeues};
-    if (last_saved() >= 0) record.checkpoint = last_saved();
-    try {
-      write_exit_record(config_.run.dir, record, world_.rank());
-    } catch (const Error& error) {
-      if (report_) report_->warn(error.what());
-    }
-    life_.end(record);
+    end_.record(code, reason, {began_at_, steps_run_, done, last_saved()},
+                alone || world_.rank() == 0);
   }
+
+  [[nodiscard]] const std::function<void()>& last_act() const { return end_.last_act(); }
 
  private:
-  void plan_last_act() {
-    if (!config_.run.requeue) return;
-    const bool cut_short = !has_folder_ || (steps_run_ == 0 && (stop_flags_ & kStopAsked) != 0);
-    const bool progress = cut_short || last_saved() > std::max<index_t>(0, began_at_);
-    PutBack plan = plan_put_back(config_.run.dir, progress);
-    goes_on_ = plan.goes_on;
-    last_act_ = std::move(plan.act);
-  }
-
   void prepare() {
     config_ = load_input(world_, command_.input, command_.overrides, world_.size(), origins_);
     last_words_.set_requeue(config_.run.requeue);
@@ -161,7 +139,7 @@ class TrainJob {
     all_or_none(*checkpoint_group(world_), [&] {
       if (world_.rank() == 0) prepare_folder(1 + *std::max_element(nodes.begin(), nodes.end()));
     });
-    has_folder_ = true;
+    end_.set_folder(lock_.get());
     if (broadcast_text(world_, life_.goes_on_in_job() ? "auto" : "") == "auto") {
       early_notes_.push_back(fmt::format("-r {} was for the first life of this job; it goes on",
                                          config_.checkpoint.restart));
@@ -188,8 +166,7 @@ class TrainJob {
     world_.all_reduce({&asked, DType::i32, 1, 1}, ReduceOp::bit_or).wait_host();
     if (asked == 0) return;
     const auto flags = static_cast<unsigned>(asked);
-    stop_flags_ = flags;
-    goes_on_ = Stopping::goes_on(flags);
+    end_.stopped(flags);
     if (from_->info()) began_at_ = from_->info()->state.step;
     throw AgreedError(ExitCode::retry, Stopping::reason(flags) + " before the first step");
   }
@@ -413,10 +390,29 @@ class TrainJob {
       report_->note(fmt::format("a step of this plan should take {:.4g} ms, by {}",
                                 1e3 * prediction.seconds(trainer_->plan()),
                                 config_.hetero.cluster));
-      report_->predict_by(std::move(prediction));
+      report_->predict_by(std::move(prediction), run_id_);
     } catch (const std::exception& error) {
       report_->warn(fmt::format("no prediction of steps: {}", error.what()));
     }
+  }
+
+  void begin_provenance() {
+    provenance_ = std::make_unique<Provenance>(
+        lock_.get(), config_.run.dir, [this](const std::string& text) { report_->warn(text); });
+    LifeStart start;
+    start.life = life_.number();
+    start.run = run_id_;
+    start.input = reproducible_input(config_, origins_);
+    start.data = data_text_;
+    start.data_hash = data_hash(data_text_);
+    if (tokenizer_.hash != 0) start.tokenizer_hash = tokenizer_text(tokenizer_.hash);
+    start.first_step = trainer_->progress().steps;
+    start.matmul_rate = basis_.matmul.flops_per_second;
+    start.vendor_peak = report_->peak_rate();
+    start.emulated = emulates(config_.emulate);
+    describe_plan(trainer_->plan(), start);
+    if (speeds_) describe_links(*speeds_, start);
+    provenance_->begin(*machine_, std::move(start), trainer_->predicted_step());
   }
 
   void keep_plan() const {
@@ -432,12 +428,12 @@ class TrainJob {
 
   void loop() {
     last_save_time_ = PhaseClock::now();
-    while (!trainer_->ended() && decision_.stop == kNoFlag) {
+    while (!trainer_->ended() && !paused() && decision_.stop == kNoFlag) {
       trainer_->start_step(wishes());
       report_->expect(trainer_->predicted_step());
       const index_t done = trainer_->progress().steps;
       if (steps_run_++ == 0) keep_choices();
-      const bool save_now = due_at(done) || trainer_->ended();
+      const bool save_now = due_at(done) || trainer_->ended() || paused();
       const Replan* replan = replan_after(done);
       const bool wait = save_now || evaluates_after(done) || replan != nullptr;
       // A GPU works on this step while the report of the one before is read.
@@ -448,10 +444,12 @@ class TrainJob {
         replan_as_asked(replan->plan);
       rebalance();
       if (!save_now && decision_.stop == kNoFlag && !decision_.checkpoint) continue;
-      save(decision_.stop != kNoFlag || trainer_->ended());
+      save(decision_.stop != kNoFlag || trainer_->ended() || paused());
       decision_.checkpoint = false;
     }
     stopped_ = decision_.stop != kNoFlag && !trainer_->ended();
+    // Asked to stop at the same step: started again in the same size, it sees that it is to pause.
+    paused_ = paused() && !trainer_->ended() && !stopped_;
   }
 
   // What this rank would like after the next step. The clock of rank 0 decides for all; what is due
@@ -543,6 +541,7 @@ class TrainJob {
       stopping_->step_done(step, trainer_->steps());
       for (const std::string& text : stopping_->take_warnings()) report_->warn(text);
       life_.step_done();
+      provenance_->step_done(trainer_->ended() && step.step == trainer_->progress().steps);
       if (++steps_reported_ == 1) {
         start_clock_.mark("first step");
         report_->note(start_clock_.text());
@@ -638,8 +637,14 @@ class TrainJob {
         world_, config_, lock_.get(), began_at_,
         Saving::Hearer{[this](const std::string& text) { report_->note(text); },
                        [this](const std::string& text) { report_->warn(text); },
-                       [this] { stopping_->save_begun(); },
-                       [this](double seconds) { stopping_->save_done(seconds); }});
+                       [this] {
+                         stopping_->save_begun();
+                         report_->writing(true);
+                       },
+                       [this](double seconds) {
+                         stopping_->save_done(seconds);
+                         report_->writing(false);
+                       }});
     const std::vector<TensorPart> parts = trainer_->parts_to_save();
     const std::string digest = whole_digest(world_, digest_of_parts(parts, Trainer::kPrivateState));
     report_->note(digest_note(digest));
@@ -661,17 +666,38 @@ class TrainJob {
     all_or_none(world_, [&] {
       if (lost_lock()) lock_->check();
     });
-    std::string reason = stopped_ ? Stopping::reason(decision_.stop) : "all steps done";
+    std::string reason = stopped_  ? Stopping::reason(decision_.stop)
+                         : paused_ ? pause_reason()
+                                   : "all steps done";
     if (stopped_ && lost_lock())
       reason = "stopped because the lock of the run folder was lost for some time; it is back";
     report_->finish(reason);
-    goes_on_ = stopped_ && Stopping::goes_on(decision_.stop);
+    if (stopped_) end_.stopped(decision_.stop);
     if (last_saved() != trainer_->progress().steps)
       throw AgreedError(ExitCode::io,
                         "the last checkpoint could not be written; see the warnings above");
-    const ExitCode code = stopped_ ? ExitCode::retry : ExitCode::done;
+    if (paused_) end_.paused();
+    const ExitCode code = stopped_ || paused_ ? ExitCode::retry : ExitCode::done;
+    provenance_->end(world_, report_->totals(), static_cast<int>(code), reason,
+                     trainer_->plan().hash());
     if (world_.rank() == 0) record_end(code, reason);
     return static_cast<int>(code);
+  }
+
+  /// Here a job of another size is to go on.
+  [[nodiscard]] bool paused() const {
+    return config_.run.pause_at > 0 && trainer_->progress().steps >= config_.run.pause_at;
+  }
+  [[nodiscard]] std::string pause_reason() const {
+    return fmt::format("paused at step {} (run.pause_at = {})", trainer_->progress().steps,
+                       config_.run.pause_at);
+  }
+  /// The life before has paused already, and this one is of its size.
+  int wait_for_next() {
+    end_.paused();
+    report_->note(pause_reason());
+    if (world_.rank() == 0) record_end(ExitCode::retry, pause_reason());
+    return static_cast<int>(ExitCode::retry);
   }
 
   /// Also before there is a log.
@@ -688,14 +714,14 @@ class TrainJob {
   std::unique_ptr<RunLock> lock_;     // rank 0's; given back when everything else has ended
   Origins origins_;
   Config config_;
-  index_t began_at_ = -1;          // step of the checkpoint that this life goes on from
-  Decision decision_;              // of the steps whose reports have been read
-  bool stopped_ = false;           // it came to a stop before the end
-  unsigned stop_flags_ = kNoFlag;  // of a stop before the first step
-  bool goes_on_ = false;           // and is to be started again
-  std::function<void()> last_act_;
+  JobEnd end_{config_, world_.rank(), life_, [this](const std::string& text) {
+                if (report_) report_->warn(text);
+              }};
+  index_t began_at_ = -1;  // step of the checkpoint that this life goes on from
+  Decision decision_;      // of the steps whose reports have been read
+  bool stopped_ = false;   // it came to a stop before the end
+  bool paused_ = false;    // at run.pause_at
   std::unique_ptr<Stopping> stopping_;
-  bool has_folder_ = false;  // the run folder is there, and this job's
   double last_save_time_ = 0;
   index_t steps_run_ = 0;  // by this process
   index_t steps_reported_ = 0;
@@ -714,6 +740,7 @@ class TrainJob {
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<JobReport> report_;
+  std::unique_ptr<Provenance> provenance_;
   std::unique_ptr<Balancing> balancing_;
   std::unique_ptr<Saving> saving_;
   MemoryRoom room_;

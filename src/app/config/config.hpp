@@ -14,9 +14,10 @@ namespace t3d {
 struct RunOptions {
   std::string name, dir;
   std::int64_t seed = 1;
-  index_t steps = 0;  // 0 = by tokens
-  double tokens = 0;  // 0 = by steps
-  double hours = 0;   // of one life; 0 = no limit
+  index_t steps = 0;     // 0 = by tokens
+  double tokens = 0;     // 0 = by steps
+  double hours = 0;      // of one life; 0 = no limit
+  index_t pause_at = 0;  // step; 0 = nowhere
   bool requeue = true;
 };
 
@@ -90,7 +91,7 @@ struct EvalConfig {
 
 struct LogConfig {
   index_t every_steps = 1;
-  bool json = true;
+  bool json = true, csv = false, tensorboard = false;
   bool progress = true;  // a bar when the screen is a terminal
 };
 
@@ -145,6 +146,7 @@ struct DebugConfig {
   double lost_seconds = 6;  // without an answer until a node counts as lost; 0 = not watched
   int threads = 0;          // per rank; 0 = cores / ranks on the node
   std::vector<std::string> replan;  // "STEP:FILE": another plan after that step
+  std::vector<int> trace;           // the first and the last step that are traced; empty = none
   bool graphs = true;  // GPU: micro-batches recorded as graphs where the transport allows
 };
 

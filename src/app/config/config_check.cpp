@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <initializer_list>
 #include <numeric>
 #include <utility>
@@ -307,6 +308,8 @@ class CrossCheck {
             "debug.replan",
             fmt::format("debug.replan: \"{}\" is not STEP:FILE or STEP:same", printable(wish, 100)),
             "a step from 1 on, and a plan.toml");
+    run_name();
+    trace();
     if (usable({"eval.every_steps", "data.valid"}) && config_.eval.every_steps > 0 &&
         config_.data.valid.empty() && config_.data.validations.empty()) {
       fault("eval.every_steps", "eval.every_steps needs data.valid",
@@ -315,6 +318,33 @@ class CrossCheck {
     if (!config_.data.train.empty() && !config_.data.sources.empty())
       fault("data.train", "data.train and [[data.source]] exclude each other",
             "write data.train as one more [[data.source]]");
+  }
+
+  void run_name() {
+    for (const std::filesystem::path& part : std::filesystem::path(config_.run.name))
+      if (usable({"run.name"}) && (part == "." || part == "..")) {
+        fault("run.name", "the folder of the run would not be one below runs",
+              "write a name without . and .., or set run.dir");
+        break;
+      }
+  }
+
+  void trace() {
+    const std::vector<int>& steps = config_.debug.trace;
+    if (!usable({"debug.trace"}) || steps.empty()) return;
+    const std::string example = "for instance [10, 12], or [10, 10] for one step";
+    if (steps.size() != 2)
+      fault("debug.trace", fmt::format("debug.trace has {} numbers, not 2", steps.size()), example);
+    else if (steps[0] > steps[1])
+      fault("debug.trace",
+            fmt::format("debug.trace: the first step {} comes after the last, {}", steps[0],
+                        steps[1]),
+            example);
+    else if (usable({"run.steps"}) && config_.run.steps > 0 && steps[1] > config_.run.steps)
+      fault("debug.trace",
+            fmt::format("debug.trace: step {} comes after the end of the run, {}", steps[1],
+                        config_.run.steps),
+            "write steps up to run.steps");
   }
 
   // What needs a GPU must not meet mesh.device = DeviceRule::cpu; with "auto" the ranks will say.

@@ -95,6 +95,10 @@ void run_keys(std::vector<Key>& keys) {
            "Stop with a checkpoint, to be continued, before so much time has passed since the "
            "start; 0 = no such limit. A time limit of Slurm is known without it.",
            {.range = at_least(0, 1e6), .unit = "hours"});
+  rows.add("pause_at", &RunOptions::pause_at,
+           "Stop with a checkpoint after this step of the run, to be continued by a job of another "
+           "size (plan --elastic); 0 = nowhere. The job does not put itself back into the queue.",
+           {.range = at_least(0, kLong), .unit = "steps"});
   rows.add(
       "requeue", &RunOptions::requeue,
       "Slurm batch jobs: a run that was stopped from outside, or has lost a rank, puts its job "
@@ -510,6 +514,9 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
   log.add("every_steps", &LogConfig::every_steps, "A line on screen and in run.log every so many.",
           {.range = at_least(1, kLong), .unit = "steps"});
   log.add("json", &LogConfig::json, "Write log.jsonl, one object per step.");
+  log.add("csv", &LogConfig::csv, "Write log.csv, one line per step, for spreadsheets.");
+  log.add("tensorboard", &LogConfig::tensorboard,
+          "Write event files for TensorBoard into the folder tensorboard.");
   log.add("progress", &LogConfig::progress, "A progress bar when the screen is a terminal.");
   TableRows debug(keys, "debug", &Config::debug);
   debug.add("check_finite", &DebugConfig::check_finite,
@@ -535,6 +542,10 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
       "shares and what is kept in memory; ranks, model, optimizer, precision, batch and "
       "aggregation "
       "must be this run's.");
+  debug.add("trace", &DebugConfig::trace,
+            "[first, last]: write what every rank did in these steps into trace.json of the run "
+            "folder, for ui.perfetto.dev.",
+            {.range = at_least(1)});
   debug.add("graphs", &DebugConfig::graphs,
             "GPU: submit each micro-batch as one graph where nothing in it needs the host.");
 }

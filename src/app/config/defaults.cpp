@@ -62,6 +62,7 @@ constexpr const char* kReferenceHead = R"(# The input file
 The input is a [TOML](https://toml.io) file. Only `[run]`, `[model]`, `[data]` and `[batch]` are
 needed:
 
+<!-- input -->
 ```toml
 version = 1
 [run]
@@ -122,6 +123,19 @@ std::string resolved_text(const Config& config, const Origins& origins) {
       }
       out += "\n";
     }
+  }
+  for (const TableList& list : table_lists()) out += list_text(list, config);
+  return out;
+}
+
+std::string written_text(const Config& config, const Origins& origins) {
+  std::string out = "version = 1\n";
+  for (const TableHelp& table : config_tables()) {
+    std::string lines;
+    for (const Key* key : keys_of(table.name))
+      if (origins.contains(key->full_name()))
+        lines += fmt::format("{} = {}\n", key->name, value_text(*key, config));
+    if (!lines.empty()) out += fmt::format("\n[{}]\n{}", table.name, lines);
   }
   for (const TableList& list : table_lists()) out += list_text(list, config);
   return out;

@@ -14,6 +14,10 @@ namespace t3d {
 /// resolved.toml: every key with its value, and whence it came. Reading it gives `config` again.
 [[nodiscard]] std::string resolved_text(const Config& config, const Origins& origins = {});
 
+/// The keys that `origins` names, and the lists of tables: an input that says no more than what
+/// somebody wrote.
+[[nodiscard]] std::string written_text(const Config& config, const Origins& origins);
+
 /// docs/02-input.md, printed by --input-reference.
 [[nodiscard]] std::string input_reference();
 

@@ -60,6 +60,14 @@ std::unique_ptr<Communicator> make_mpi_world() {
   return GroupCommunicator::make_world(std::make_unique<MpiTransport>());
 }
 
+std::string mpi_library_version() {
+  if (!mpi_is_up()) return {};
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  return text.data();
+}
+
 void abort_world(int code) {
   std::fflush(nullptr);
   if (mpi_is_up()) MPI_Abort(MPI_COMM_WORLD, code);

@@ -2,6 +2,7 @@
 // by mpirun or srun never touches MPI and gets a world of one rank.
 #pragma once
 #include <memory>
+#include <string>
 
 #include "comm/communicator.hpp"
 
@@ -27,6 +28,9 @@ class MpiSession {
 
 /// All ranks. Needs a live MpiSession and must go before it.
 [[nodiscard]] std::unique_ptr<Communicator> make_mpi_world();
+
+/// "Open MPI v4.1.4, ..."; empty in a program that no launcher has started.
+[[nodiscard]] std::string mpi_library_version();
 
 /// Ends all ranks at once with exit status `code`.
 [[noreturn]] void abort_world(int code);

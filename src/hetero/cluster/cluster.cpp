@@ -65,6 +65,14 @@ const NodeClass* Cluster::find_class(std::string_view wanted) const {
   return found == classes.end() ? nullptr : &*found;
 }
 
+const SchedulerPartition* Cluster::find_partition(const NodeClass& of) const {
+  const auto found = std::find_if(
+      scheduler.partitions.begin(), scheduler.partitions.end(), [&](const SchedulerPartition& one) {
+        return of.partition.empty() ? one.fallback : one.name == of.partition;
+      });
+  return found == scheduler.partitions.end() ? nullptr : &*found;
+}
+
 const Level* Cluster::find_level(std::string_view wanted, std::string_view node_class) const {
   const Level* any = nullptr;
   for (const Level& level : levels) {

@@ -6,6 +6,7 @@
 #pragma once
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/choices.hpp"
@@ -85,6 +86,26 @@ struct OperatorTable {
   friend bool operator==(const OperatorTable&, const OperatorTable&) = default;
 };
 
+/// What runs on a class's nodes took, over what its tables say.
+struct RunFactor {
+  double value = 1, error = 0;  // error 0 = not measured
+  friend bool operator==(const RunFactor&, const RunFactor&) = default;
+};
+struct RunFactors {
+  RunFactor compute, inside, between;  // operators; messages inside nodes, between nodes
+  RunFactor host;                      // starting operators
+  index_t steps = 0;                   // that were measured; 0 = none
+  std::string time;                    // of the last run's end, UTC
+  std::vector<std::string> runs;       // their ids
+  friend bool operator==(const RunFactors&, const RunFactors&) = default;
+};
+/// Each factor with its name.
+inline constexpr std::array<std::pair<const char*, RunFactor RunFactors::*>, 4> kRunFactors{
+    {{"compute", &RunFactors::compute},
+     {"inside", &RunFactors::inside},
+     {"between", &RunFactors::between},
+     {"host", &RunFactors::host}}};
+
 /// Nodes that are alike for a plan.
 struct NodeClass {
   std::string name;
@@ -99,6 +120,7 @@ struct NodeClass {
   /// plan counts node-hours.
   double price_per_node_hour = 0;
   std::string currency;  // "EUR", "billing units", ...; empty = node-hours
+  /// Its nodes are lost to other jobs: announced by the partition's grace. Else they just fail.
   bool preemptible = false;
   /// Of a node to be lost, by its age: Weibull. Scale 0 = never. Shape below 1: mostly early.
   double hazard_shape = 1, hazard_scale_hours = 0;
@@ -109,6 +131,7 @@ struct NodeClass {
   double launch_seconds = 0, launch_seconds_error = 0;  // of the host, to start one operator
   Calibration calibration;
   std::vector<OperatorTable> operators;
+  RunFactors factors;  // of these tables and of the levels' (run_factors.hpp)
   friend bool operator==(const NodeClass&, const NodeClass&) = default;
 };
 
@@ -133,8 +156,10 @@ struct Level {
   index_t nodes = 0;       // nodes in one group at most: 1 = inside a node, 0 = any number
   index_t ranks = 0;       // inside a node: ranks of one group (NVLink, socket); 0 = all
   index_t nics_per_node = 1;
-  double oversubscription = 1;                        // of the switches' links upward, >= 1
-  double alpha_seconds = 0, alpha_seconds_error = 0;  // of one message
+  /// All nodes below a switch send so many times what its links to this level carry; >= 1. Their
+  /// bytes take as many times longer (JobNodes::oversubscribed).
+  double oversubscription = 1;
+  double alpha_seconds = 0, alpha_seconds_error = 0;                  // of one message
   double beta_seconds_per_byte = 0, beta_seconds_per_byte_error = 0;  // one group sends
   /// So many groups send at once; 0 = not known.
   double beta_together_seconds_per_byte = 0, beta_together_seconds_per_byte_error = 0;
@@ -216,6 +241,9 @@ struct Cluster {
 
   /// Nothing where there is none.
   [[nodiscard]] const NodeClass* find_class(std::string_view wanted) const;
+  /// That its jobs run in: the one it names, else the one of jobs that name none. Nothing where the
+  /// scheduler has no such.
+  [[nodiscard]] const SchedulerPartition* find_partition(const NodeClass& of) const;
   /// Of this class, or of all classes.
   [[nodiscard]] const Level* find_level(std::string_view wanted, std::string_view node_class) const;
 };

@@ -32,6 +32,7 @@ NodeClass joined_class(const NodeClass& known, NodeClass more) {
   if (more.calibration.state == Calibrated::no) {  // rates that are known win over none
     more.calibration = known.calibration;
     more.operators = known.operators;
+    more.factors = known.factors;  // those of other tables mean nothing
     more.launch_seconds = known.launch_seconds;
     more.launch_seconds_error = known.launch_seconds_error;
   }

@@ -58,14 +58,11 @@ class ColumnsMemory : public AggregationMemory {
   }
   void finish() override {
     if (rank_.plan.aggregate.method == AggregateMethod::adasum) {
-      for (std::size_t bucket = 0; bucket < shares_.size(); ++bucket) arrive(bucket);
+      for (Share& share : shares_) share.messages.clear();
       for (Share& share : shares_) share.rows.reset();
     }
-    for (std::size_t bucket = 0; bucket < shares_.size(); ++bucket) {
-      if (model_.all()[bucket]->frozen) continue;
-      arrive(bucket);
-      spread(bucket);
-    }
+    for (std::size_t bucket = 0; bucket < shares_.size(); ++bucket)
+      if (!model_.all()[bucket]->frozen) spread(bucket);
     for (Share& share : shares_) {
       share.result.reset();
       share.messages.clear();
@@ -79,7 +76,6 @@ class ColumnsMemory : public AggregationMemory {
   };
   virtual void send(std::size_t bucket) = 0;
   virtual void spread(std::size_t bucket) = 0;
-  void arrive(std::size_t bucket) { shares_[bucket].messages.clear(); }
 
   [[nodiscard]] Held gradients(std::size_t bucket, index_t bytes) {
     return walk_.take(MemoryKind::gradients, bytes, model_.all()[bucket]->times);
@@ -89,12 +85,19 @@ class ColumnsMemory : public AggregationMemory {
     const index_t padded = (columns + kLeafRowUnit - 1) / kLeafRowUnit * kLeafRowUnit;
     shares_[bucket].received = gradients(bucket, leaves_ * padded * wire_);
   }
-  // Bucket by bucket, so never more than one of those that it stands for in both forms.
-  void replace_received(std::size_t bucket, index_t result_elements) {
+  // Bucket by bucket, so never more than one of those that it stands for in both forms: most is
+  // there either at the first of them or at the last. `pack(count)` makes the messages of so many.
+  template <class Pack>
+  void replace_received(std::size_t bucket, index_t result_elements, const Pack& pack) {
     Share& share = shares_[bucket];
+    const index_t times = model_.all()[bucket]->times;
     share.result = walk_.take(MemoryKind::gradients, result_elements * wire_);
+    share.messages.clear();
+    share.received.set_times(1);
+    pack(times - 1);
+    share.result.set_times(times);
     share.received.reset();
-    share.result.set_times(model_.all()[bucket]->times);
+    for (Held& message : share.messages) message.set_times(times);
   }
 
   MemoryWalk& walk_;
@@ -121,9 +124,9 @@ class ChunkMemory final : public ColumnsMemory {
   }
   void spread(std::size_t bucket) override {
     if (wire_ != acc_ && std::ssize(rank_.plan.replicas) > 1)
-      replace_received(bucket, shard(bucket));
-    else
-      shares_[bucket].received.reset();
+      return replace_received(bucket, shard(bucket), [](index_t) {});
+    shares_[bucket].messages.clear();
+    shares_[bucket].received.reset();
   }
 };
 
@@ -131,7 +134,7 @@ class ChunkMemory final : public ColumnsMemory {
 class RefinedMemory final : public ColumnsMemory {
  public:
   RefinedMemory(MemoryWalk& walk, const RankView& rank, ModelMemory& model)
-      : ColumnsMemory(walk, rank, model), here_(rank.plan.mesh().rank_of(rank.coord)) {
+      : ColumnsMemory(walk, rank, model), here_(rank.number()) {
     routes_ = refined_routes(rank.plan, here_);
   }
 
@@ -139,22 +142,29 @@ class RefinedMemory final : public ColumnsMemory {
   [[nodiscard]] const RefinedBucket& routes(std::size_t bucket) const {
     return routes_[model_.all()[bucket]->number];
   }
+  /// Messages of `count` of the buckets that this one stands for, each `rows` times as long as its
+  /// route.
   template <class Sends, class Receives>
-  void pack(std::size_t bucket, const Sends& sends, const Receives& receives, index_t times) {
-    std::vector<Held>& messages = shares_[bucket].messages;
-    for (const auto& [peer, route] : sends)
-      if (route.count > 0) messages.push_back(gradients(bucket, route.count * times * wire_));
+  void pack(std::size_t bucket, const Sends& sends, const Receives& receives, index_t rows,
+            index_t count) {
+    const auto add = [&](const auto& route) {
+      if (route.count > 0)
+        shares_[bucket].messages.push_back(
+            walk_.take(MemoryKind::gradients, route.count * rows * wire_, count));
+    };
+    for (const auto& [peer, route] : sends) add(route);
     for (const auto& [peer, route] : receives)
-      if (route.count > 0 && peer != here_)
-        messages.push_back(gradients(bucket, route.count * times * wire_));
+      if (peer != here_) add(route);
   }
   void send(std::size_t bucket) override {
     receive(bucket, routes(bucket).columns);
-    pack(bucket, routes(bucket).owners, routes(bucket).holders, per_replica_);
+    pack(bucket, routes(bucket).owners, routes(bucket).holders, per_replica_,
+         model_.all()[bucket]->times);
   }
   void spread(std::size_t bucket) override {
-    replace_received(bucket, routes(bucket).columns);
-    pack(bucket, routes(bucket).holders, routes(bucket).owners, 1);
+    replace_received(bucket, routes(bucket).columns, [&](index_t count) {
+      pack(bucket, routes(bucket).holders, routes(bucket).owners, 1, count);
+    });
   }
 
   int here_;

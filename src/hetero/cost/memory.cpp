@@ -57,24 +57,42 @@ class Step {
   Held small_;
 };
 
-// Sums of two blocks' gradients are on their way at once, and one of activations; or, after them,
-// the sums over replicas.
+/// Replicas that are cut alike sum their gradients with all-reduces, each begun when its bucket is
+/// complete.
+bool sums_over_replicas(const Plan& plan) {
+  const AggregateConfig& aggregate = plan.aggregate;
+  return plan.replicas.size() > 1 && plan.alike() &&
+         (aggregate.method != AggregateMethod::adasum ||
+          aggregate.algorithm == AggregateAlgorithm::flat);
+}
+
+// Sums of two blocks' gradients are on their way at once, one of a table's, and one of activations;
+// those over replicas, all of them: nobody waits for one before the update.
 index_t message_bytes(const RankView& rank) {
   constexpr index_t kBlocksOnTheirWay = 2;
   const auto replicas = static_cast<int>(rank.plan.replicas.size());
-  index_t gradients = 0, shares = 0;
-  for (const BucketSize& size : bucket_sizes(rank)) {
-    if (size.copies != rank.model.layers || !size.matrices || size.trained == 0) continue;
-    gradients +=
+  const bool shares = sums_over_replicas(rank.plan);
+  index_t gradients = 0, table = 0, over_replicas = 0;
+  const auto sizes = bucket_sizes(rank);
+  for (std::size_t kind = 0; kind < sizes.size(); ++kind) {
+    const BucketSize& size = sizes[kind];
+    if (!size.matrices || size.trained == 0) continue;
+    const index_t buffer =
         reduction_buffer_bytes(size.shard, static_cast<int>(size.members), rank.accumulator);
-    shares += reduction_buffer_bytes(size.shard / replicas, replicas, rank.accumulator);
+    if (kind >= kFirstMatrix)
+      gradients += buffer;
+    else
+      table = std::max(table, buffer);
+    if (shares)
+      over_replicas +=
+          size.copies * reduction_buffer_bytes(size.shard / replicas, replicas, rank.accumulator);
   }
   const Rows rows(rank, rank.plan.largest_micro());
   const Side hidden = hidden_side(rank, rows), inner = inner_side(rank, rows, rank.up);
   const index_t activations =
       std::max(reduction_buffer_bytes(hidden.own(), static_cast<int>(hidden.members), rank.reduce),
                reduction_buffer_bytes(inner.own(), static_cast<int>(inner.members), rank.reduce));
-  return kBlocksOnTheirWay * std::max(gradients, shares) + activations;
+  return kBlocksOnTheirWay * gradients + table + over_replicas + activations;
 }
 
 }  // namespace
@@ -89,6 +107,15 @@ MemoryCost memory_cost(const Plan& plan, const Coord& coord, const CostMemoPtr& 
   cost.tensors_peak = step.walk().reserved_peak();
   cost.messages = message_bytes(rank);
   return cost;
+}
+
+StateAtRest state_at_rest(const Plan& plan, const Coord& coord) {
+  const RankView rank(plan, coord);
+  MemoryWalk walk;
+  ModelMemory model(walk, rank);
+  const auto update = make_update_memory(walk, rank, model);
+  return {parameters_at_rest(plan, coord) * size_of(rank.accumulator),
+          walk.at_peak()[static_cast<std::size_t>(MemoryKind::optimizer)]};
 }
 
 index_t parameters_at_rest(const Plan& plan, const Coord& coord) {

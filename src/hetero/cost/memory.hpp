@@ -29,6 +29,13 @@ struct MemoryCost {
 [[nodiscard]] MemoryCost memory_cost(const Plan& plan, const Coord& coord,
                                      const CostMemoPtr& memo = nullptr);
 
+/// Bytes of weights at rest on this rank, and of the optimizers' state: of one for each leaf where
+/// these update by themselves.
+struct StateAtRest {
+  index_t weights = 0, optimizer = 0;
+};
+[[nodiscard]] StateAtRest state_at_rest(const Plan& plan, const Coord& coord);
+
 /// Elements of weights at rest on this rank.
 [[nodiscard]] index_t parameters_at_rest(const Plan& plan, const Coord& coord);
 

@@ -112,11 +112,12 @@ void ModelMemory::block_done(std::size_t block, bool last, const BucketDone& don
       done(bucket);
     }
   // Those that this one stands for: where sums are finished soon, all but the last one's are.
+  // One after the other, so never more than one of their shards beside a gradient whole.
   for (BucketMemory& bucket : blocks_[block]) {
     const bool finished = last && done && bucket.size.members > 1;
     bucket.gradient.set_times(finished ? 1 : bucket.times);
-    bucket.shard.set_times(bucket.times);
   }
+  for (BucketMemory& bucket : blocks_[block]) bucket.shard.set_times(bucket.times);
 }
 
 void ModelMemory::reduce_shared() {

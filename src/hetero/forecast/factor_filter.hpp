@@ -1,5 +1,11 @@
 // What the steps of a run say about the terms of a forecast: recursive least squares with
-// forgetting (Haykin, Adaptive Filter Theory, section 9.3) on four factors, which begin at 1.
+// forgetting (Haykin, Adaptive Filter Theory, section 9.3) on four factors, which begin at 1, and
+// on the part of a step that no table knows.
+//
+// That part is what ranks wait for each other because none is equally fast at every step. Without
+// it a run with few messages would say that messages take many times as long, and a plan with many
+// would be expected far too slow. One run alone cannot tell the two apart: what is known beforehand
+// does, factors to about a half and waiting to about a twentieth of a step.
 #pragma once
 #include <array>
 
@@ -9,21 +15,24 @@ namespace t3d {
 
 class FactorFilter {
  public:
-  /// A step computed for `own` of its `seconds`, where the forecast had these terms. Errors are
-  /// taken relative to the seconds.
+  FactorFilter();
+  /// A step computed for `own` of its `seconds` on the rank that computed longest, where the
+  /// forecast had these terms. Errors are taken relative to the seconds.
   void add(const ForecastTerms& terms, double own, double seconds);
   [[nodiscard]] ForecastFactors factors() const;
+  /// Their standard errors: 0.5 where the steps said nothing.
+  [[nodiscard]] ForecastFactors errors() const;
   [[nodiscard]] index_t steps() const { return steps_; }
 
  private:
-  static constexpr std::size_t kFactors = 4;
+  static constexpr std::size_t kFactors = 5, kWaiting = 4;
   using Vector = std::array<double, kFactors>;
   void observe(const Vector& row, double seconds);
 
-  Vector factors_{1, 1, 1, 1};  // compute, inside, between, host
-  /// Uncertainty: factors are known to about a half before the first step.
-  std::array<Vector, kFactors> spread_{Vector{0.25, 0, 0, 0}, Vector{0, 0.25, 0, 0},
-                                       Vector{0, 0, 0.25, 0}, Vector{0, 0, 0, 0.25}};
+  /// Variances before the first step.
+  static constexpr Vector kFirst{0.25, 0.25, 0.25, 0.25, 0.0025};
+  Vector factors_{1, 1, 1, 1, 0};  // compute, inside, between, host, waiting
+  std::array<Vector, kFactors> spread_{};
   index_t steps_ = 0;
 };
 

@@ -119,6 +119,22 @@ Reach JobNodes::reach(const Plan& plan, const Coord& coord, Group group) const {
   return reach;
 }
 
+// Links upward carry nodes / oversubscription times what one node sends, and at least that of one.
+double JobNodes::oversubscribed(std::size_t level) const {
+  const Level& own = cluster_.levels[level];
+  if (own.nodes == 1) return 1;
+  index_t below = 0;  // nodes under one switch of the level inside; 0 = not known
+  for (const Level& other : cluster_.levels) {
+    const bool same =
+        other.node_class.empty() || own.node_class.empty() || other.node_class == own.node_class;
+    if (same && other.nodes > 1 && (own.nodes == 0 || other.nodes < own.nodes))
+      below = std::max(below, other.nodes);
+  }
+  if (below == 0) return std::min(own.oversubscription, static_cast<double>(nodes_));
+  const double part = static_cast<double>(std::min(nodes_, below)) / static_cast<double>(below);
+  return std::max(1.0, own.oversubscription * part);
+}
+
 double JobNodes::price_per_hour() const {
   double price = 0;
   for (const JobPart& part : parts_)

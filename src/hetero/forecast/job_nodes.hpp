@@ -19,10 +19,12 @@ struct Reach {
     std::size_t level = 0;  // of Cluster::levels
     index_t peers = 0;
     bool between = false;  // on other nodes
+    friend bool operator==(const At&, const At&) = default;
   };
   std::vector<At> levels;
   index_t peers = 0;   // in all
   index_t groups = 1;  // that do the same on the rank's node at once
+  friend bool operator==(const Reach&, const Reach&) = default;
 };
 
 /// Nodes are numbered class by class in the order of the parts; those under one switch follow each
@@ -44,6 +46,9 @@ class JobNodes {
   [[nodiscard]] Seat seat(index_t world_rank) const;
   /// Of the rank at `coord`; the plan's places are world ranks.
   [[nodiscard]] Reach reach(const Plan& plan, const Coord& coord, Group group) const;
+  /// How many times longer bytes take at this level than on links of their own: all nodes of the
+  /// job below one switch send at once through its links upward (Level::oversubscription). >= 1.
+  [[nodiscard]] double oversubscribed(std::size_t level) const;
   /// Of all nodes for an hour, in the classes' currency; node-hours where no class has a price.
   [[nodiscard]] double price_per_hour() const;
 

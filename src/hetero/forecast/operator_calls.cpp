@@ -45,7 +45,8 @@ class MicroCalls {
       : rank_(rank),
         rows_(rank, sequences),
         shape_(rank.model, rank.cut),
-        mesh_(rank.plan.mesh().seen_from(rank.coord.d)),
+        slab_(1, 1, rank.q, rank.r),  // panels lie over j and k
+
         forwards_(rank.plan.recompute == Recompute::block ? 2 : 1),
         layers_(static_cast<double>(rank.model.layers) * times),
         times_(times),
@@ -69,8 +70,8 @@ class MicroCalls {
   void linear(std::size_t kind, const LinearShape& linear) {
     const auto frozen = static_cast<double>(rank_.frozen.count(kind));
     const double trained = layers_ - frozen * times_;
-    const std::vector<Panel> out = linear.out_panels(mesh_, rank_.coord),
-                             in = linear.in_panels(mesh_, rank_.coord);
+    const std::vector<Panel> out = linear.out_panels(slab_, rank_.coord),
+                             in = linear.in_panels(slab_, rank_.coord);
     for (const Panel& to : out)
       for (const Panel& from : in) {
         calls_.matmul(rows_.slab, to.count, from.count, false, true, layers_ * forwards_);
@@ -176,7 +177,7 @@ class MicroCalls {
   const RankView& rank_;
   Rows rows_;
   ModelShape shape_;
-  MeshShape mesh_;
+  MeshShape slab_;
   double forwards_, layers_, times_, act_;
   Calls& calls_;
 };

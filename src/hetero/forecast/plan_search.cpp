@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "hetero/cost/flops.hpp"
 #include "hetero/cost/memory.hpp"
-#include "hetero/forecast/candidate.hpp"
+#include "hetero/forecast/candidate_bounds.hpp"
 #include "hetero/planner/planner.hpp"
 
 namespace t3d {
@@ -36,8 +36,8 @@ class NodesSearch {
     std::sort(candidates.begin(), candidates.end(),
               [](const JobCandidate& a, const JobCandidate& b) { return a.bound < b.bound; });
     for (const JobCandidate& candidate : candidates) {
-      if (candidate.bound >= worst_kept()) break;
-      if (result_.priced == request_.most_priced) {
+      if (one_class() && candidate.bound >= worst_kept()) break;
+      if (result_.priced == most_priced()) {
         result_.complete = false;
         break;
       }
@@ -49,6 +49,10 @@ class NodesSearch {
   }
 
  private:
+  [[nodiscard]] index_t most_priced() const {
+    return one_class() ? request_.most_priced : request_.most_dealt;
+  }
+  [[nodiscard]] bool one_class() const { return result_.parts.size() == 1; }
   /// Nothing slower belongs to what is kept.
   [[nodiscard]] double worst_kept() const {
     return result_.plans.size() < request_.kept ? kInfinite : result_.plans.back().seconds();
@@ -61,8 +65,7 @@ class NodesSearch {
     try {
       FoundPlan found;
       found.parts = result_.parts;
-      found.plan =
-          result_.parts.size() == 1 ? even_plan(recipe, candidate) : dealt_plan(recipe, candidate);
+      found.plan = one_class() ? even_plan(recipe, candidate) : dealt_plan(recipe, candidate);
       found.forecast = forecast_step(found.plan, nodes_, rates_);
       if (!std::isfinite(found.seconds()))
         leave_out("rates are missing", missing_rates(found.forecast.terms), 0);
@@ -259,8 +262,8 @@ std::vector<std::vector<JobPart>> node_sets(const SearchRequest& request, const 
     for (const index_t nodes : ladder(all)) add({{one, nodes}});
     if (request.nodes > 0 && request.nodes <= all) add({{one, request.nodes}});
   }
-  for (std::size_t subset = 1; subset < std::size_t{1} << std::min<std::size_t>(classes, 6);
-       ++subset) {
+  const std::size_t mixed = std::min(classes, kMostMixedClasses);
+  for (std::size_t subset = 1; subset < std::size_t{1} << mixed; ++subset) {
     std::vector<JobPart> parts;
     for (std::size_t one = 0; one < classes; ++one)
       if ((subset >> one & 1U) != 0) parts.push_back({one, available[one]});

@@ -2,10 +2,13 @@
 // can form, with the sizes of micro-batches and the choices of memory, pruned by bounds and by
 // memory, the rest priced by forecast_step(). Pure function of (request, cluster).
 //
-// A bound is what no plan of the candidate can beat: the products and the optimizer of the rank
-// with the largest parts, at the best rates of any class of the set, without any message.
+// A bound is what no plan of the candidate can beat: operators of the rank with the largest parts
+// at the best rates of any class of the set, and the messages that it sends at least
+// (candidate_bounds.hpp).
 // Candidates are priced by ascending bound until a bound is above the best price, so the best plan
 // of a set of equal nodes is that of complete enumeration unless `most_priced` ends it before.
+// Plans of several classes are dealt out one by one (plan_shape()): the `most_dealt` that are best
+// by an estimate.
 #pragma once
 #include <optional>
 #include <string>
@@ -27,6 +30,7 @@ struct SearchRequest {
   /// Of a rank's memory that tensors may take: the rest is for what has no formula.
   double memory_part = 0.92;
   index_t most_priced = 2000;  // of one set of nodes
+  index_t most_dealt = 40;     // of one set of several classes: each is planned as a job is
   std::size_t kept = 10;       // best plans of one set of nodes
 };
 
@@ -57,9 +61,10 @@ struct NodesSearched {
 [[nodiscard]] NodesSearched search_nodes(const SearchRequest& request,
                                          const std::vector<JobPart>& parts, ClusterRates& rates);
 
+inline constexpr std::size_t kMostMixedClasses = 6;
 /// Sets of nodes that are worth a look: of one class any number on a ladder (1, 2, 3, 4, 6, 8, 12,
-/// ... and all), of several classes (of the first six) all of them or half of each. No more of a
-/// class than its partition gives to one job.
+/// ... and all), of several classes (of the first kMostMixedClasses) all of them or half of each.
+/// No more of a class than its partition gives to one job.
 [[nodiscard]] std::vector<std::vector<JobPart>> node_sets(const SearchRequest& request,
                                                           const Cluster& cluster);
 

@@ -1,10 +1,13 @@
 #include "hetero/forecast/step_forecast.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "core/error.hpp"
 #include "hetero/cost/traffic.hpp"
+#include "hetero/forecast/even_reach.hpp"
 #include "hetero/planner/slab_key.hpp"
 
 namespace t3d {
@@ -34,6 +37,7 @@ class Forecast {
     if (plan.ranks > nodes.ranks())
       throw_error(ExitCode::config, "a plan of {} ranks on nodes for {}", plan.ranks,
                   nodes.ranks());
+    if (EvenReach::fits(plan, nodes)) even_.emplace(plan, nodes);
   }
 
   StepForecast run() {
@@ -53,6 +57,8 @@ class Forecast {
   }
 
  private:
+  static constexpr index_t kLooks = 64, kLooksOneByOne = 4;
+
   [[nodiscard]] JobNodes::Seat seat(index_t slot) const {
     return nodes_.seat(plan_.place.empty() ? slot : plan_.place[static_cast<std::size_t>(slot)]);
   }
@@ -100,7 +106,8 @@ class Forecast {
     if (slowest.sum() > worst_.sum()) worst_ = slowest;
   }
 
-  /// Of a rank in the largest slab with the largest widths.
+  /// Of a rank in the largest slab with the largest widths; each group as far as its farthest
+  /// member: all wait for that one.
   void add_messages(index_t d, ForecastTerms& terms) {
     const ReplicaPlan& replica = plan_.replica(d);
     const Coord coord{d, static_cast<index_t>(largest_part(replica.tokens.back())),
@@ -116,17 +123,49 @@ class Forecast {
       if (traffic.on(over) == 0) continue;
       const bool weights = over == Group::i || over == Group::ij || over == Group::ik;
       const double exposed = weights && on_gpu ? 1 - kHidden : 1;
-      const Reach reach = nodes_.reach(plan_, coord, over);
-      for (const Reach::At& at : reach.levels) {
-        const double seconds = exposed * level_seconds(traffic, over, reach, at);
-        (at.between ? terms.between : terms.inside)[group] += seconds;
-      }
+      const auto [inside, between] = slowest_reach(traffic, over, d);
+      terms.inside[group] += exposed * inside;
+      terms.between[group] += exposed * between;
     }
+  }
+
+  struct GroupSeconds {
+    double inside = 0, between = 0;
+  };
+
+  /// Where cuboids do not nest in nodes, groups of one axis lie on different numbers of them.
+  /// Looked at are kLooks ranks all over the plan, or the replica where there is no closed form.
+  GroupSeconds slowest_reach(const TrafficTable& traffic, Group group, index_t d) {
+    const auto& [p, q, r] = plan_.replica(d).cuboid;
+    const bool all = group == Group::world || group == Group::cuboid;
+    const index_t places = even_ ? p * q * r * std::ssize(plan_.replicas) : p * q * r;
+    const index_t looks = std::min<index_t>(places, even_ ? kLooks : all ? 1 : kLooksOneByOne);
+    GroupSeconds slowest;
+    std::vector<Reach> seen;
+    for (index_t look = 0; look < looks; ++look) {
+      const index_t at = places <= looks ? look : spread(look, places);
+      Reach reach = even_ ? even_->reach(at, group)
+                          : nodes_.reach(plan_, {d, at / (q * r), at / r % q, at % r}, group);
+      if (std::find(seen.begin(), seen.end(), reach) != seen.end()) continue;
+      GroupSeconds own;
+      for (const Reach::At& level : reach.levels)
+        (level.between ? own.between : own.inside) += level_seconds(traffic, group, reach, level);
+      if (own.inside + own.between > slowest.inside + slowest.between) slowest = own;
+      seen.push_back(std::move(reach));
+    }
+    return slowest;
+  }
+
+  /// Multiples of the golden ratio: no two are close, and no stride of a mesh is theirs.
+  static index_t spread(index_t look, index_t places) {
+    const double part = static_cast<double>(look) * 0.6180339887498949;
+    return static_cast<index_t>((part - std::floor(part)) * static_cast<double>(places));
   }
 
   [[nodiscard]] double level_seconds(const TrafficTable& traffic, Group group, const Reach& reach,
                                      const Reach::At& at) const {
-    const double part = static_cast<double>(at.peers) / static_cast<double>(reach.peers);
+    const double part = nodes_.oversubscribed(at.level) * static_cast<double>(at.peers) /
+                        static_cast<double>(reach.peers);
     double seconds = 0;
     for (std::size_t verb = 0; verb < kVerbs; ++verb)
       for (const TrafficCalls& calls : traffic.calls(static_cast<Verb>(verb), group)) {
@@ -144,6 +183,7 @@ class Forecast {
   const JobNodes& nodes_;
   ClusterRates& rates_;
   SlabKeys keys_;
+  std::optional<EvenReach> even_;
   CostMemoPtr memo_ = std::make_shared<CostMemo>();
   std::map<SlabKeys::Key, RankOperators> ranks_;
   index_t slot_ = 0;  // first one of this replica
@@ -161,8 +201,9 @@ double ForecastTerms::messages_between() const {
   return std::accumulate(between.begin(), between.end(), 0.0);
 }
 double ForecastTerms::sum(const ForecastFactors& factors) const {
-  return factors.compute * compute() + factors.host * host + factors.inside * messages_inside() +
-         factors.between * messages_between();
+  return (factors.compute * compute() + factors.host * host + factors.inside * messages_inside() +
+          factors.between * messages_between()) /
+         (1 - factors.waiting);
 }
 
 ClusterRates::ClusterRates(const Cluster& cluster) : cluster_(cluster) {

@@ -22,9 +22,10 @@ namespace t3d {
 
 inline constexpr double kHidden = 0.8;
 
-/// What the steps of a run say about the terms: each is multiplied by its factor.
+/// What the steps of a run say about the terms: each is multiplied by its factor. Of a step the
+/// part `waiting` is in no term.
 struct ForecastFactors {
-  double compute = 1, inside = 1, between = 1, host = 1;
+  double compute = 1, inside = 1, between = 1, host = 1, waiting = 0;
   friend bool operator==(const ForecastFactors&, const ForecastFactors&) = default;
 };
 

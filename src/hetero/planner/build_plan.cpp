@@ -98,8 +98,12 @@ Plan build_plan(const PlanRecipe& recipe, const PlanShape& shape) {
   Plan plan = recipe.base;
   plan.place = shape.place;
   plan.replicas.clear();
-  for (const ReplicaShape& replica : shape.replicas)
-    plan.replicas.push_back(replica_plan(recipe, replica));
+  plan.replicas.reserve(shape.replicas.size());
+  for (std::size_t d = 0; d < shape.replicas.size(); ++d)
+    if (d > 0 && shape.replicas[d] == shape.replicas[d - 1])
+      plan.replicas.push_back(plan.replicas.back());
+    else
+      plan.replicas.push_back(replica_plan(recipe, shape.replicas[d]));
   choose_attention(recipe.attention, plan);
   plan.reduce_in_fp32 = reduce_in_fp32(recipe.reduce, plan);
   choose_kept(recipe, plan);

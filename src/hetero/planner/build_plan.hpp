@@ -28,6 +28,7 @@ struct ReplicaShape {
   std::optional<Partition> hidden, groups, ffn, vocab;
   std::vector<index_t> storage;  // sizes of the shards at rest over i, relative
   std::vector<index_t> whole;    // as ReplicaPlan's
+  friend bool operator==(const ReplicaShape&, const ReplicaShape&) = default;
 };
 
 struct PlanShape {

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "hetero/simulate/json_faults.hpp"
+#include "hetero/simulate/node_trace.hpp"
 
 namespace t3d {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::size_t kMostClasses = 64, kMostSizes = 1024, kMostBuckets = 256;
 constexpr std::size_t kMostFaults = 50;  // told
 constexpr int kMostDepth = 16;           // of brackets
 constexpr index_t kMostNodes = 10'000'000;
-constexpr double kMostSamples = 1e15, kMostSeconds = 1e9, kMostPrice = 1e6, kMostRate = 1e6;
+constexpr double kMostSamples = 1e15, kMostSeconds = 1e9, kMostPrice = 1e12, kMostRate = 1e6;
 constexpr double kLeastStep = 1e-6;
 
 Hazard weibull_of(const JsonValue& field) {
@@ -76,7 +77,8 @@ Hazard hazard_of(const JsonValue& field) {
 SimulatedClass class_of(const JsonValue& field) {
   SimulatedClass kind;
   if (!field.expect_object(
-          {"name", "price_per_hour", "nodes", "return_seconds", "hazard", "warned"}, 2))
+          {"name", "price_per_hour", "nodes", "return_seconds", "hazard", "warned", "node_list"},
+          2))
     return kind;
   if (field.has("name")) {
     kind.name = field.member("name").text();
@@ -88,6 +90,14 @@ SimulatedClass class_of(const JsonValue& field) {
   if (field.has("return_seconds"))
     kind.return_seconds = field.member("return_seconds").number(0.001, kMostSeconds, 1);
   if (field.has("warned")) kind.warned = field.member("warned").flag();
+  if (field.has("node_list")) {
+    kind.node_list = field.member("node_list").text();
+    try {
+      (void)expand_node_list(kind.node_list);
+    } catch (const Error& error) {
+      field.member("node_list").fault(error.what());
+    }
+  }
   if (field.has("hazard")) kind.hazard = hazard_of(field.member("hazard"));
   return kind;
 }
@@ -306,6 +316,7 @@ PlanJson json_of(const SimulatedClass& kind) {
     json["return_seconds"] = kind.return_seconds;
   if (!kind.hazard.never()) json["hazard"] = json_of(kind.hazard);
   if (kind.warned) json["warned"] = true;
+  if (!kind.node_list.empty()) json["node_list"] = kind.node_list;
   return json;
 }
 

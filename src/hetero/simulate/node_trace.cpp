@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/utf8.hpp"
 #include "hetero/simulate/trace_lines.hpp"
@@ -26,14 +28,16 @@ class TraceBuilder {
   void go(double seconds, const std::string& node) {
     const auto found = born_.find(node);
     add({seconds, -1, found->second});
-    trace_.lives.push_back({(seconds - found->second) / 3600, true});
+    trace_.lives.push_back({node, {(seconds - found->second) / 3600, true}});
     born_.erase(found);
   }
   [[nodiscard]] NodeTrace finish(double seconds) {
-    for (const auto& [node, born] : born_) trace_.lives.push_back({(seconds - born) / 3600, false});
+    for (const auto& [node, born] : born_)
+      trace_.lives.push_back({node, {(seconds - born) / 3600, false}});
     // Sums over the lives must not depend on the order of a hash table.
-    std::sort(trace_.lives.begin(), trace_.lives.end(), [](const NodeLife& a, const NodeLife& b) {
-      return a.hours != b.hours ? a.hours < b.hours : a.lost < b.lost;
+    std::sort(trace_.lives.begin(), trace_.lives.end(), [](const SeenNode& a, const SeenNode& b) {
+      return std::tie(a.life.hours, a.life.lost, a.node) <
+             std::tie(b.life.hours, b.life.lost, b.node);
     });
     trace_.seconds = seconds;
     if (trace_.changes.empty()) throw_error(ExitCode::config, "{} has no node", trace_.source);
@@ -186,6 +190,16 @@ NodeTrace parse_sacct(const std::string& text, const std::string& source) {
         edge.ends ? builder.go(edge.seconds - first, node)
                   : builder.come(edge.seconds - first, node);
   return builder.finish(last - first);
+}
+
+std::vector<NodeLife> lives_of(const NodeTrace& trace, const std::string& list) {
+  std::vector<std::string> names;
+  if (!list.empty()) names = expand_node_list(list);
+  const std::unordered_set<std::string> wanted(names.begin(), names.end());
+  std::vector<NodeLife> lives;
+  for (const SeenNode& seen : trace.lives)
+    if (list.empty() || wanted.contains(seen.node)) lives.push_back(seen.life);
+  return lives;
 }
 
 NodeTrace parse_any_trace(const std::string& text, const std::string& source) {

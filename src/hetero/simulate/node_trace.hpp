@@ -20,12 +20,20 @@ struct NodeChange {
   friend bool operator==(const NodeChange&, const NodeChange&) = default;
 };
 
+struct SeenNode {
+  std::string node;
+  NodeLife life;
+};
+
 struct NodeTrace {
   std::string source;
   double seconds = 0;               // to its end; > 0
   std::vector<NodeChange> changes;  // ascending; those of one moment are one event
-  std::vector<NodeLife> lives;      // of every node, lost or still there at the end
+  std::vector<SeenNode> lives;      // of every node, lost or still there at the end
 };
+
+/// Those of the nodes in `list` (expand_node_list); of all where it is empty.
+[[nodiscard]] std::vector<NodeLife> lives_of(const NodeTrace& trace, const std::string& list);
 
 /// Columns time_s, change (+1 or -1), node (an id that is there once at a time), after a line with
 /// their names; times ascend. As the Bamboo authors' traces are given (NSDI 2023).

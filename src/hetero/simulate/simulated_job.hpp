@@ -21,7 +21,8 @@ struct SimulatedClass {
   Hazard hazard;              // of one node: preempted or dead; its age begins when the job gets it
   /// Mean time until another node takes the place of a lost one (exponential).
   double return_seconds = std::numeric_limits<double>::infinity();
-  bool warned = false;  // its losses are announced by the site's grace before
+  bool warned = false;    // its losses are announced by the site's grace before
+  std::string node_list;  // the site's nodes of this kind, "n[1-4]"; empty = not known
 };
 
 /// One size that the job may have: a step of the staircase.

@@ -94,8 +94,8 @@ std::optional<LockFile::Holder> read_lock(const std::string& path) {
   return holder;
 }
 
-LockFile::LockFile(const std::string& folder, const LockOwner& owner)
-    : path_(folder + "/" + kLockName), draft_(path_ + "." + owner.token), owner_(owner) {
+LockFile::LockFile(const std::string& folder, const LockOwner& owner, const std::string& name)
+    : path_(folder + "/" + name), draft_(path_ + "." + owner.token), owner_(owner) {
   fd_ = ::open(draft_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
   if (fd_ < 0) fail("create", draft_);
   const std::string record = format_owner(owner_);
@@ -207,9 +207,9 @@ void LockFile::drop_draft() noexcept { ::unlink(draft_.c_str()); }
 void LockFile::drop_leftovers() noexcept {
   try {
     const std::int64_t now = now_by(fd_, path_);
-    const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+    const std::filesystem::path lock(path_), folder = lock.parent_path();
     for (const std::string& name : list_folder(folder.string())) {
-      if (!name.starts_with(std::string(kLockName) + ".")) continue;
+      if (!name.starts_with(lock.filename().string() + ".")) continue;
       const std::string path = (folder / name).string();
       const std::optional<Holder> other = read_lock(path);
       if (other && seconds_between(other->renewed, now) > kLockExpiresSeconds)

@@ -1,5 +1,5 @@
-// One lock in one folder: DIR/run.lock. How it is taken, taken over and given back stands in
-// docs/decisions/009-run-lock-and-lineage.md. Internal to `io`.
+// One lock in one folder: DIR/run.lock, or of another name. How it is taken, taken over and given
+// back stands in docs/decisions/009-run-lock-and-lineage.md. Internal to `io`.
 //
 // Times are the file system's own (of change, as it sets them), so that ages do not depend on the
 // clocks of hosts. A lock is read through a fresh open, which NFS answers from the server.
@@ -27,7 +27,7 @@ class LockFile {
   enum class Standing { ours, taken, gone, unknown };
 
   /// Takes nothing yet. Error(io) when nothing can be written in `folder`.
-  LockFile(const std::string& folder, const LockOwner& owner);
+  LockFile(const std::string& folder, const LockOwner& owner, const std::string& name = kLockName);
   /// Gives the lock back.
   ~LockFile();
   LockFile(const LockFile&) = delete;

@@ -23,6 +23,7 @@ void write_exit_record(const std::string& dir, const ExitRecord& record, int ran
   if (record.checkpoint) json["checkpoint"] = *record.checkpoint;
   json["continue"] = record.goes_on;
   json["requeues"] = record.requeues;
+  json["paused"] = record.paused;
   const auto replace = nlohmann::ordered_json::error_handler_t::replace;  // what is not UTF-8
   const std::string unfinished = fmt::format("{}.rank-{}", path_of(dir), rank);
   write_text_durably(unfinished, json.dump(2, ' ', false, replace) + "\n");
@@ -34,9 +35,13 @@ std::optional<ExitRecord> read_exit_record(const std::string& dir) {
   const auto json = parse_object(read_record_file(path_of(dir)));
   const auto code = json ? count_of(*json, "code") : std::nullopt;
   if (!code || *code > 255) throw_error(ExitCode::io, "{} is no record of an end", path_of(dir));
-  return ExitRecord{static_cast<ExitCode>(*code),        text_of(*json, "reason").value_or(""),
-                    count_of(*json, "step").value_or(0), count_of(*json, "checkpoint"),
-                    flag_of(*json, "continue"),          flag_of(*json, "requeues")};
+  return ExitRecord{static_cast<ExitCode>(*code),
+                    text_of(*json, "reason").value_or(""),
+                    count_of(*json, "step").value_or(0),
+                    count_of(*json, "checkpoint"),
+                    flag_of(*json, "continue"),
+                    flag_of(*json, "requeues"),
+                    flag_of(*json, "paused")};
 }
 
 void remove_exit_record(const std::string& dir) {

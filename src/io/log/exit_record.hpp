@@ -16,6 +16,7 @@ struct ExitRecord {
   std::optional<index_t> checkpoint;  // step of the newest checkpoint that was read or written
   bool goes_on = false;               // whoever can should start the job again
   bool requeues = false;              // the program does so itself, as its last act
+  bool paused = false;                // at run.pause_at: a job of another size is to go on
 };
 
 /// Replaces DIR/exit.json at once. Several ranks may do so at the same time: `rank` keeps their

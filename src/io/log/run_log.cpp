@@ -4,13 +4,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <utility>
 
 #include "core/error.hpp"
+#include "io/log/append_file.hpp"
+#include "io/log/csv_log.hpp"
+#include "io/log/event_log.hpp"
 #include "io/log/progress_bar.hpp"
 #include "io/posix_file.hpp"
 
@@ -27,43 +28,6 @@ constexpr index_t kUntimedSteps = 2;      // the first ones allocate and plan
 [[noreturn]] void cannot(const char* verb, const std::string& path, const std::string& reason) {
   throw_error(ExitCode::io, "cannot {} {}: {}", verb, path, reason);
 }
-
-/// A file that grows by whole lines; every line is handed to the system at once.
-class LineFile {
- public:
-  explicit LineFile(std::string path)
-      : path_(std::move(path)), file_(open_to_append(path_)), whole_(file_size(path_)) {
-    // What could not be written must not wait in a buffer and follow later.
-    std::setvbuf(file_.get(), nullptr, _IONBF, 0);
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-  /// Lines that could not be written, since the last one that could.
-  [[nodiscard]] index_t lost() const { return lost_; }
-  void forget_lost() { lost_ = 0; }
-
-  /// "" or the reason of the failure. Then nothing of the line is in the file.
-  std::string put(const std::string& line) {
-    const std::string text = (cut_ ? "\n" : "") + line + "\n";
-    std::clearerr(file_.get());
-    if (std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size()) {
-      whole_ += std::ssize(text);
-      cut_ = false;
-      return "";
-    }
-    const std::string reason = std::strerror(errno);
-    ++lost_;
-    // Where the part of a line cannot be taken away the next line ends it.
-    cut_ = ::ftruncate(fileno(file_.get()), whole_) != 0;
-    return reason;
-  }
-
- private:
-  std::string path_;
-  std::unique_ptr<std::FILE, CloseFile> file_;
-  index_t whole_;  // bytes up to the end of the last whole line
-  index_t lost_ = 0;
-  bool cut_ = false;
-};
 
 std::string started_text(index_t start_step) {
   const std::time_t now = std::time(nullptr);
@@ -91,10 +55,11 @@ class RunLog::Impl {
     human_ = std::make_unique<LineFile>(options.dir + "/run.log");
     const std::string reason = human_->put(started_text(options.start_step));
     if (!reason.empty()) cannot("write", human_->path(), reason);
-    if (!options.json) return;
-    const std::string path = options.dir + "/log.jsonl";
-    prepare_step_log(options.dir, options.lineage, options.start_step);
-    machine_ = std::make_unique<LineFile>(path);
+    prepare_step_logs(options.dir, options.lineage, options.start_step);
+    if (options.json) machine_ = std::make_unique<LineFile>(options.dir + "/log.jsonl");
+    if (options.csv) table_ = std::make_unique<CsvLog>(options.dir + "/log.csv");
+    if (options.tensorboard)
+      events_ = std::make_unique<EventLog>(options.dir + "/tensorboard", options.start_step);
   }
 
   ~Impl() { wipe_bar(); }
@@ -113,6 +78,8 @@ class RunLog::Impl {
 
   void step(const StepRecord& record) {
     if (machine_) keep(*machine_, step_json(record));
+    if (table_) keep(*table_, record);
+    if (events_) keep(*events_, record);
     measure(record);
     const double left = static_cast<double>(record.steps - record.step) * step_seconds_;
     const bool ends = steps_seen_ == 1 || record.step == record.steps || record.valid_loss ||
@@ -149,9 +116,10 @@ class RunLog::Impl {
     step_seconds_ = fresh ? record.seconds : 0.95 * step_seconds_ + 0.05 * record.seconds;
   }
 
-  void keep(LineFile& file, const std::string& text) {
+  template <class File, class Record>
+  void keep(File& file, const Record& record) {
     const index_t lost = file.lost();
-    const std::string reason = file.put(text);
+    const std::string reason = file.put(record);
     if (!reason.empty() && lost == 0)
       screen_line(fmt::format("warning: cannot write {}: {}; the run goes on without it",
                               file.path(), reason));
@@ -184,6 +152,8 @@ class RunLog::Impl {
 
   RunLogOptions options_;
   std::unique_ptr<LineFile> human_, machine_;
+  std::unique_ptr<CsvLog> table_;
+  std::unique_ptr<EventLog> events_;
   bool bar_, bar_shown_ = false;
   index_t steps_seen_ = 0;
   double step_seconds_ = 0;

@@ -1,10 +1,13 @@
 // The files and the screen of a run, written by rank 0 only:
 //
 //   run.log        what people read; grows over restarts
-//   log.jsonl      one object per step; after a restart the steps behind the checkpoint are
-//   dropped,
-//                  and the log of an earlier lineage is put aside (step_log.hpp)
+//   log.jsonl      one object per step
+//   log.csv        one line per step
+//   tensorboard/   event files
 //   resolved.toml  every key of the input
+//
+// After a restart the steps behind the checkpoint are dropped from the logs of steps, and those of
+// an earlier lineage are put aside (step_log.hpp).
 //
 // A file that cannot be opened is an Error(io). One that fails later is reported, and the training
 // goes on: a full disk must not cost the run. The file keeps whole lines, and that it can be
@@ -26,7 +29,7 @@ struct RunLogOptions {
   index_t start_step = 0;  // steps done by the checkpoint this run goes on from
   LogLineage lineage;
   index_t every_steps = 1;  // of lines; log.jsonl has every step
-  bool json = true;
+  bool json = true, csv = false, tensorboard = false;
   bool progress = true;        // a bar, when `screen` is a terminal
   bool quiet = false;          // nothing but warnings on the screen
   std::FILE* screen = stdout;  // stays open

@@ -1,17 +1,24 @@
 #include "io/log/step_log.hpp"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/error.hpp"
+#include "io/log/csv_log.hpp"
+#include "io/log/event_log.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
 namespace {
 
-std::string log_of(const std::string& dir, index_t lineage) {
-  return fmt::format("{}/log.lineage-{}.jsonl", dir, lineage);
-}
+/// DIR/STEM+SUFFIX, or DIR/STEM.lineage-N+SUFFIX; a file or a folder.
+struct StepLog {
+  const char *stem, *suffix;
+  /// Makes `path` hold what `source`, which may be the same or not there, has up to a step.
+  void (*keep)(const std::string& source, const std::string& path, index_t last_step);
+  void (*drop)(const std::string& path);
+};
 
 std::string text_of(const std::string& path) {
   return file_size(path) > 0 ? read_text_file(path) : "";
@@ -31,21 +38,45 @@ std::string records_until(std::string_view text, index_t last_step) {
   return kept;
 }
 
-}  // namespace
+template <auto until>
+void keep_lines(const std::string& source, const std::string& path, index_t last_step) {
+  const std::string kept = until(text_of(source), last_step);
+  if (kept != text_of(path)) write_text_durably(path, kept);
+}
 
-void prepare_step_log(const std::string& dir, const LogLineage& lineage, index_t start_step) {
-  const std::string path = dir + "/log.jsonl";
+void drop_file(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  if (error) throw_error(ExitCode::io, "cannot remove {}: {}", path, error.message());
+}
+
+constexpr StepLog kStepLogs[] = {{"/log", ".jsonl", keep_lines<records_until>, drop_file},
+                                 {"/log", ".csv", keep_lines<csv_until>, drop_file},
+                                 {"/tensorboard", "", keep_events, drop_events}};
+
+void prepare(const StepLog& log, const std::string& dir, const LogLineage& lineage,
+             index_t start_step) {
+  const auto of_lineage = [&](index_t number) {
+    return fmt::format("{}{}.lineage-{}{}", dir, log.stem, number, log.suffix);
+  };
+  const std::string path = dir + log.stem + log.suffix;
   std::string source = path;
   if (lineage.begins && lineage.number > 0) {
-    const std::string before = log_of(dir, lineage.number - 1);
-    // One that is there already is whole: what log.jsonl holds then came to no checkpoint.
-    if (file_size(path) >= 0 && file_size(before) < 0) rename_durably(path, before);
-    source = log_of(dir, lineage.parent);
-  } else if (!lineage.begins && file_size(log_of(dir, lineage.number)) >= 0) {
-    rename_durably(log_of(dir, lineage.number), path);
+    const std::string before = of_lineage(lineage.number - 1);
+    // One that is there already is whole: what the log holds then came to no checkpoint.
+    if (path_exists(path) && !path_exists(before)) rename_durably(path, before);
+    source = of_lineage(lineage.parent);
   }
-  const std::string kept = records_until(text_of(source), start_step);
-  if (kept != text_of(path)) write_text_durably(path, kept);
+  const std::string aside = of_lineage(lineage.number);
+  const bool comes_back = !lineage.begins && path_exists(aside);
+  log.keep(comes_back ? aside : source, path, start_step);
+  if (comes_back) log.drop(aside);
+}
+
+}  // namespace
+
+void prepare_step_logs(const std::string& dir, const LogLineage& lineage, index_t start_step) {
+  for (const StepLog& log : kStepLogs) prepare(log, dir, lineage, start_step);
 }
 
 }  // namespace t3d

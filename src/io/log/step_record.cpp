@@ -126,11 +126,14 @@ std::string step_json(const StepRecord& r) {
   if (!r.slab_sequences.empty() && r.slab_sequences.size() <= kListedRanks)
     json["slab_sequences"] = r.slab_sequences;
   if (r.emulated) json["emulated"] = true;
-  if (std::isfinite(r.gain)) {
-    json["adasum_gain"] = r.gain;
-    json["noise_scale_sequences"] = r.noise_sequences;
-    json["left_out"] = r.left_out;
+  const bool has_gain = std::isfinite(r.gain), has_noise = std::isfinite(r.gradient_noise);
+  if (has_gain) json["adasum_gain"] = r.gain;
+  if (has_gain || has_noise) json["noise_scale_sequences"] = r.noise_sequences;
+  if (has_noise) {
+    json["gradient_signal"] = r.gradient_signal;
+    json["gradient_noise"] = r.gradient_noise;
   }
+  if (has_gain) json["left_out"] = r.left_out;
   if (r.loss_scale) json["loss_scale"] = *r.loss_scale;
   json["phase_seconds"] = r.phase_seconds;
   json["bytes_by_axis"] = r.bytes_by_axis;

@@ -33,11 +33,13 @@ struct StepRecord {
   std::map<std::string, double> phase_seconds;
   std::map<std::string, index_t> bytes_by_axis;
   index_t memory_bytes = 0;
-  std::optional<double> valid_loss;           // of data.valid
-  std::vector<NamedLoss> named_valid_losses;  // of [[data.validation]]
-  /// Of adasum; not numbers elsewhere. noise_sequences: the batch at which signal and noise of the
-  /// gradient are equal.
-  double gain = std::numeric_limits<double>::quiet_NaN();
+  std::optional<double> valid_loss;                        // of data.valid
+  std::vector<NamedLoss> named_valid_losses;               // of [[data.validation]]
+  double gain = std::numeric_limits<double>::quiet_NaN();  // of adasum
+  /// StepReport's; not numbers where nothing is known. noise_sequences: the batch at which signal
+  /// and noise of the gradient are equal.
+  double gradient_signal = std::numeric_limits<double>::quiet_NaN();
+  double gradient_noise = std::numeric_limits<double>::quiet_NaN();
   double noise_sequences = std::numeric_limits<double>::quiet_NaN();
   std::vector<int> left_out;         // gradients that were not finite
   std::optional<double> loss_scale;  // where it changes

@@ -6,6 +6,8 @@
 
 #include "core/error.hpp"
 #include "core/thread_clock.hpp"
+#include "core/tracer.hpp"
+#include "ops/flat_gain.hpp"
 #include "train/step/reshape.hpp"
 #include "train/step/state_parts.hpp"
 
@@ -30,7 +32,10 @@ class Trainer::Timing {
     if (timer_ == nullptr) return;
     timer_->enter(QueuePart::other);
     machine_.queue().set_timer(timer_);
-    machine_.clock().set_listener([timer](const char* phase) { timer->enter(part_of(phase)); });
+    machine_.clock().set_listener([timer](const char* phase) {
+      timer->enter(part_of(phase));
+      if (Tracer* tracer = Tracer::current()) tracer->enter(phase);
+    });
   }
   Timing(const Timing&) = delete;
   Timing& operator=(const Timing&) = delete;
@@ -182,6 +187,7 @@ void Trainer::count_targets(Pending& pending) {
       pending.report.targets += counted;
       position += sequences;
     }
+  pending.weights = weights;
   if (pending.report.targets == 0)
     find_any_target();
   else if (!formation_->idle())
@@ -230,15 +236,32 @@ void Trainer::read_summary(const Pending& pending, StepReport& report) const {
   if (pending.summary == nullptr || source_ == nullptr) return;  // a dry run computes nothing
   const double* summary = pending.summary;
   report.gain = summary[adasum_summary::gain];
-  if (summary[adasum_summary::signal] > 0 && summary[adasum_summary::noise] > 0)
-    report.noise_sequences = summary[adasum_summary::noise] / summary[adasum_summary::signal] *
-                             plan().aggregate.reference_batch;
+  // Exponential means already; all 0 where nothing was measured yet.
+  if (summary[adasum_summary::noise] != 0) {
+    report.gradient_signal = summary[adasum_summary::signal];
+    report.gradient_noise = summary[adasum_summary::noise] * plan().aggregate.reference_batch;
+    report.noise_sequences = noise_scale(report.gradient_signal, report.gradient_noise);
+  }
   int leaf = 0;
   for (const index_t targets : pending.targets) {
     if (targets > 0 && summary[adasum_summary::columns + leaf] == 0)
       report.left_out.push_back(leaf);
     ++leaf;
   }
+}
+
+// Of mean and sum. Two squares travel with the report anyway, or nearly: so the noise scale costs
+// one look at the gradients on their way out.
+void Trainer::read_squares(const Pending& pending, StepReport& report) const {
+  if (plan().aggregate.method == AggregateMethod::adasum || source_ == nullptr) return;
+  const auto weights = adasum::leaf_weights(pending.weights.data(), std::ssize(pending.weights));
+  if (weights.count < 2) return;
+  double mean_square = pending.values[kSquares];
+  if (plan().aggregate.method == AggregateMethod::sum) mean_square /= weights.total * weights.total;
+  const adasum::NoiseEstimate estimate =
+      adasum::estimate_from_squares(pending.values[kLeafSquares], mean_square, weights);
+  report.gradient_signal = estimate.signal;
+  report.gradient_noise = estimate.noise * plan().aggregate.reference_batch;
 }
 
 // As numbers 0 or 1, so that their sums over the ranks say whether anybody wants it.
@@ -260,6 +283,7 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
   if (computes_ && !formation_->idle()) {
     ops.add(queue, formation_->model().loss_sum_on_device(), values_.view().col_range(kLoss, 1));
     formation_->update().add_squares(values_.view().col_range(kSquares, 1));
+    formation_->update().add_leaf_squares(values_.view().col_range(kLeafSquares, 1));
     const ConstTensorView summary = formation_->update().aggregation().summary();
     if (summary.data != nullptr) {
       pending.summary = host_summary_.get() + started_here_ % index_t{kMostPending} * summary.cols;
@@ -299,6 +323,7 @@ void Trainer::read_report(const Pending& pending, StepReport& report) const {
                             rank[kWhole], rank[kSpeed], rank[kStep]});
   }
   read_summary(pending, report);
+  if (!report.skipped) read_squares(pending, report);
 }
 
 Trainer::Clocks Trainer::clocks() {
@@ -400,6 +425,7 @@ StepReport Trainer::finish_step() {
   pending.gathering.wait_host();
   StepReport report = pending.report;
   read_report(pending, report);
+  noise_scale_.follow(report, plan().aggregate.method);
   measure(pending, report);
   if (options_.check_finite && !report.skipped) check_finite(pending, report);
   machine_.device().release_pool();  // what the first step after a change of plan did not take

@@ -19,6 +19,7 @@
 #include "train/step/evaluate.hpp"
 #include "train/step/host_image.hpp"
 #include "train/step/loss_scale.hpp"
+#include "train/step/noise_scale.hpp"
 #include "train/step/schedule.hpp"
 
 namespace t3d {
@@ -113,10 +114,11 @@ class Trainer {
   };
   [[nodiscard]] Clocks clocks();
   /// What a step says of itself, as fp64 on the device: summed over the ranks.
-  enum Value { kLoss, kSquares, kFlags, kValues = kFlags + kRunFlags };
+  enum Value { kLoss, kSquares, kLeafSquares, kFlags, kValues = kFlags + kRunFlags };
   struct Pending {
     StepReport report;             // what the host knows already
     std::vector<index_t> targets;  // that count, by replica, then leaf
+    std::vector<double> weights;   // of the same leaves, by these targets
     double* values = nullptr;      // [kValues]
     double* summary = nullptr;
     std::unique_ptr<Marker> there;
@@ -151,6 +153,8 @@ class Trainer {
   [[nodiscard]] bool usable(const Pending& pending);
   /// What the summary of aggregation says, into the report.
   void read_summary(const Pending& pending, StepReport& report) const;
+  /// What the squares of leaves and of their mean say of signal and noise, into the report.
+  void read_squares(const Pending& pending, StepReport& report) const;
   /// Sends what this rank has to report, and starts its way to the host.
   void send_report(unsigned flags, Pending& pending);
   void read_report(const Pending& pending, StepReport& report) const;
@@ -185,6 +189,7 @@ class Trainer {
   MeasuredStep last_measured_;
   std::unique_ptr<SpeedPredictor> predictor_;
   SlabReader reader_;
+  NoiseScale noise_scale_;
 };
 
 }  // namespace t3d

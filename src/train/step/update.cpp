@@ -52,12 +52,20 @@ class SharedUpdate final : public UpdateBase {
                const std::vector<ParamBucket*>& buckets)
       : UpdateBase(context, plan, buckets),
         optimizer_(make_optimizer(context, plan, options, buckets_)),
-        started_(buckets_.size(), false) {}
+        started_(buckets_.size(), false) {
+    if (leaves_.count() > 1 && aggregation_->summary().data == nullptr)
+      leaf_squares_ = zeros(context, 1, 1);
+  }
 
   void bucket_done(std::size_t bucket) override {
     if (started_[bucket] || buckets_[bucket]->frozen()) return;
     started_[bucket] = true;
-    aggregation_->start(bucket, buckets_[bucket]->gradient_shard());
+    const TensorView shard = buckets_[bucket]->gradient_shard();
+    if (leaf_squares_.allocated()) {
+      const PhaseClock::Scope scope(context_.clock, "aggregate");
+      context_.ops.sum_squares(context_.queue, shard, leaf_squares_);
+    }
+    aggregation_->start(bucket, shard);
   }
   void leaf_done(index_t leaf, double) override {
     for (const std::size_t at : groups_.trained())
@@ -83,6 +91,13 @@ class SharedUpdate final : public UpdateBase {
     add_gradient_squares(context_, buckets_, result);
     context_.ops.scale(context_.queue, result, 1 / (loss_scale_ * loss_scale_));
   }
+  void add_leaf_squares(TensorView result) override {
+    if (!leaf_squares_.allocated()) return;
+    context_.ops.scale(context_.queue, leaf_squares_,
+                       leaves_.weight_of(context_.coord(Axis::d)) / (loss_scale_ * loss_scale_));
+    context_.ops.add(context_.queue, leaf_squares_, result);
+    context_.ops.fill(context_.queue, leaf_squares_, 0);
+  }
   void apply(double lr, ConstTensorView factor) override {
     optimizer_->update({++done_, lr, 1 / loss_scale_, factor, aggregation_->gains(), &groups_});
   }
@@ -96,6 +111,7 @@ class SharedUpdate final : public UpdateBase {
  private:
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<bool> started_;
+  Tensor leaf_squares_;  // [1,1] fp64, of this rank's shards and not yet weighted
 };
 
 class LocalUpdate final : public UpdateBase {
@@ -121,6 +137,7 @@ class LocalUpdate final : public UpdateBase {
     context_.ops.add(context_.queue, all_squares_, result);
     context_.ops.fill(context_.queue, all_squares_, 0);
   }
+  void add_leaf_squares(TensorView) override {}  // adasum's summary has the noise, if any
   void apply(double lr, ConstTensorView) override;
   [[nodiscard]] std::vector<StateSlot> state() override;
 

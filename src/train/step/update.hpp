@@ -38,6 +38,10 @@ class Update {
   /// result [1,1] fp64 += this rank's part of the squared norm of the gradient, to be summed over
   /// the world.
   virtual void add_squares(TensorView result) = 0;
+  /// result [1,1] fp64 += this rank's part of the sum of Leaves::weights times |the leaf's
+  /// gradient|^2, to be summed over the world; nothing where the aggregation's summary holds the
+  /// noise, or where there is one leaf. Once after each aggregate().
+  virtual void add_leaf_squares(TensorView result) = 0;
   /// New weights. `factor` [1,1] fp64: what clipping by add_squares' norm leaves.
   virtual void apply(double lr, ConstTensorView factor) = 0;
   /// Updates of the weights so far; steps that were skipped do not count.

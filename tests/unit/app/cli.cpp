@@ -132,6 +132,11 @@ TEST_CASE("eval, generate, inspect") {
   CHECK_FALSE(usage_error({"generate", "ckpt", "--top-p", "1.5"}).empty());
   CHECK_FALSE(usage_error({"inspect"}).empty());
   CHECK_FALSE(usage_error({"status"}).empty());
+  CHECK(parse({"report", "a", "b"}).report.dirs == Arguments{"a", "b"});
+  CHECK(parse({"report", "a"}).report.output == "report.html");
+  CHECK(parse({"report", "a", "-o", "x.html"}).report.output == "x.html");
+  CHECK(parse({"report", "a"}).action == Action::report);
+  CHECK_FALSE(usage_error({"report"}).empty());
 }
 
 TEST_CASE("simulate, and times with units") {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <new>
 #include <set>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -49,6 +50,18 @@ TEST_CASE("docs/03-running.md has the table of exit codes") {
   for (const ExitMeaning& meaning : exit_meanings())
     rows.push_back(line_of(meaning, "| ", " | ", " |"));
   CHECK(documented() == rows);
+}
+
+TEST_CASE("docs/exit-codes.md has a section for every exit code, and for no other") {
+  std::ifstream file(std::string(T3D_TEST_SOURCE) + "/../docs/exit-codes.md");
+  std::vector<int> sections;
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("## ") && line.find(": ") != std::string::npos)
+      sections.push_back(std::stoi(line.substr(3)));
+  std::vector<int> codes;
+  for (const ExitMeaning& meaning : exit_meanings())
+    codes.push_back(static_cast<int>(meaning.code));
+  CHECK(sections == codes);
 }
 
 TEST_CASE("--help has the table of exit codes") {

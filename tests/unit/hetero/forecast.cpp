@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include "hetero/cost/flops.hpp"
-#include "hetero/forecast/candidate.hpp"
+#include "hetero/forecast/candidate_bounds.hpp"
+#include "hetero/forecast/even_reach.hpp"
 #include "hetero/forecast/plan_search.hpp"
 #include "support/catch.hpp"
 #include "support/plan_rig.hpp"
@@ -109,6 +110,32 @@ TEST_CASE("ranks reach each other by the innermost level that has both") {
   CHECK(peers(Group::world) == "node 3 leaf 4 out core 8 out groups 1");
 }
 
+TEST_CASE(
+    "bytes take longer where the links of switches are shared by more nodes than they carry") {
+  Cluster cluster = small_cluster(4);  // two under a switch
+  const Plan plan = plan_of(gpt_input(), Grid{2, 1, 4, {}, {}, {}}, 2);
+  const auto messages = [&](std::size_t group) {
+    const JobNodes nodes(cluster, {{0, 4}});
+    ClusterRates rates(cluster);
+    return forecast_step(plan, nodes, rates).terms.between[group];
+  };
+  const auto over_i = static_cast<std::size_t>(Group::i),
+             over_d = static_cast<std::size_t>(Group::d);
+  for (Level& level : cluster.levels) level.alpha_seconds = 0;
+  const double leaf = messages(over_i), core = messages(over_d);
+  REQUIRE((leaf > 0 && core > 0));
+  cluster.levels[2].oversubscription = 3;  // of the core
+  CHECK(messages(over_i) == leaf);
+  CHECK(messages(over_d) == Approx(3 * core));
+  CHECK(JobNodes(cluster, {{0, 1}}).oversubscribed(2) == 1.5);  // half of a switch's nodes
+  cluster.levels[1].oversubscription = 3;  // nothing is known of switches below
+  CHECK(JobNodes(cluster, {{0, 1}}).oversubscribed(1) == 1);
+  CHECK(JobNodes(cluster, {{0, 2}}).oversubscribed(1) == 2);
+  CHECK(JobNodes(cluster, {{0, 4}}).oversubscribed(1) == 3);
+  cluster.levels[0].oversubscription = 3;
+  CHECK(JobNodes(cluster, {{0, 4}}).oversubscribed(0) == 1);
+}
+
 TEST_CASE("the search's best plan is that of pricing all, and slower links make it another") {
   for (Config config : {gpt_input(), llama_input()})
     for (const index_t count : {1, 2, 3, 6}) {
@@ -191,6 +218,11 @@ TEST_CASE("no bound is above the price of its candidate") {
     cluster->classes.front().launch_seconds = 0;
     for (Level& level : cluster->levels) level.alpha_seconds = 0;
   }
+  Cluster latencies = links;
+  for (Level& level : latencies.levels) {
+    level.alpha_seconds = level.nodes == 1 ? 1e-6 : 1e-3;
+    level.beta_seconds_per_byte = 1e-15;
+  }
   for (Config config : {gpt_input(), llama_input()})
     for (const index_t sequences : {9, 21, 24}) {  // cut evenly into 3 + 3 + 3, not 4 + 4 + 1
       config.batch.sequences = sequences;
@@ -198,8 +230,82 @@ TEST_CASE("no bound is above the price of its candidate") {
       for (const index_t count : {1, 3}) {
         CHECK(largest_bound(config, products, count) <= 1);
         CHECK(largest_bound(config, links, count) <= 1);
+        CHECK(largest_bound(config, latencies, count) <= 1);
       }
     }
+}
+
+TEST_CASE("bounds of large groups have most of their messages, and no more") {
+  Cluster cluster = small_cluster(24);
+  for (std::size_t kind = 0; kind < kOperatorKinds; ++kind)
+    set_term(cluster, static_cast<OperatorKind>(kind), 0, 0);
+  cluster.classes.front().launch_seconds = 0;
+  Config config = gpt_input();
+  config.model.hidden = 192;
+  config.model.ffn = 768;
+  config.batch.sequences = 96;
+  for (const double alpha : {1e-8, 1e-6, 1e-4})
+    for (const index_t count : {5, 24}) {
+      for (Level& level : cluster.levels) level.alpha_seconds = alpha;
+      INFO(alpha << " s a message, " << count << " nodes");
+      const double bound = largest_bound(config, cluster, count);
+      CHECK(bound <= 1);
+      if (alpha == 1e-4) CHECK(bound > 0.5);
+    }
+}
+
+TEST_CASE("reach in closed form is that of a look at every member") {
+  Cluster cluster = small_cluster(12);
+  Level pair = cluster.levels.front();
+  pair.name = "pair";
+  pair.ranks = 2;
+  cluster.levels.push_back(pair);
+  Level five = cluster.levels.front();  // does not nest in two nodes under a switch
+  five.nodes = 5;
+  cluster.levels.push_back(five);
+  Config config = gpt_input();
+  config.batch.sequences = 48;
+  const JobNodes nodes(cluster, {{0, 12}});
+  const auto sorted = [](Reach reach) {
+    std::sort(reach.levels.begin(), reach.levels.end(),
+              [](const Reach::At& a, const Reach::At& b) { return a.level < b.level; });
+    return reach;
+  };
+  for (const Cuboid cuboid : {Cuboid{3, 2, 2}, {2, 1, 3}, {6, 2, 1}, {1, 2, 3}, {12, 1, 1}}) {
+    JobCandidate shape;
+    shape.cuboid = cuboid;
+    const auto& [p, q, r] = cuboid;
+    shape.replicas = 48 / (p * q * r);
+    const Plan plan = even_plan(request_of(config), shape, nodes.ranks());
+    REQUIRE(EvenReach::fits(plan, nodes));
+    const EvenReach even(plan, nodes);
+    for (index_t slot = 0; slot < 48; ++slot)
+      for (std::size_t group = 0; group < ForecastTerms::kGroups; ++group) {
+        const Coord at{slot / (p * q * r), slot / (q * r) % p, slot / r % q, slot % r};
+        INFO(shape.text() << ", rank " << slot << ", group " << group);
+        CHECK(sorted(even.reach(slot, static_cast<Group>(group))) ==
+              sorted(nodes.reach(plan, at, static_cast<Group>(group))));
+      }
+  }
+}
+
+TEST_CASE("a group waits for its farthest member") {
+  // Replicas of 1 x 3 x 1 on nodes of four: the first lies on one node, the second on two.
+  Cluster cluster = small_cluster(3);
+  cluster.levels.back().alpha_seconds = 1e-3;
+  cluster.levels[1].alpha_seconds = 1e-3;
+  Config config = gpt_input();
+  config.model.hidden = 48;
+  config.model.heads = config.model.kv_heads = 6;
+  config.batch.sequences = 12;
+  JobCandidate shape;
+  shape.replicas = 4;
+  shape.cuboid = {1, 3, 1};
+  ClusterRates rates(cluster);
+  const JobNodes nodes(cluster, {{0, 3}});
+  const ForecastTerms terms =
+      forecast_step(even_plan(request_of(config), shape, nodes.ranks()), nodes, rates).terms;
+  CHECK(terms.between[static_cast<std::size_t>(Group::j)] > 1e-3);
 }
 
 TEST_CASE("bounds follow samples as far as estimates do") {

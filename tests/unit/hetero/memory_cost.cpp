@@ -1,6 +1,9 @@
 // memory_cost() against the program: the real trainer on a device that only counts.
 #include <fmt/format.h>
 
+#include <array>
+#include <random>
+
 #include "app/commands/rank_plan.hpp"
 #include "hetero/cost/memory.hpp"
 #include "hetero/cost/traffic.hpp"
@@ -57,15 +60,6 @@ Shape shape(std::string name, Config config, const Cuboid& cuboid, index_t repli
   config.mesh.cuboid = cuboid;
   config.mesh.replicas = replicas;
   return {std::move(name), std::move(config)};
-}
-
-int ranks_of(const MeshConfig& mesh) {
-  if (mesh.cuboids.empty())
-    return static_cast<int>(mesh.replicas * mesh.cuboid[0] * mesh.cuboid[1] * mesh.cuboid[2]);
-  index_t ranks = 0;
-  for (std::size_t at = 0; at < mesh.cuboids.size(); at += 3)
-    ranks += mesh.cuboids[at] * mesh.cuboids[at + 1] * mesh.cuboids[at + 2];
-  return static_cast<int>(ranks);
 }
 
 std::vector<Shape> shapes() {
@@ -178,7 +172,7 @@ bool near(index_t got, index_t wanted) {
 }
 
 void check(const Shape& shape, const std::vector<index_t>& whole = {}) {
-  Plan plan = test::plan_of(shape.config, ranks_of(shape.config.mesh));
+  Plan plan = test::plan_of(shape.config, test::ranks_of(shape.config.mesh));
   plan.replicas.front().whole = whole;
   const MeshShape mesh = plan.mesh();
   for (int rank = 0; rank < static_cast<int>(mesh.ranks()); ++rank) {
@@ -194,6 +188,8 @@ void check(const Shape& shape, const std::vector<index_t>& whole = {}) {
     CHECK(near(cost.live_peak, real.memory.live_peak));
     CHECK(near(cost.tensors_peak, real.memory.reserved_peak));
     CHECK(parameters_at_rest(plan, real.coord) == real.parameters);
+    CHECK(near(state_at_rest(plan, real.coord).optimizer,
+               real.memory.at_peak[static_cast<std::size_t>(MemoryKind::optimizer)]));
     CHECK(difference(real.counted, step_traffic(plan, real.coord).ledger()).empty());
   }
 }
@@ -202,6 +198,75 @@ void check(const Shape& shape, const std::vector<index_t>& whole = {}) {
 
 TEST_CASE("memory is what the program's requests add up to", "[memory]") {
   for (const Shape& shape : shapes()) check(shape);
+}
+
+// Whatever goes together: a step of the program takes what the plan says, whoever thought of it.
+Shape drawn(std::uint32_t seed) {
+  std::mt19937 engine(seed);
+  const auto below = [&](index_t bound) {
+    return static_cast<index_t>(engine()) % bound;  // the same on every system
+  };
+  const auto one_of = [&](const auto& values) {
+    return values[static_cast<std::size_t>(below(std::ssize(values)))];
+  };
+  const auto chance = [&](index_t of) { return below(of) == 0; };
+  Config c = one_of(std::array{gpt(), llama(), qwen()});
+  c.model.layers = 1 + below(8);
+  c.model.vocab = 257 + below(6000);
+  c.model.ffn = 64 + below(900);
+  c.model.context = 8 + below(120);
+  c.model.dropout = chance(4) ? 0.1 : 0;
+  c.model.tied_embeddings = chance(2);
+  if (chance(5)) c.model.lora = {.rank = 1 + below(12), .targets = {"q", "up", "down"}};
+  if (chance(5) && !c.model.lora.on())
+    c.model.freeze = {one_of(std::array<std::string, 3>{"wte.*", "blocks.0.*", "*.mlp.up.weight"})};
+  c.precision.compute = one_of(
+      std::array{ComputeType::fp32, ComputeType::fp32, ComputeType::bf16, ComputeType::fp64});
+  c.precision.reduce =
+      one_of(std::array{ReduceType::automatic, ReduceType::fp32, ReduceType::compute});
+  c.batch.sequences = 8 + below(20);
+  c.batch.micro = chance(2) ? 0 : 1 + below(5);
+  c.batch.recompute = chance(3) ? Recompute::block : Recompute::none;
+  c.mesh.keep = one_of(std::array{KeepRule::automatic, KeepRule::all, KeepRule::none});
+  c.mesh.attention =
+      one_of(std::array{AttentionRule::automatic, AttentionRule::sequences, AttentionRule::heads});
+  const bool whole = !c.model.lora.on() && c.model.freeze.empty();  // muon trains no parts
+  c.optimizer.kind =
+      one_of(std::array{OptimizerKind::adamw, OptimizerKind::lamb, OptimizerKind::sgd,
+                        whole ? OptimizerKind::muon : OptimizerKind::adamw});
+  const auto side = [&] { return 1 + below(3); };
+  const Cuboid cuboid{side(), side(), side()};
+  const index_t replicas = one_of(std::array<index_t, 4>{1, 1, 2, 3});
+  const auto weights = [&](index_t parts) {
+    std::vector<double> all;
+    for (index_t at = 0; at < parts; ++at) all.push_back(static_cast<double>(1 + below(4)));
+    return all;
+  };
+  if (chance(2)) {
+    c.mesh.tokens = weights(cuboid[0]);
+    c.mesh.outputs = weights(cuboid[1]);
+    c.mesh.contractions = weights(cuboid[2]);
+  }
+  if (chance(2)) {
+    c.aggregate.method = AggregateMethod::adasum;
+    c.aggregate.leaves = 1 + below(3);
+    c.aggregate.placement =
+        one_of(std::array{AggregatePlacement::automatic, AggregatePlacement::post});
+    if (chance(3)) c.aggregate.wire = WireType::bf16;
+  }
+  if (replicas > 1 && chance(4)) c.batch.shares = weights(replicas);
+  if (replicas > 1 && chance(3)) {
+    std::vector<Cuboid> cuboids;
+    for (index_t d = 0; d < replicas; ++d) cuboids.push_back({side(), side(), side()});
+    c.mesh.tokens = c.mesh.outputs = c.mesh.contractions = {};
+    test::set_cuboids(c, cuboids);
+  }
+  return shape(fmt::format("drawn {}", seed), c, cuboid, replicas);
+}
+
+TEST_CASE("and of what is drawn", "[memory]") {
+  constexpr std::uint32_t kPlans = 120;
+  for (std::uint32_t seed = 1; seed <= kPlans; ++seed) check(drawn(seed));
 }
 
 TEST_CASE("and where ranks are unequal at whole matrices", "[memory]") {

@@ -61,3 +61,11 @@ TEST_CASE("a durable write that fails leaves the old text and nothing else", "[p
   CHECK(read_text_file(file) == "old");
   CHECK_FALSE(fs::exists(file + ".tmp"));
 }
+
+TEST_CASE("below a file there is nothing, which is no fault", "[posix_file]") {
+  const ScratchFolder scratch("posix_below");
+  write_text_durably(scratch.path() + "/file", "text");
+  CHECK_FALSE(path_exists(scratch.path() + "/file/below"));
+  CHECK_FALSE(is_folder(scratch.path() + "/file/below/that"));
+  CHECK(path_exists(scratch.path() + "/file"));
+}

@@ -5,6 +5,7 @@
 
 #include "core/random.hpp"
 #include "ops/adasum_group.hpp"
+#include "ops/flat_gain.hpp"
 #include "support/catch.hpp"
 
 namespace t3d {
@@ -283,23 +284,35 @@ TEST_CASE("uneven batches follow the law of their total") {
   }
 }
 
-TEST_CASE("the estimate of signal and noise has no bias") {
+TEST_CASE("the estimates of signal and noise have no bias") {
   constexpr std::size_t kDimensions = 12;
   constexpr int kTrials = 40000;
-  const Vector weights = {0.25, 1, 3, 0.5, 2}, signal = noise(kDimensions, 1);
-  double signals = 0, noises = 0;
+  const Vector weights = {0.25, 1, 3, 0.5, 2, 0}, signal = noise(kDimensions, 1);
+  const auto sums = adasum::leaf_weights(weights.data(), 6);
+  CHECK(sums.count == 5);
+  adasum::NoiseEstimate of_gram, of_squares;
   for (int trial = 0; trial < kTrials; ++trial) {
     Problem problem;
-    for (std::size_t i = 0; i < weights.size(); ++i)
+    double leaf_square = 0;
+    Vector mean(kDimensions);
+    for (std::size_t i = 0; i < 5; ++i) {
       problem.add(sum_of(1, signal, 1.5 / std::sqrt(weights[i]),
                          noise(kDimensions, 1000 + static_cast<std::size_t>(trial) * 8 + i)),
                   weights[i]);
+      leaf_square += weights[i] * dot(problem.vectors[i], problem.vectors[i]);
+      mean = sum_of(1, mean, weights[i] / sums.total, problem.vectors[i]);
+    }
     const Vector gram = problem.gram();
     const std::vector<int> live = all_live(problem);
-    const auto estimate = adasum::estimate_noise(gram.data(), 5, weights.data(), live.data(), 5);
-    signals += estimate.signal / kTrials, noises += estimate.noise / kTrials;
+    const auto by_gram = adasum::estimate_noise(gram.data(), 5, weights.data(), live.data(), 5);
+    const auto by_squares = adasum::estimate_from_squares(leaf_square, dot(mean, mean), sums);
+    of_gram.signal += by_gram.signal / kTrials, of_gram.noise += by_gram.noise / kTrials;
+    of_squares.signal += by_squares.signal / kTrials,
+        of_squares.noise += by_squares.noise / kTrials;
   }
-  CHECK(signals == Approx(dot(signal, signal)).epsilon(0.02));
-  CHECK(noises == Approx(1.5 * 1.5 * kDimensions).epsilon(0.02));
+  for (const auto& estimate : {of_gram, of_squares}) {
+    CHECK(estimate.signal == Approx(dot(signal, signal)).epsilon(0.02));
+    CHECK(estimate.noise == Approx(1.5 * 1.5 * kDimensions).epsilon(0.02));
+  }
 }
 }  // namespace t3d

@@ -9,8 +9,13 @@ namespace t3d::test {
 namespace {
 
 SbatchWish wish() {
-  return {"my run", "/opt/t3d/transformer3d",   "/data/it's.toml", "runs/x y",
-          64,       {"--set", "run.name='a b'"}};
+  return {"my run",
+          "/opt/t3d/transformer3d",
+          "/data/it's.toml",
+          "runs/x y",
+          64,
+          {"--set", "run.name='a b'"},
+          {}};
 }
 
 }  // namespace
@@ -30,6 +35,38 @@ TEST_CASE("a script has the run's own lines and leaves the site's to sbatch") {
   open.ranks = 0;
   CHECK_THAT(sbatch_text(open),
              Catch::Contains("\ntasks=--ntasks-per-node=1\n") && !Catch::Contains("--ntasks="));
+}
+
+TEST_CASE("each component of a job has its own lines, and one step has the ranks of all") {
+  SbatchWish mixed = wish();
+  mixed.ranks = 20;
+  mixed.parts.resize(2);
+  SbatchPart &gpus = mixed.parts[0], &cores = mixed.parts[1];
+  gpus.nodes = gpus.ranks_per_node = 4;
+  gpus.gpus_per_rank = 1;
+  gpus.constraint = "a100&ib";
+  cores.nodes = cores.ranks_per_node = 2;
+  cores.cores_per_rank = 16;
+  cores.partition = "cpu";
+  cores.exclude = "n[1-4]";
+  const std::string text = sbatch_text(mixed);
+  const std::size_t second = text.find("\n#SBATCH hetjob\n"), script = text.find("\nprogram=");
+  REQUIRE((second != std::string::npos && second < script));
+  const std::string first = text.substr(0, second), rest = text.substr(second, script + 1 - second);
+  for (const char* line : {"#SBATCH --nodes=4\n", "#SBATCH --ntasks-per-node=4\n",
+                           "#SBATCH --gpus-per-task=1\n", "#SBATCH --constraint='a100&ib'\n"}) {
+    CHECK_THAT(first, Catch::Contains(line));
+    CHECK_THAT(rest, !Catch::Contains(line));
+  }
+  for (const char* line :
+       {"#SBATCH --nodes=2\n", "#SBATCH --ntasks-per-node=2\n", "#SBATCH --cpus-per-task=16\n",
+        "#SBATCH --partition=cpu\n", "#SBATCH --exclude='n[1-4]'\n", "#SBATCH --exclusive\n"})
+    CHECK_THAT(rest, Catch::Contains(line));
+  CHECK_THAT(text, !Catch::Contains("--ntasks=") && Catch::Contains("\ntasks=--het-group=0,1\n"));
+  CHECK(output_of({"bash", "-n", "-c", text}, 10) == "");
+  mixed.parts.pop_back();
+  CHECK_THAT(sbatch_text(mixed),
+             !Catch::Contains("hetjob") && Catch::Contains("\ntasks=--ntasks=20\n"));
 }
 
 TEST_CASE("bash reads what was meant") {

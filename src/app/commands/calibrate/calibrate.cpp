@@ -9,6 +9,7 @@
 #include "app/cluster/cluster_file.hpp"
 #include "app/cluster/cluster_presets.hpp"
 #include "app/commands/calibrate/calibrate_report.hpp"
+#include "app/commands/calibrate/cluster_update.hpp"
 #include "app/commands/calibrate/measure.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/setup.hpp"
@@ -34,15 +35,19 @@ Calibration calibration_now() {
 }
 
 /// What stands in --add, on all ranks; empty where there is none.
-Cluster known_cluster(Communicator& world, const CalibrateCommand& wish) {
-  if (wish.add.empty()) return {};
+struct KnownFile {
   std::string text;
+  Cluster cluster;
+};
+KnownFile known_file(Communicator& world, const CalibrateCommand& wish,
+                     std::vector<std::string>& notes) {
+  KnownFile known;
+  if (wish.add.empty()) return known;
   all_or_none(world, [&] {
-    if (world.rank() == 0) text = read_text_file(wish.add);
+    if (world.rank() == 0) known.text = read_text_file(wish.add);
   });
-  text = broadcast_text(world, text);
-  Cluster known;
-  all_or_none(world, [&] { known = parse_cluster(text, wish.add); });
+  known.text = broadcast_text(world, known.text);
+  all_or_none(world, [&] { known.cluster = parse_cluster(known.text, wish.add, &notes); });
   return known;
 }
 
@@ -185,6 +190,23 @@ std::string told_report(const Cluster& cluster, const std::vector<std::string>& 
   return text;
 }
 
+/// What is written. `report`: of a run's factors, which are known only now.
+Cluster changed(const CalibrateCommand& wish, const Cluster& now, const Cluster& more,
+                std::string& report) {
+  if (!wish.from_run.empty()) {
+    Cluster all = with_factors_of_run(now, wish.from_run, wish.add);
+    for (std::size_t at = 0; at < all.classes.size(); ++at)
+      if (const NodeClass& own = all.classes[at]; own.factors != now.classes[at].factors)
+        report += fmt::format("class {}: {}\n", own.name, factors_text(own.factors));
+    return all;
+  }
+  Cluster all = joined(now, more);
+  if (all.classes.empty())
+    throw_error(ExitCode::usage,
+                "--preset: name a kind of node, too, or --add a file that has one");
+  return all;
+}
+
 /// A file that was measured, priced and edited is not lost for a measurement of another class.
 void check_output(const CalibrateCommand& wish) {
   const std::string file = replaceable_file(wish.output);
@@ -206,27 +228,29 @@ int run_calibrate(Communicator& world, const CommandLine& command) {
   all_or_none(world, [&] {  // before anything is measured
     if (world.rank() == 0) check_output(wish);
   });
-  const Cluster known = known_cluster(world, wish);
   std::string report;
   std::vector<std::string> notes;
+  const KnownFile known = known_file(world, wish, notes);
   Cluster more;
-  if (wish.from_slurm || !wish.presets.empty()) {
+  if (!wish.from_run.empty()) {
+    // Nothing is measured, and what the run has measured is read under the file's lock.
+  } else if (wish.from_slurm || !wish.presets.empty()) {
     more = told(world, wish, notes);
     report = told_report(more, notes);
   } else {
     Calibration3d calibration(world, wish);
-    more = calibration.measure(known);
-    notes = calibration.notes();
+    more = calibration.measure(known.cluster);
+    for (std::string& note : calibration.notes()) notes.push_back(std::move(note));
     if (world.rank() == 0)
       report = calibrate_report(more, notes) + fmt::format("{:.0f} s; ", calibration.seconds());
   }
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
-    const Cluster all = joined(known, more);
-    if (all.classes.empty())
-      throw_error(ExitCode::usage,
-                  "--preset: name a kind of node, too, or --add a file that has one");
-    write_text_durably(wish.output, cluster_text(all));
+    std::vector<std::string> since;
+    update_cluster_file(
+        wish, known.text, more,
+        [&](const Cluster& now) { return changed(wish, now, more, report); }, since);
+    for (const std::string& note : since) report += "note: " + note + "\n";
     write_output(fmt::format("{}saved in {}\n", report, wish.output));
     flush_output();
   });

@@ -39,6 +39,8 @@ SimulatedClass simulated_class(const NodeClass& own, index_t nodes) {
   result.price_per_hour = own.price_per_node_hour;
   if (own.hazard_scale_hours > 0)
     result.hazard = Hazard::weibull(own.hazard_shape, own.hazard_scale_hours);
+  result.warned = own.preemptible;
+  result.node_list = own.node_list;
   if (own.return_hours > 0) result.return_seconds = own.return_hours * 3600;
   return result;
 }
@@ -58,31 +60,46 @@ JobSize size_of_plan(const FoundPlan& found, const std::vector<JobPart>& classes
   return size;
 }
 
+/// Replicas that update by themselves have optimizers of their own.
+double checkpoint_bytes(const Plan& plan, const StateAtRest& state) {
+  const index_t optimizers = plan.updates_locally() ? std::ssize(plan.replicas) : 1;
+  return static_cast<double>(state.weights + optimizers * state.optimizer);
+}
+
 /// Seconds that a checkpoint takes: the copy in memory stops the step, the writing goes on beside.
 JobCosts costs_of(const FoundPlan& found, const JobWish& wish, const Cluster& cluster) {
   constexpr double kMemoryRate = 4e9, kUnknownDisk = 1e9;  // bytes per second
   const JobNodes nodes(cluster, found.parts);
+  const double bytes = checkpoint_bytes(found.plan, wish.state);
   const auto ranks = static_cast<double>(nodes.ranks());
-  const double write = cluster.storage.write_seconds(wish.state_bytes, nodes.nodes()),
-               read = cluster.storage.read_seconds(wish.state_bytes, nodes.nodes());
+  const double write = cluster.storage.write_seconds(bytes, nodes.nodes()),
+               read = cluster.storage.read_seconds(bytes, nodes.nodes());
   JobCosts costs;
-  costs.checkpoint_stall_seconds = wish.state_bytes / ranks / kMemoryRate;
+  costs.checkpoint_stall_seconds = bytes / ranks / kMemoryRate;
   costs.checkpoint_write_seconds =
-      std::max(costs.checkpoint_stall_seconds, write > 0 ? write : wish.state_bytes / kUnknownDisk);
+      std::max(costs.checkpoint_stall_seconds, write > 0 ? write : bytes / kUnknownDisk);
   costs.restart_seconds =
-      cluster.startup.seconds(nodes.ranks()) + (read > 0 ? read : wish.state_bytes / kUnknownDisk);
+      cluster.startup.seconds(nodes.ranks()) + (read > 0 ? read : bytes / kUnknownDisk);
   costs.reshape_seconds = costs.restart_seconds;
   return costs;
 }
 
+/// What the strictest of the partitions allows: a job ends where one of its components does. Of
+/// grace those count whose jobs give way to others.
 JobSite site_of(const FoundPlan& found, const Cluster& cluster) {
   JobSite site;
-  const std::string& name = cluster.classes[found.parts.front().node_class].partition;
-  for (const SchedulerPartition& partition : cluster.scheduler.partitions) {
-    if (partition.name != name) continue;
-    site.grace_seconds = partition.grace_seconds;
-    if (partition.time_limit_seconds > 0) site.walltime_seconds = partition.time_limit_seconds;
+  std::optional<double> grace;
+  for (const JobPart& part : found.parts) {
+    const NodeClass& own = cluster.classes[part.node_class];
+    const SchedulerPartition* partition = cluster.find_partition(own);
+    if (own.preemptible) {
+      const double warning = partition == nullptr ? 0 : partition->grace_seconds;
+      grace = std::min(grace.value_or(warning), warning);
+    }
+    if (partition != nullptr && partition->time_limit_seconds > 0)
+      site.walltime_seconds = std::min(site.walltime_seconds, partition->time_limit_seconds);
   }
+  site.grace_seconds = grace.value_or(0);
   site.queue_median_seconds = site.queue_p90_seconds = cluster.scheduler.requeue_delay_seconds;
   return site;
 }
@@ -173,30 +190,64 @@ std::vector<JobOption> job_options(const std::vector<NodesSearched>& searched, c
   return options;
 }
 
-std::size_t choose_option(const std::vector<JobOption>& options, const JobWish& wish) {
-  const auto affordable = [&](const JobOption& one) {
-    return !wish.budget || one.cost.high <= *wish.budget;
-  };
-  const auto in_time = [&](const JobOption& one) {
-    return !wish.deadline_seconds || one.in_time >= wish.risk;
-  };
-  std::size_t best = options.size();
+std::string objective_of(const JobWish& wish) {
+  if (!wish.objective.empty()) return wish.objective;
+  return wish.deadline_seconds ? "cost" : "time";
+}
+
+namespace {
+
+/// What is to be small.
+double objective_value(const JobOption& one, const std::string& objective) {
+  if (objective == "cost") return one.cost.middle;
+  if (objective == "time") return one.hours.middle;
+  return one.hours.middle * one.cost.middle;
+}
+
+}  // namespace
+
+std::optional<std::size_t> choose_option(const std::vector<JobOption>& options,
+                                         const JobWish& wish) {
+  const std::string objective = objective_of(wish);
+  std::optional<std::size_t> best;
   for (std::size_t at = 0; at < options.size(); ++at) {
     const JobOption& one = options[at];
-    if (!affordable(one) || !in_time(one)) continue;
-    const bool by_cost = wish.objective == "cost";
-    const auto value = [&](const JobOption& o) { return by_cost ? o.cost.middle : o.hours.middle; };
-    if (best == options.size() || value(one) < value(options[best])) best = at;
+    if (wish.budget && one.cost.high > *wish.budget) continue;
+    if (wish.deadline_seconds && one.in_time < wish.risk) continue;
+    if (!best || objective_value(one, objective) < objective_value(options[*best], objective))
+      best = at;
   }
-  if (best < options.size()) return best;
+  return best;
+}
+
+std::string choice_text(const JobWish& wish) {
+  const std::string objective = objective_of(wish);
+  std::string text = objective == "cost"   ? "the cheapest"
+                     : objective == "time" ? "the soonest"
+                                           : "the least product of hours and cost";
+  if (wish.deadline_seconds)
+    text += fmt::format(" that meets the deadline in {:g} % of the lives", 100 * wish.risk);
+  if (wish.budget)
+    text += fmt::format("{} within the budget in 95 % of the lives",
+                        wish.deadline_seconds ? " and stays" : " that stays");
+  return text;
+}
+
+NearestOptions nearest_options(const std::vector<JobOption>& options) {
   const auto least = [&](const Interval JobOption::*of) {
-    return std::min_element(
-        options.begin(), options.end(),
-        [&](const JobOption& a, const JobOption& b) { return (a.*of).high < (b.*of).high; });
+    return static_cast<std::size_t>(std::min_element(options.begin(), options.end(),
+                                                     [&](const JobOption& a, const JobOption& b) {
+                                                       return (a.*of).high < (b.*of).high;
+                                                     }) -
+                                    options.begin());
   };
-  const JobOption &soonest = *least(&JobOption::hours), &cheapest = *least(&JobOption::cost);
-  throw_error(
-      ExitCode::config,
+  return {least(&JobOption::hours), least(&JobOption::cost)};
+}
+
+std::string unmet_text(const std::vector<JobOption>& options, const JobWish& wish) {
+  const NearestOptions nearest = nearest_options(options);
+  const JobOption &soonest = options[nearest.soonest], &cheapest = options[nearest.cheapest];
+  return fmt::format(
       "no plan keeps to {}; the nearest possible, with 95 %: the soonest ends within {:.3g} h "
       "(cost {:.4g} {}; {}), the cheapest costs {:.4g} {} (ends within {:.3g} h; {})",
       !wish.budget             ? "the deadline"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hetero/cost/memory.hpp"
 #include "hetero/forecast/plan_search.hpp"
 #include "hetero/simulate/simulated_job.hpp"
 
@@ -24,10 +25,10 @@ struct JobOption {
 
 struct JobWish {
   std::string name, source;
-  index_t steps = 0, sequences = 0;
-  double state_bytes = 0;  // of a checkpoint
+  index_t steps = 0, sequences = 0;  // steps: that remain
+  StateAtRest state;                 // of a whole replica
   std::optional<double> deadline_seconds, budget;
-  std::string objective = "time";  // time, cost, pareto
+  std::string objective;  // time, cost, pareto; empty = cost with a deadline, else time
   double risk = 0.95;
 };
 
@@ -39,9 +40,23 @@ inline constexpr double kMeasuredError = 0.05, kSheetError = 0.3;
 [[nodiscard]] std::vector<JobOption> job_options(const std::vector<NodesSearched>& searched,
                                                  const JobWish& wish, const Cluster& cluster);
 
-/// The one to take: the soonest within budget, or the cheapest in time (with probability `risk`).
-/// Error(config) that says the nearest possible where none is.
-[[nodiscard]] std::size_t choose_option(const std::vector<JobOption>& options, const JobWish& wish);
+/// The one to take of those that keep to budget (in 95 % of the lives) and deadline (with
+/// probability `risk`): the soonest, the cheapest, or with "pareto" the one with the least product
+/// of hours and cost, where a per cent of either counts alike. Nothing where none keeps to them.
+[[nodiscard]] std::optional<std::size_t> choose_option(const std::vector<JobOption>& options,
+                                                       const JobWish& wish);
+/// time, cost or pareto, where nothing was said, too.
+[[nodiscard]] std::string objective_of(const JobWish& wish);
+/// "the cheapest that meets the deadline in 95 % of the lives"
+[[nodiscard]] std::string choice_text(const JobWish& wish);
+
+/// What is nearest to a wish that no option keeps to. Options are not empty.
+struct NearestOptions {
+  std::size_t soonest = 0, cheapest = 0;
+};
+[[nodiscard]] NearestOptions nearest_options(const std::vector<JobOption>& options);
+/// "no plan keeps to the deadline; the nearest possible, ..."
+[[nodiscard]] std::string unmet_text(const std::vector<JobOption>& options, const JobWish& wish);
 
 /// "8 x c1 + 4 x c2"
 [[nodiscard]] std::string nodes_text(const std::vector<JobPart>& parts, const Cluster& cluster);

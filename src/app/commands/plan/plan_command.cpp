@@ -1,10 +1,18 @@
 // transformer3d plan INPUT --cluster CLUSTER: which nodes to ask for, which shape, how long, how
 // much. One process, files and arithmetic.
+#include <fmt/ranges.h>
+
 #include <chrono>
 #include <filesystem>
+#include <set>
 
 #include "app/cluster/cluster_file.hpp"
+#include "app/commands/calibrate/cluster_update.hpp"
 #include "app/commands/commands.hpp"
+#include "app/commands/plan/elastic_files.hpp"
+#include "app/commands/plan/job_parts.hpp"
+#include "app/commands/plan/node_memory.hpp"
+#include "app/commands/plan/plan_input.hpp"
 #include "app/commands/plan/plan_report.hpp"
 #include "app/commands/setup.hpp"
 #include "app/config/config_load.hpp"
@@ -12,11 +20,11 @@
 #include "app/config/defaults.hpp"
 #include "app/config/make_plan.hpp"
 #include "data/token_card.hpp"
+#include "hetero/cluster/run_factors.hpp"
 #include "hetero/simulate/job_plan.hpp"
 #include "io/output.hpp"
 #include "io/posix_file.hpp"
 #include "sched/sbatch.hpp"
-#include "tensor3d/frozen.hpp"
 
 namespace t3d {
 namespace {
@@ -44,11 +52,14 @@ SearchRequest request_of(const Config& config, const Origins& origins, const Clu
   return request;
 }
 
-double state_bytes(const Plan& plan) {
-  const ParameterCounts counts = parameter_counts(plan.model);
-  const double states = plan.optimizer == OptimizerKind::sgd ? 1 : 2;
-  return (static_cast<double>(counts.all) + states * static_cast<double>(counts.with_state)) *
-         static_cast<double>(size_of(accumulator_of(plan.activation())));
+/// Of a replica, whatever its mesh: as one rank has it.
+StateAtRest replica_state(PlanRecipe recipe) {
+  recipe.base.ranks = 1;
+  recipe.base.place.clear();
+  PlanShape shape;
+  shape.replicas.emplace_back();
+  shape.replicas.back().sequences = recipe.sequences;
+  return state_at_rest(build_plan(recipe, shape), Coord{});
 }
 
 index_t nodes_of(const NodesSearched& one) {
@@ -81,55 +92,61 @@ void check_output(const PlanCommand& command) {
   std::error_code none;
   if (std::filesystem::exists(folder, none) && !std::filesystem::is_directory(folder, none))
     throw_error(ExitCode::usage, "-o: {} is no folder", command.output);
-  for (const char* name : {"input.toml", "plan.toml"})
+  for (const char* name : {"input.toml", "plan.toml", "phase-1.toml"})
     for (const std::string& read : {command.input, command.cluster})
       if (std::filesystem::equivalent(folder / name, read, none))
         throw_error(ExitCode::usage, "-o: {} would be written over; name another folder", read);
 }
 
-/// The input with the plan's choices, as a run takes it.
-std::string input_text(Config config, const Origins& origins, const FoundPlan& found,
-                       const std::string& plan_file) {
-  const Plan& plan = found.plan;
-  // No keys express the widths of mixed classes.
-  if (found.parts.size() > 1) config.mesh.plan = plan_file;
-  config.mesh.replicas = std::ssize(plan.replicas);
-  config.mesh.replicas_auto = config.mesh.cuboid_auto = false;
-  config.mesh.cuboid = plan.replicas.front().cuboid;
-  config.batch.micro = plan.largest_micro();
-  config.batch.recompute = plan.recompute;
-  // Computed of run.dir, which a run may be given another of: two must not share their checkpoints.
-  if (!origins.contains("checkpoint.dir")) config.checkpoint.dir.clear();
-  return resolved_text(config, origins);
+/// A run goes on from its newest checkpoint.
+index_t remaining_steps(const Config& config, const PlanCommand& command,
+                        std::vector<std::string>& notes) {
+  const index_t all = planned_steps(config);
+  const std::optional<CheckpointInfo> from =
+      command.from.empty() ? continued_by(config) : newest_checkpoint(command.from);
+  if (!from || from->state.step == 0) return all;
+  const index_t done = from->state.step;
+  if (done >= all)
+    throw_error(ExitCode::config, "{} has done all {} steps: nothing is left to plan", from->path,
+                all);
+  notes.push_back(
+      fmt::format("goes on from {}: {} of {} steps remain", from->path, all - done, all));
+  return all - done;
 }
 
-/// What sbatch is to be asked for: nodes of one class, or one component for each.
-std::string sbatch_line(const std::vector<JobPart>& parts, const Cluster& cluster,
-                        const std::string& script) {
-  std::string line = "sbatch";
-  for (const JobPart& part : parts) {
-    const NodeClass& own = cluster.classes[part.node_class];
-    if (&part != &parts.front()) line += " :";
-    line += fmt::format(" -N {} --ntasks-per-node={}", part.nodes, own.ranks_per_node);
-    if (!own.partition.empty()) line += " -p " + shell_word(own.partition);
-    if (!own.features.empty()) line += " -C " + shell_word(own.features.front());
-    if (own.cores_per_rank > 0) line += fmt::format(" -c {}", own.cores_per_rank);
-    if (own.gpus_per_rank > 0) line += fmt::format(" --gpus-per-task={}", own.gpus_per_rank);
-  }
-  return line + " " + shell_word(script) + "\n";
+/// That a reader of the figures should know.
+std::vector<std::string> notes_of(const std::vector<JobOption>& options, const Cluster& cluster,
+                                  std::vector<std::string> notes) {
+  std::set<std::string> without_hazard;
+  for (const JobOption& option : options)
+    for (const JobPart& part : option.found.parts) {
+      const NodeClass& own = cluster.classes[part.node_class];
+      if (own.preemptible && own.hazard_scale_hours == 0) without_hazard.insert(own.name);
+    }
+  if (!without_hazard.empty())
+    notes.push_back(
+        fmt::format("{} may be preempted and has no hazard_scale_hours: no loss is in the hours; "
+                    "simulate --history takes it from sacct",
+                    fmt::join(without_hazard, ", ")));
+  if (cluster.classes.size() > kMostMixedClasses)
+    notes.push_back(fmt::format("only the first {} of {} classes were mixed with each other",
+                                kMostMixedClasses, cluster.classes.size()));
+  return notes;
 }
 
 void write_files(const PlanReport& report, const Config& config, const Origins& origins,
                  const std::string& folder) {
   make_folder(folder);
-  const JobOption& chosen = report.options[report.chosen];
+  const JobOption& chosen = report.options[*report.chosen];
+  const std::string job_plan = job_plan_text(chosen.job);
+  (void)parse_job_plan(job_plan, "the job plan of this cluster's numbers");  // as simulate will
   const auto write = [&](const char* name, const std::string& text) {
     write_text_durably(folder + "/" + name, text);
   };
-  write("job_plan.json", job_plan_text(chosen.job));
+  write("job_plan.json", job_plan);
   write("plan.toml", chosen.found.plan.text());
-  write("input.toml", input_text(config, origins, chosen.found,
-                                 std::filesystem::absolute(folder + "/plan.toml").string()));
+  write("input.toml", planned_input(config, origins, chosen.found,
+                                    std::filesystem::absolute(folder + "/plan.toml").string()));
   write("plans.json", plan_json(report));
   write("plans.csv", plan_csv(report));
   write("plans.svg", plan_plot(report));
@@ -139,10 +156,28 @@ void write_files(const PlanReport& report, const Config& config, const Origins& 
   wish.input = std::filesystem::absolute(folder + "/input.toml").string();
   wish.run_dir = config.run.dir;
   wish.ranks = chosen.found.plan.ranks;
+  wish.parts = sbatch_parts(chosen.found.parts, report.cluster);
+  ask_memory(chosen.found, report.cluster, config.checkpoint.asynchronous, wish.parts);
   write("job.sbatch", sbatch_text(wish));
   write("submit.sh",
-        "#!/bin/sh\n" + sbatch_line(chosen.found.parts, report.cluster,
-                                    std::filesystem::absolute(folder + "/job.sbatch").string()));
+        fmt::format("#!/bin/sh\n# Further options of sbatch: sh submit.sh -t 24:00:00\n"
+                    "exec sbatch \"$@\" {}\n",
+                    shell_word(std::filesystem::absolute(folder + "/job.sbatch").string())));
+}
+
+void plan_phases(const PlanReport& report, const Config& config, const Origins& origins,
+                 const PlanCommand& command, const SearchBatch& search) {
+  const ElasticPlan plan =
+      elastic_plan(config, command, report.wish, report.options, *report.chosen, search);
+  write_output(command.json ? elastic_json(plan, report.wish, report.cluster)
+                            : elastic_text(plan, report.wish, report.cluster));
+  if (command.output.empty()) return;
+  write_elastic_files(plan, report.wish, report.cluster, config, origins, command.output);
+  if (!command.json)
+    write_output(
+        fmt::format("\n{}/: submit.sh, which starts the phase that the run is in; "
+                    "phase-N.toml and phase-N.sbatch; elastic.json\n",
+                    command.output));
 }
 
 void plan_it(const CommandLine& line) {
@@ -153,7 +188,16 @@ void plan_it(const CommandLine& line) {
   if (config.model.vocab == 0)
     (void)open_corpus(read_token_cards(train_files(config.data), config.data.format), config,
                       false);
-  const Cluster cluster = load_cluster(command.cluster);
+  std::vector<std::string> notes;
+  const Cluster file = load_cluster(command.cluster, &notes);
+  for (const NodeClass& own : file.classes)
+    if (own.factors.steps > 0)
+      notes.push_back(
+          fmt::format("{} as its runs found it: {}", own.name, factors_text(own.factors)));
+  const Cluster cluster = corrected_by_runs(file);
+  // A schedule of sizes is of the whole run: what is done of it, submit.sh sees.
+  const index_t steps =
+      command.elastic ? planned_steps(config) : remaining_steps(config, command, notes);
   const SearchRequest request = request_of(config, origins, cluster, command);
   const std::vector<std::vector<JobPart>> sets = node_sets(request, cluster);
   if (sets.empty())
@@ -169,20 +213,37 @@ void plan_it(const CommandLine& line) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   JobWish wish{config.run.name,
                command.cluster,
-               planned_steps(config),
+               steps,
                config.batch.sequences,
-               state_bytes(request.recipe.base),
+               replica_state(request.recipe),
                command.deadline_seconds,
                command.budget,
                command.objective,
                command.risk};
   const std::vector<JobOption> options = job_options(searched, wish, cluster);
+  const PlanReport report{cluster, searched,
+                          options, choose_option(options, wish),
+                          wish,    config.model.context,
+                          seconds, notes_of(options, cluster, notes)};
+  if (command.json && !command.elastic) {
+    write_output(plan_json(report));
+    flush_output();
+  }
   if (options.empty()) throw_error(ExitCode::config, "{}", nothing_fits(searched, cluster));
-  const PlanReport report{
-      cluster, searched, options, choose_option(options, wish), wish, config.model.context,
-      seconds};
-  write_output(command.json ? plan_json(report)
-                            : plan_text(report, static_cast<std::size_t>(command.top)));
+  if (!report.chosen) throw_error(ExitCode::config, "{}", unmet_text(options, wish));
+  if (command.elastic) {
+    plan_phases(report, config, origins, command, [&](index_t batch) {
+      Config other = config;
+      other.batch.sequences = batch;
+      const SearchRequest wanted = request_of(other, origins, cluster, command);
+      std::vector<NodesSearched> found;
+      for (const std::vector<JobPart>& parts : sets)
+        if (parts.size() == 1) found.push_back(search_nodes(wanted, parts, rates));
+      return found;
+    });
+    return;
+  }
+  if (!command.json) write_output(plan_text(report, static_cast<std::size_t>(command.top)));
   if (command.output.empty()) return;
   write_files(report, config, origins, command.output);
   if (!command.json)

@@ -1,6 +1,8 @@
 // What `transformer3d plan` says and writes.
 #pragma once
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/commands/plan/job_options.hpp"
@@ -11,15 +13,22 @@ struct PlanReport {
   const Cluster& cluster;
   const std::vector<NodesSearched>& searched;
   const std::vector<JobOption>& options;
-  std::size_t chosen = 0;
+  std::optional<std::size_t> chosen;  // nothing where no option keeps to the wish
   JobWish wish;
   index_t context = 0;
   double search_seconds = 0;
+  std::vector<std::string> notes;  // what a reader should know about the figures
+
+  [[nodiscard]] double tokens_per_second(const FoundPlan& found) const;
 };
 
+/// Terms of a forecast that count, largest first.
+[[nodiscard]] std::vector<std::pair<std::string, double>> terms_of(const ForecastTerms& terms);
+
 /// The options, the chosen plan's time by term, what was left out and why, and what a tenth more or
-/// less of bandwidth, price and losses would change.
+/// less of bandwidth, price and losses would change. One is chosen.
 [[nodiscard]] std::string plan_text(const PlanReport& report, std::size_t top);
+/// The same for scripts; also where nothing is chosen: what is nearest, and what was left out.
 [[nodiscard]] std::string plan_json(const PlanReport& report);
 [[nodiscard]] std::string plan_csv(const PlanReport& report);
 /// Hours and cost of all options, the front as a line.

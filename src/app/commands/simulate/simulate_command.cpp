@@ -1,4 +1,6 @@
 // transformer3d simulate PLAN.json: no ranks, no MPI, files and arithmetic.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -85,15 +87,45 @@ void write_files(const SimulationReport& report, const LivesRequest& request,
   write_text_durably(folder + "/result.json", report_json(report));
 }
 
+/// Each class's hazard from what was seen of its own nodes; a job's only class, of which nobody
+/// says which nodes it has, has all. Returns what stays as planned, and why.
+std::vector<std::string> learn_hazards(SimulatedJob& job, const NodeTrace& history) {
+  std::vector<std::string> notes;
+  for (SimulatedClass& kind : job.classes) {
+    if (kind.node_list.empty() && job.classes.size() > 1) {
+      notes.push_back(fmt::format(
+          "{}: the job plan does not say which nodes it has (node_list): hazard as planned",
+          kind.name));
+      continue;
+    }
+    const std::vector<NodeLife> lives = lives_of(history, kind.node_list);
+    if (lives.empty())
+      notes.push_back(fmt::format("{}: {} has none of its nodes {}: hazard as planned", kind.name,
+                                  history.source, kind.node_list));
+    else
+      kind.hazard = update_hazard(kind.hazard, lives);
+  }
+  return notes;
+}
+
+/// "as in sacct.txt, 720.0 h: nodes of rome; those of gpu stay"
+std::string replay_text(const SimulatedJob& job, const NodeTrace& trace) {
+  std::string text = fmt::format("as in {}, {:.1f} h", trace.source, trace.seconds / 3600);
+  if (job.classes.size() == 1) return text;
+  std::vector<std::string> others;
+  for (const SimulatedClass& kind : job.classes) others.push_back(kind.name);
+  others.erase(others.begin());
+  return text + fmt::format(": nodes of {}; those of {} stay", job.classes.front().name,
+                            fmt::join(others, ", "));
+}
+
 SimulationReport simulated(const SimulateCommand& command, const SimulatedJob& job,
                            LivesRequest request) {
   SimulationReport report;
   report.job = job;
   report.seed = request.seed;
   report.nodes_from =
-      request.trace != nullptr
-          ? fmt::format("as in {}, {:.1f} h", request.trace->source, request.trace->seconds / 3600)
-          : hazards_text(job);
+      request.trace != nullptr ? replay_text(job, *request.trace) : hazards_text(job);
   report.undisturbed_seconds = undisturbed_seconds(job, job.policy);
   report.deadline_seconds = command.deadline_seconds;
   report.outcomes = simulate_lives(job, job.policy, request);
@@ -114,15 +146,14 @@ SimulationReport simulated(const SimulateCommand& command, const SimulatedJob& j
 
 void simulate(const SimulateCommand& command) {
   SimulatedJob job = parse_job_plan(read_record_file(command.plan), command.plan);
-  if (!command.history.empty()) {
-    const NodeTrace history = read_trace(command.history);
-    job.classes.front().hazard = update_hazard(job.classes.front().hazard, history.lives);
-  }
+  std::vector<std::string> notes;
+  if (!command.history.empty()) notes = learn_hazards(job, read_trace(command.history));
   std::optional<NodeTrace> trace;
   if (command.trace != "weibull") trace = read_trace(command.trace);
   const LivesRequest request{command.runs, static_cast<std::uint64_t>(command.seed),
                              trace ? &*trace : nullptr};
-  const SimulationReport report = simulated(command, job, request);
+  SimulationReport report = simulated(command, job, request);
+  report.notes = std::move(notes);
   if (!command.output.empty()) write_files(report, request, command.output);
   write_output(command.json ? report_json(report) : report_text(report));
   flush_output();

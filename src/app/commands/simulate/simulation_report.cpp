@@ -38,6 +38,8 @@ std::string head(const SimulationReport& report) {
                   job.sizes.size() == 1 ? "" : "s", printable(job.sizes.back().name, 60));
   if (!job.source.empty()) text += fmt::format("plan            {}\n", printable(job.source, 200));
   text += fmt::format("nodes           {}\n", printable(report.nodes_from, 300));
+  for (const std::string& note : report.notes)
+    text += fmt::format("note            {}\n", printable(note, 300));
   text += fmt::format("runs            {}, seed {}\n", report.outcomes.size(), report.seed);
   text += fmt::format("without losses  {} at the largest size\n",
                       time_text(report.undisturbed_seconds));
@@ -144,11 +146,10 @@ std::string report_text(const SimulationReport& report) {
 }
 
 std::string report_json(const SimulationReport& report) {
-  ReportJson json{{"name", report.job.name},
-                  {"nodes", report.nodes_from},
-                  {"seed", report.seed},
-                  {"currency", report.job.currency},
-                  {"undisturbed_seconds", report.undisturbed_seconds}};
+  ReportJson json{
+      {"name", report.job.name},         {"nodes", report.nodes_from},
+      {"notes", report.notes},           {"seed", report.seed},
+      {"currency", report.job.currency}, {"undisturbed_seconds", report.undisturbed_seconds}};
   json["deadline_seconds"] =
       report.deadline_seconds ? ReportJson(*report.deadline_seconds) : ReportJson(nullptr);
   json["own"] = policy_json(report.own);

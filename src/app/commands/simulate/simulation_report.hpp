@@ -17,6 +17,7 @@ struct ComparedPolicy {
 struct SimulationReport {
   SimulatedJob job;
   std::string nodes_from;  // a trace, or how they are drawn
+  std::vector<std::string> notes;
   std::uint64_t seed = 1;
   double undisturbed_seconds = 0;
   std::optional<double> deadline_seconds;

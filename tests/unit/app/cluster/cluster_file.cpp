@@ -53,6 +53,10 @@ Cluster example() {
         table.samples.back().shape[at] = at < 3 ? 1000.0 + static_cast<double>(at) : 1;
       one.operators.push_back(table);
     }
+    one.factors.compute = {1.0 + x.next() * 1e-14, 1.0 / 7};
+    one.factors.steps = 20;
+    one.factors.time = "2026-03-02T12:00:00Z";
+    one.factors.runs = {"gpt-66f1", "gpt-0000"};
     cluster.classes.push_back(one);
     Level level;
     level.name = "node";
@@ -184,8 +188,45 @@ TEST_CASE("a cluster without classes, twice the same, of another version") {
   CHECK(faults_of("version = 2\n" + kClass).find("version cannot be the integer 2") !=
         std::string::npos);
   CHECK(faults_of(kClass + kClass).find("two [[class]] have the name \"a\"") != std::string::npos);
+  CHECK(
+      faults_of(kClass + "[[partition]]\nname = \"p\"\ntime_limit_seconds = 30\n")
+          .find("partition.time_limit_seconds cannot be 30; write 0 (none), or from 60 to 1e+09") !=
+      std::string::npos);
+  CHECK(faults_of(kClass + "return_hours = 1e9\n").find("class.return_hours cannot be 1e+09") !=
+        std::string::npos);
   CHECK(faults_of("[class]\nname = \"a\"\n").find("[class] is a list") != std::string::npos);
   CHECK(faults_of("class = 3\n" + kClass).find("c.toml:") != std::string::npos);
+}
+
+TEST_CASE("a file that was cut is refused wherever it was cut, one without a mark is not") {
+  const std::string text = cluster_text(example());
+  std::vector<std::string> notes;
+  (void)parse_cluster(text, "c.toml", &notes);
+  CHECK(notes.empty());
+  const std::size_t first_class = text.find("[[class]]"), end = text.rfind("[end]");
+  for (std::size_t at = text.find('\n', first_class); at < end; at = text.find('\n', at + 1))
+    CHECK(faults_of(text.substr(0, at + 1)).find("the file was cut: [end], its last line") !=
+          std::string::npos);
+  CHECK(faults_of(text.substr(0, end - 20)).find("the file was cut") != std::string::npos);
+  (void)parse_cluster(kClass, "c.toml", &notes);
+  REQUIRE(notes.size() == 1);
+  CHECK(notes.front().find("c.toml has no mark at its end") == 0);
+  CHECK(faults_of("has_end = 3\n" + kClass).find("has_end cannot be anything but true") !=
+        std::string::npos);
+  CHECK(faults_of(kClass + "[end]\nx = 1\n").find("there is no key end.x") != std::string::npos);
+}
+
+TEST_CASE("factors of runs have a class, steps, and a range") {
+  const std::string factor = "[[factor]]\nclass = \"a\"\nsteps = 3\ncompute = 1.5\n";
+  CHECK(parse_cluster(kClass + factor, "c.toml").classes[0].factors.compute.value == 1.5);
+  CHECK(faults_of(kClass + factor + factor).find("a second [[factor]] of this class") !=
+        std::string::npos);
+  CHECK(faults_of(kClass + "[[factor]]\nclass = \"b\"\nsteps = 3\n").find("no class \"b\"") !=
+        std::string::npos);
+  CHECK(faults_of(kClass + "[[factor]]\nclass = \"a\"\nsteps = 3\nbetween = 0\n")
+            .find("factor.between cannot be 0") != std::string::npos);
+  CHECK(faults_of(kClass + "[[factor]]\nclass = \"a\"\n").find("write steps = 1 or more") !=
+        std::string::npos);
 }
 
 TEST_CASE("a newer measurement of a class wins, the others stay") {

@@ -28,7 +28,7 @@ JobWish small_wish() {
   JobWish wish;
   wish.steps = 1000;
   wish.sequences = 5;
-  wish.state_bytes = 1e6;
+  wish.state = {400'000, 600'000};
   return wish;
 }
 
@@ -54,10 +54,77 @@ TEST_CASE("an impossible wish is named, with what is nearest") {
   const Cluster cluster = cluster_of_presets({"a100-40g", "l40s", "ib-hdr"});
   JobWish wish = small_wish();
   wish.budget = 1e-9;
-  const auto refused = [&] {
-    (void)choose_option(job_options(searched_nodes(cluster), wish, cluster), wish);
-  };
-  CHECK_THROWS_WITH(refused(), contains("keeps to the budget;") && contains("1 x a100-40g"));
+  std::vector<JobOption> options = job_options(searched_nodes(cluster), wish, cluster);
+  CHECK(!choose_option(options, wish));
+  CHECK_THAT(unmet_text(options, wish),
+             contains("keeps to the budget;") && contains("1 x a100-40g"));
   wish.deadline_seconds = 1e-3;
-  CHECK_THROWS_WITH(refused(), contains("the deadline and the budget;"));
+  options = job_options(searched_nodes(cluster), wish, cluster);
+  CHECK(!choose_option(options, wish));
+  CHECK_THAT(unmet_text(options, wish), contains("the deadline and the budget;"));
+}
+
+TEST_CASE("a deadline takes the cheapest in time, a budget the soonest within it") {
+  const auto option = [](double hours, double cost, double in_time) {
+    JobOption one;
+    one.hours = {hours, hours, hours};
+    one.cost = {cost, cost, cost};
+    one.in_time = in_time;
+    return one;
+  };
+  // The last one is dear and slow; nothing is within all of the second wish.
+  const std::vector<JobOption> options{option(1, 100, 1), option(2, 30, 0.96), option(4, 20, 0.9),
+                                       option(8, 18, 0.1), option(9, 90, 0)};
+  JobWish wish;
+  CHECK(choose_option(options, wish) == 0);
+  wish.objective = "pareto";
+  CHECK(choose_option(options, wish) == 1);  // 60: less than 100, 80, 144, 810
+  wish.objective = "";
+  wish.budget = 25;
+  CHECK(choose_option(options, wish) == 2);
+  CHECK(choice_text(wish) == "the soonest that stays within the budget in 95 % of the lives");
+  wish.deadline_seconds = 5 * 3600;
+  CHECK(!choose_option(options, wish));
+  wish.budget.reset();
+  CHECK(choose_option(options, wish) == 1);
+  wish.risk = 0.9;
+  CHECK(choose_option(options, wish) == 2);
+  CHECK(choice_text(wish) == "the cheapest that meets the deadline in 90 % of the lives");
+  wish.objective = "time";
+  CHECK(choose_option(options, wish) == 0);
+}
+
+TEST_CASE("the strictest partition of a job's classes limits it, and preemption is announced") {
+  Cluster cluster = cluster_of_presets({"a100-40g", "l40s", "ib-hdr"});
+  cluster.scheduler.partitions.resize(2);
+  for (const auto& [at, name, limit, grace] :
+       {std::tuple{0, "long", 86400.0, 300.0}, {1, "short", 7200.0, 30.0}}) {
+    SchedulerPartition& partition = cluster.scheduler.partitions[static_cast<std::size_t>(at)];
+    partition.name = name;
+    partition.time_limit_seconds = limit;
+    partition.grace_seconds = grace;
+    cluster.classes[static_cast<std::size_t>(at)].partition = name;
+    cluster.classes[static_cast<std::size_t>(at)].hazard_scale_hours = 100;
+  }
+  std::vector<NodesSearched> searched = searched_nodes(cluster);
+  searched.push_back(searched.front());
+  searched.back().parts = searched.back().plans.front().parts = {{0, 1}, {1, 1}};
+  const auto site_of = [&](std::size_t classes) {
+    for (const JobOption& one : job_options(searched, small_wish(), cluster))
+      if (one.found.parts.size() == classes) return one.job.site;
+    throw std::runtime_error("no such option");
+  };
+  CHECK(site_of(2).walltime_seconds == 7200);
+  CHECK(site_of(2).grace_seconds == 0);  // nobody gives way
+  cluster.classes[0].preemptible = true;
+  CHECK(site_of(2).grace_seconds == 300);  // only nodes of this class are asked for back
+  cluster.classes[1].preemptible = true;
+  CHECK(site_of(2).grace_seconds == 30);
+  cluster.classes[1].partition.clear();  // of a site without a default partition: not known
+  CHECK(site_of(2).grace_seconds == 0);
+  CHECK(site_of(2).walltime_seconds == 86400);
+  cluster.scheduler.partitions[1].fallback = true;
+  CHECK(site_of(2).grace_seconds == 30);
+  for (const JobOption& one : job_options(searched, small_wish(), cluster))
+    for (const SimulatedClass& own : one.job.classes) CHECK(own.warned);
 }

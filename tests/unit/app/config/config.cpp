@@ -275,6 +275,8 @@ TEST_CASE("rules between keys") {
   CHECK(contains(faults_with({"model.kv_heads=3"}), "not a multiple of model.kv_heads = 3"));
   CHECK(contains(faults_with({"model.position=rope", "model.hidden=20"}), "even head size"));
   CHECK(contains(faults_with({"run.steps=0"}), "the run has no length"));
+  for (const char* name : {"run.name='..'", "run.name='a/../..'", "run.name='.'"})
+    CHECK(contains(faults_with({name}), "would not be one below runs"));
   CHECK(contains(faults_with({"schedule.warmup_steps=10"}), "not below the run's 10 steps"));
   CHECK(faults_with({"schedule.warmup_steps=9"}).empty());
   CHECK(contains(faults_with({"mesh.replicas=9"}), "leaves some of 9 replicas without work"));

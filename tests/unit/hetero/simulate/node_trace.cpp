@@ -36,12 +36,20 @@ TEST_CASE("a trace of single changes") {
                              {0, 2, 0}, {60, 1, 60}, {100, -2, 0}, {200, 1, 200}, {300, -1, 60}});
   index_t lost = 0;
   double hours = 0;
-  for (const NodeLife& life : trace.lives) {
-    lost += life.lost ? 1 : 0;
-    hours += life.hours;
+  for (const SeenNode& seen : trace.lives) {
+    lost += seen.life.lost ? 1 : 0;
+    hours += seen.life.hours;
   }
   CHECK(lost == 3);
   CHECK(hours * 3600 == Approx(100 + 100 + 240 + 100));
+}
+
+TEST_CASE("lives of some nodes only") {
+  const NodeTrace trace = parse_any_trace(kSacct, "f");
+  const std::vector<NodeLife> own = lives_of(trace, "n2");
+  CHECK(lives_of(trace, "").size() == trace.lives.size());
+  CHECK((!own.empty() && own.size() < trace.lives.size()));
+  CHECK(lives_of(trace, "x[1-4]").empty());
 }
 
 TEST_CASE("what sacct says") {

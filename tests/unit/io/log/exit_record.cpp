@@ -21,15 +21,17 @@ TEST_CASE("the record of an end") {
                                  {"step", 12},
                                  {"checkpoint", 10},
                                  {"continue", false},
-                                 {"requeues", false}});
+                                 {"requeues", false},
+                                 {"paused", false}});
   CHECK_FALSE(read_exit_record(folder.path() + "/absent"));
   CHECK(read_exit_record(folder.path())->code == ExitCode::retry);
   CHECK(read_exit_record(folder.path())->checkpoint == 10);
   // Another one takes its place; bytes that are not UTF-8 do not matter.
-  write_exit_record(folder.path(), {ExitCode::peer_lost, "in \xff", 3, {}, true, true}, 1);
+  write_exit_record(folder.path(), {ExitCode::peer_lost, "in \xff", 3, {}, true, true, true}, 1);
   CHECK(read()["code"] == 76);
   CHECK(read_exit_record(folder.path())->goes_on);
   CHECK(read_exit_record(folder.path())->requeues);
+  CHECK(read_exit_record(folder.path())->paused);
   CHECK_FALSE(read_exit_record(folder.path())->checkpoint);
   CHECK(read()["checkpoint"].is_null());
 

@@ -17,6 +17,7 @@
 
 #include "core/error.hpp"
 #include "io/log/progress_bar.hpp"
+#include "io/posix_file.hpp"
 #include "support/catch.hpp"
 
 namespace t3d {
@@ -196,10 +197,23 @@ TEST_CASE("the log of a lineage stays beside that of the next, and comes back wi
     RunLogOptions options = scene.options();
     options.lineage = lineage;
     options.start_step = from;
+    options.csv = options.tensorboard = true;
     RunLog log(options);
     for (index_t step = from + 1; step <= to; ++step) log.step(example(step, 20));
   };
-  const auto steps = [&](const char* name) { return count_of(scene.read(name), "\"step\":"); };
+  // The other two forms have the same steps.
+  const auto steps = [&](std::string name) {
+    const index_t lines = count_of(scene.read(name), "\"step\":");
+    name.resize(name.size() - std::string("jsonl").size());
+    CHECK(std::ssize(lines_of(scene.read(name + "csv"))) == lines + 1);
+    name.replace(name.find("/log"), 4, "/tensorboard");
+    name.pop_back();
+    index_t events = 0;
+    for (const std::string& file : list_folder(scene.path(name)))
+      events += count_of(scene.read(name + "/" + file), "step/loss");
+    CHECK(events == lines);
+    return lines;
+  };
   run({0, true, -1}, 0, 9);
   // Anew, and killed before its first checkpoint, twice; then the first lineage goes on.
   run({1, true, -1}, 0, 3);
@@ -209,7 +223,8 @@ TEST_CASE("the log of a lineage stays beside that of the next, and comes back wi
   CHECK(steps("run/log.lineage-0.jsonl") == 9);
   run({0, false, -1}, 8, 10);
   CHECK(steps("run/log.jsonl") == 10);
-  CHECK_FALSE(fs::exists(scene.path("run/log.lineage-0.jsonl")));
+  for (const char* name : {"log.lineage-0.jsonl", "log.lineage-0.csv", "tensorboard.lineage-0"})
+    CHECK_FALSE(fs::exists(scene.path("run") + "/" + name));
   // Anew with checkpoints; then from the first lineage again.
   run({1, true, -1}, 0, 4);
   run({1, false, -1}, 4, 5);
@@ -218,6 +233,30 @@ TEST_CASE("the log of a lineage stays beside that of the next, and comes back wi
   CHECK(steps("run/log.jsonl") == 7);
   CHECK(steps("run/log.lineage-0.jsonl") == 10);
   CHECK(steps("run/log.lineage-1.jsonl") == 5);
+}
+
+TEST_CASE("a log that is off stays in step with the run") {
+  Scene scene;
+  RunLogOptions options = scene.options();
+  options.csv = options.tensorboard = true;
+  const auto run = [&](index_t from, index_t to) {
+    options.start_step = from;
+    RunLog log(options);
+    for (index_t step = from + 1; step <= to; ++step) log.step(example(step, 20));
+  };
+  run(0, 5);
+  options.csv = options.tensorboard = options.json = false;
+  run(3, 9);
+  options.csv = options.tensorboard = options.json = true;
+  run(8, 9);
+  CHECK(count_of(scene.read("run/log.jsonl"), "\"step\":") == 4);  // 1, 2, 3, 9
+  CHECK(lines_of(scene.read("run/log.csv")).size() == 5);
+  const auto files = list_folder(scene.path("run/tensorboard"));
+  CHECK(files.size() == 2);
+  index_t events = 0;
+  for (const std::string& file : files)
+    events += count_of(scene.read("run/tensorboard/" + file), "step/loss");
+  CHECK(events == 4);
 }
 
 TEST_CASE("a restart drops what lies behind the checkpoint") {

@@ -1,0 +1,63 @@
+#include "app/commands/job_end.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "app/commands/put_back.hpp"
+#include "app/commands/saving.hpp"
+#include "app/commands/stopping.hpp"
+#include "app/stop_signal.hpp"
+#include "io/log/exit_record.hpp"
+
+namespace t3d {
+
+JobEnd::JobEnd(const Config& config, int rank, Life& life, Warn warn)
+    : config_(config), rank_(rank), life_(life), warn_(std::move(warn)) {}
+
+void JobEnd::set_folder(const RunLock* lock) {
+  lock_ = lock;
+  has_folder_ = true;
+}
+
+void JobEnd::stopped(unsigned flags) {
+  stop_flags_ = flags;
+  goes_on_ = Stopping::goes_on(flags);
+}
+
+void JobEnd::paused() { goes_on_ = paused_ = true; }
+
+void JobEnd::record(ExitCode code, const std::string& reason, const Progress& progress,
+                    bool speaks) {
+  // Asked to stop while the folder was waited for: nothing of the run is known.
+  const bool before = code == ExitCode::retry && !has_folder_ && stop_signal() != SIGINT;
+  goes_on_ = goes_on_ || before || code == ExitCode::peer_lost;
+  if (goes_on_ && !paused_ && speaks) plan_last_act(progress);
+  if (!has_folder_ || folder_is_anothers()) return;
+  const bool requeues = last_act_ != nullptr;
+  const index_t saved = progress.last_saved;
+  ExitRecord record{code, reason, std::max(progress.done, saved), {}, goes_on_, requeues, paused_};
+  if (saved >= 0) record.checkpoint = saved;
+  try {
+    write_exit_record(config_.run.dir, record, rank_);
+  } catch (const Error& error) {
+    warn_(error.what());
+  }
+  life_.end(record);
+}
+
+void JobEnd::plan_last_act(const Progress& progress) {
+  if (!config_.run.requeue) return;
+  const bool cut_short =
+      !has_folder_ || (progress.steps_begun == 0 && (stop_flags_ & kStopAsked) != 0);
+  const bool brought = cut_short || progress.last_saved > std::max<index_t>(0, progress.began_at);
+  PutBack plan = plan_put_back(config_.run.dir, brought);
+  goes_on_ = plan.goes_on;
+  last_act_ = std::move(plan.act);
+}
+
+bool JobEnd::folder_is_anothers() const {
+  return lock_ != nullptr && lock_->lost() && Saving::lock_is_gone(lock_);
+}
+
+}  // namespace t3d

@@ -1,0 +1,86 @@
+#include "app/commands/plan/elastic_files.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "app/commands/plan/job_parts.hpp"
+#include "app/commands/plan/node_memory.hpp"
+#include "app/commands/plan/plan_input.hpp"
+#include "io/posix_file.hpp"
+#include "sched/sbatch.hpp"
+
+namespace t3d {
+namespace {
+
+/// The input of a phase. Where the batch changes, the run ends by its tokens, which the learning
+/// rate's schedule follows then; every phase says the same number.
+std::string phase_input(const ElasticPlan& plan, const std::vector<PhaseSteps>& phases,
+                        std::size_t at, Config config, const Origins& origins) {
+  index_t sequences = 0;
+  bool grows = false;
+  for (const PhaseSteps& phase : phases) {
+    const index_t batch = plan.options[phase.size].batch;
+    sequences += (phase.last - phase.first) * batch;
+    grows = grows || batch != config.batch.sequences;
+  }
+  const ElasticOption& option = plan.options[phases[at].size];
+  if (grows) {
+    config.run.steps = 0;
+    config.run.tokens = static_cast<double>(sequences) * static_cast<double>(config.model.context);
+  }
+  config.batch.sequences = option.batch;
+  config.run.pause_at = at + 1 < phases.size() ? phases[at].last : 0;
+  return planned_input(std::move(config), origins, option.found, "");
+}
+
+/// Which phase: by the newest checkpoint, so that it may be called at any time by anybody.
+std::string submit_text(const std::vector<PhaseSteps>& phases, const std::string& checkpoints,
+                        const std::string& folder) {
+  std::string text = fmt::format(
+      "#!/bin/sh\n"
+      "# Submits the phase of the run that its newest checkpoint is in; start it where the run's\n"
+      "# relative paths begin. Each phase's job calls it in the end, for the next one. Options of\n"
+      "# sbatch stay for all phases: sh submit.sh -A account -t 24:00:00\n"
+      "if [ $# -gt 0 ]; then export T3D_SBATCH=\"$*\"; fi\n"
+      "newest=$(ls -d {}/step-* 2> /dev/null | grep -v partial | sort | tail -n 1)\n"
+      "step=$(echo \"$newest\" | sed 's/.*step-0*//')\n"
+      "phase={}\n",
+      shell_word(checkpoints), phases.size());
+  for (std::size_t at = phases.size() - 1; at-- > 0;)
+    text +=
+        fmt::format("if [ \"${{step:-0}}\" -lt {} ]; then phase={}; fi\n", phases[at].last, at + 1);
+  return text + fmt::format(
+                    "after=${{T3D_AFTER:+--dependency=afterany:$T3D_AFTER}}\n"
+                    "unset T3D_AFTER\n"
+                    "exec sbatch $T3D_SBATCH $after {}/phase-$phase.sbatch\n",
+                    shell_word(folder));
+}
+
+}  // namespace
+
+void write_elastic_files(const ElasticPlan& plan, const JobWish& wish, const Cluster& cluster,
+                         const Config& config, const Origins& origins, const std::string& folder) {
+  make_folder(folder);
+  const std::string whole = std::filesystem::absolute(folder).lexically_normal().string();
+  const std::vector<PhaseSteps> phases = whole_steps(plan);
+  for (std::size_t at = 0; at < phases.size(); ++at) {
+    const std::string name = fmt::format("{}/phase-{}", whole, at + 1);
+    write_text_durably(name + ".toml", phase_input(plan, phases, at, config, origins));
+    SbatchWish script;
+    script.name = config.run.name;
+    script.program = std::filesystem::read_symlink("/proc/self/exe").string();
+    script.input = name + ".toml";
+    script.run_dir = config.run.dir;
+    const FoundPlan& found = plan.options[phases[at].size].found;
+    script.ranks = found.plan.ranks;
+    script.parts = sbatch_parts(found.parts, cluster);
+    ask_memory(found, cluster, config.checkpoint.asynchronous, script.parts);
+    if (phases.size() > 1) script.next = whole + "/submit.sh";
+    write_text_durably(name + ".sbatch", sbatch_text(script));
+  }
+  write_text_durably(whole + "/submit.sh", submit_text(phases, config.checkpoint.dir, whole));
+  write_text_durably(whole + "/elastic.json", elastic_json(plan, wish, cluster));
+}
+
+}  // namespace t3d

@@ -1,0 +1,123 @@
+// What `transformer3d plan --elastic` says.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "app/commands/plan/elastic_plan.hpp"
+
+namespace t3d {
+namespace {
+
+std::string size_text(const ElasticOption& option, const Cluster& cluster) {
+  return fmt::format("{}, {}, batch {}", nodes_text(option.found.parts, cluster),
+                     mesh_text(option.found.plan), option.batch);
+}
+
+std::string phase_line(const ElasticPlan& plan, std::size_t at, const PhaseSteps& steps,
+                       const Cluster& cluster) {
+  const ElasticPhase& phase = plan.schedule.phases[at];
+  const ElasticOption& option = plan.options[phase.size];
+  return fmt::format(
+      "  {:<5} {:<17} {:<24} {:<20} {:>7} {:>11} {:>10.2f} {:>15} {:>7.0f} %{:>9.3g} {:>9.4g}\n",
+      at + 1, fmt::format("{}-{}", steps.first + 1, steps.last),
+      nodes_text(option.found.parts, cluster), mesh_text(option.found.plan), option.batch,
+      option.found.plan.largest_micro(), 1e3 * option.found.seconds(),
+      fmt::format("{:.3g}-{:.3g}", phase.first_noise, phase.last_noise),
+      100 * phase.progress / phase.steps, phase.hours, phase.cost);
+}
+
+/// All bring the same progress, so that work per cost is the inverse of cost.
+std::string sum_line(const ElasticPlan& plan, const std::string& name,
+                     const ElasticSchedule& schedule, const std::string& size) {
+  return fmt::format("  {:<28} {:>9.4g} {:>11.4g} {:>10.0f} {:>12.4g} {:>13.3f}  {}\n", name,
+                     schedule.hours, schedule.cost, schedule.steps, schedule.sequences,
+                     plan.planned.cost / schedule.cost, size);
+}
+
+nlohmann::ordered_json sums_json(const ElasticSchedule& schedule) {
+  return {{"hours", schedule.hours},
+          {"cost", schedule.cost},
+          {"steps", schedule.steps},
+          {"sequences", schedule.sequences}};
+}
+
+nlohmann::ordered_json option_json(const ElasticOption& option, const Cluster& cluster) {
+  nlohmann::ordered_json json;
+  for (const JobPart& part : option.found.parts)
+    json["nodes"][cluster.classes[part.node_class].name] = part.nodes;
+  json["replicas"] = option.found.plan.replicas.size();
+  json["cuboid"] = option.found.plan.replicas.front().cuboid;
+  json["batch"] = option.batch;
+  json["micro"] = option.found.plan.largest_micro();
+  json["step_seconds"] = option.found.seconds();
+  return json;
+}
+
+}  // namespace
+
+std::string elastic_text(const ElasticPlan& plan, const JobWish& wish, const Cluster& cluster) {
+  const auto steps = static_cast<double>(wish.steps);
+  const std::vector<PhaseSteps> phases = whole_steps(plan);
+  std::string text = fmt::format(
+      "noise scale {:.3g} sequences at step {:.0f}, {:.3g} at step {:.0f} (to the power of {:.2f}; "
+      "{})\nthe batch {}\n\n",
+      plan.noise.at(steps / 100), std::max(1.0, steps / 100), plan.noise.at(steps), steps,
+      plan.noise.exponent, plan.noise_source, plan.batch_rule);
+  text += fmt::format("  {:<5} {:<17} {:<24} {:<20} {:>7} {:>11} {:>10} {:>15} {:>9}{:>9} {:>9}\n",
+                      "phase", "steps", "nodes", "replicas x (p q r)", "batch", "micro-batch",
+                      "step ms", "noise scale", "useful", "hours", "cost");
+  for (std::size_t at = 0; at < phases.size(); ++at)
+    text += phase_line(plan, at, phases[at], cluster);
+  text += fmt::format("\nto the same loss\n  {:<28} {:>9} {:>11} {:>10} {:>12} {:>13}\n", "",
+                      "hours", plan.currency, "steps", "sequences", "work per cost");
+  text += sum_line(plan, "this schedule", plan.schedule, "");
+  text +=
+      sum_line(plan, "without --elastic", plan.planned, size_text(plan.planned_option, cluster));
+  text += plan.fixed.phases.empty()
+              ? std::string("  no one size keeps to the limits\n")
+              : sum_line(plan, "the best of one size", plan.fixed,
+                         size_text(plan.options[plan.fixed.phases.front().size], cluster));
+  if (phases.size() == 1)
+    text += "\none size is the best throughout: no other pays at any part of the run\n";
+  text +=
+      "\nuseful: what a step brings of one with an unlimited batch. Hours and cost are middles, by "
+      "the law of\nMcCandlish et al. 2018 (steps to a loss grow as 1 + noise scale / batch) and "
+      "the "
+      "cluster's rates: modelled.\n";
+  return text;
+}
+
+std::string elastic_json(const ElasticPlan& plan, const JobWish& wish, const Cluster& cluster) {
+  nlohmann::ordered_json json;
+  json["noise"] = {{"at_end", plan.noise.at(static_cast<double>(wish.steps))},
+                   {"exponent", plan.noise.exponent},
+                   {"measured_steps", plan.noise.steps},
+                   {"spread", plan.noise.spread},
+                   {"source", plan.noise_source}};
+  json["batch_rule"] = plan.batch_rule;
+  json["currency"] = plan.currency;
+  const std::vector<PhaseSteps> phases = whole_steps(plan);
+  for (std::size_t at = 0; at < phases.size(); ++at) {
+    const ElasticPhase& phase = plan.schedule.phases[at];
+    nlohmann::ordered_json entry = option_json(plan.options[phase.size], cluster);
+    entry["first_step"] = phases[at].first + 1;
+    entry["last_step"] = phases[at].last;
+    entry["noise_scale"] = {phase.first_noise, phase.last_noise};
+    entry["useful"] = phase.progress / phase.steps;
+    entry["hours"] = phase.hours;
+    entry["cost"] = phase.cost;
+    json["phases"].push_back(entry);
+  }
+  json["schedule"] = sums_json(plan.schedule);
+  json["without_elastic"] = sums_json(plan.planned);
+  json["without_elastic"]["size"] = option_json(plan.planned_option, cluster);
+  json["one_size"] = nullptr;  // where none keeps to the limits
+  if (!plan.fixed.phases.empty()) {
+    json["one_size"] = sums_json(plan.fixed);
+    json["one_size"]["size"] = option_json(plan.options[plan.fixed.phases.front().size], cluster);
+  }
+  json["work_per_cost"] = plan.planned.cost / plan.schedule.cost;
+  return json.dump(1) + "\n";
+}
+
+}  // namespace t3d

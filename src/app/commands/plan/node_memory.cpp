@@ -1,0 +1,54 @@
+#include "app/commands/plan/node_memory.hpp"
+
+#include <algorithm>
+
+#include "app/commands/resident.hpp"
+#include "hetero/cost/memory.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr index_t kMiB = index_t{1} << 20;
+
+}  // namespace
+
+index_t node_memory_bytes(const FoundPlan& found, std::size_t node_class, const Cluster& cluster,
+                          AsyncRule rule) {
+  const NodeClass& own = cluster.classes[node_class];
+  if (own.device != "cpu") return 0;
+  const Plan& plan = found.plan;
+  const JobNodes nodes(cluster, found.parts);
+  const auto memo = std::make_shared<CostMemo>();
+  index_t most = 0, parameters = 0, slot = 0;
+  for (index_t d = 0; d < std::ssize(plan.replicas); ++d) {
+    const auto& [p, q, r] = plan.replica(d).cuboid;
+    // The first rank of each slab has the largest parts of it.
+    for (index_t i = 0; i < p; ++i, slot += q * r) {
+      const index_t rank = plan.place.empty() ? slot : plan.place[static_cast<std::size_t>(slot)];
+      if (nodes.seat(rank).node_class != node_class) continue;
+      const Coord coord{d, i, 0, 0};
+      most = std::max(most, needed_bytes(memory_cost(plan, coord, memo), false));
+      parameters = std::max(parameters, parameters_at_rest(plan, coord));
+    }
+  }
+  const index_t others = checkpoint_bound(plan, false), writer = checkpoint_bound(plan, true);
+  const index_t rank =
+      most + program_bytes(plan.ranks).all() + others + snapshot_bytes(plan, rule, parameters);
+  return own.ranks_per_node * rank + std::max<index_t>(0, writer - others);
+}
+
+void ask_memory(const FoundPlan& found, const Cluster& cluster, AsyncRule rule,
+                std::vector<SbatchPart>& parts) {
+  for (std::size_t at = 0; at < parts.size(); ++at) {
+    const std::size_t node_class = found.parts[at].node_class;
+    const NodeClass& own = cluster.classes[node_class];
+    const index_t needed = node_memory_bytes(found, node_class, cluster, rule);
+    if (needed == 0) continue;
+    index_t asked = needed + std::max(needed / 10, 256 * kMiB);
+    if (own.memory_bytes > 0)
+      asked = std::max(needed, std::min(asked, own.memory_bytes * own.ranks_per_node));
+    parts[at].memory_bytes = asked;
+  }
+}
+
+}  // namespace t3d

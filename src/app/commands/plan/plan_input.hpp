@@ -1,0 +1,14 @@
+// A plan's choices as an input.
+#pragma once
+#include <string>
+
+#include "app/config/config_load.hpp"
+#include "hetero/forecast/plan_search.hpp"
+
+namespace t3d {
+
+/// The input with the plan's choices, as a run takes it. `plan_file`: where the plan stands whole.
+[[nodiscard]] std::string planned_input(Config config, const Origins& origins,
+                                        const FoundPlan& found, const std::string& plan_file);
+
+}  // namespace t3d

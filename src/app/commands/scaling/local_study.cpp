@@ -1,0 +1,119 @@
+#include "app/commands/scaling/local_study.hpp"
+
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "app/commands/scaling/launch.hpp"
+#include "core/error.hpp"
+#include "io/output.hpp"
+#include "io/posix_file.hpp"
+#include "io/study/study.hpp"
+
+namespace t3d {
+namespace {
+
+void say(const std::string& text) {
+  write_output(text + "\n");
+  flush_output();
+}
+
+/// What a run that was cut short has left is of no use for times, and is kept all the same.
+void put_aside(const std::string& folder) {
+  if (!path_exists(folder)) return;
+  std::string name;
+  index_t number = 1;
+  do name = fmt::format("{}.unfinished-{}", folder, number++);
+  while (path_exists(name));
+  rename_durably(folder, name);
+}
+
+class LocalStudy {
+ public:
+  LocalStudy(const std::string& dir, const StudyPlan& plan, const std::string& launcher)
+      : dir_(dir), plan_(plan), launcher_(launcher), seconds_(plan.points.size()) {}
+
+  StudyEnd run() {
+    for (index_t repeat = 1; repeat <= plan_.repeats; ++repeat)
+      for (std::size_t at = 0; at < plan_.points.size() && !end_.stopped; ++at) visit(at, repeat);
+    end_.failed = std::ssize(failed_);
+    return end_;
+  }
+
+ private:
+  void visit(std::size_t at, index_t repeat) {
+    const PlannedPoint& point = plan_.points[at];
+    if (is_finished(dir_, point, repeat)) {
+      seconds_[at].push_back(read_run_figures(repeat_folder(dir_, point, repeat)).seconds);
+      return;
+    }
+    if (failed_.contains(at)) return;
+    if (settled(seconds_[at], plan_.spread)) {
+      if (told_.insert(at).second)
+        say(fmt::format("{}: {} runs are within {:.1f} %; no more are needed", point.name,
+                        seconds_[at].size(), 100 * spread_of(seconds_[at]).relative()));
+      return;
+    }
+    start(at, repeat);
+  }
+
+  void start(std::size_t at, index_t repeat) {
+    const PlannedPoint& point = plan_.points[at];
+    const std::string folder = repeat_folder(dir_, point, repeat);
+    put_aside(folder);
+    std::vector<std::string> words = launcher_words(launcher_, point.ranks);
+    const std::vector<std::string> own{std::filesystem::read_symlink("/proc/self/exe").string(),
+                                       input_file(dir_, point), "-q", "-d", folder};
+    words.insert(words.end(), own.begin(), own.end());
+    // Ranks may be more than cores: the study says so, the launcher need not refuse.
+    const LaunchEnd end = launch(words, {"OMPI_MCA_rmaps_base_oversubscribe=1"}, folder + ".log");
+    const std::string what = fmt::format("repeat {} of {}, {}", repeat, plan_.repeats, point.name);
+    if (end.stopped) {
+      end_.stopped = true;
+      return say(what + ": stopped");
+    }
+    if (!is_finished(dir_, point, repeat)) {
+      failed_.insert(at);
+      return say(fmt::format("{}: no figures, the run ended with {}; see {}.log", what, end.status,
+                             folder));
+    }
+    std::error_code none;
+    std::filesystem::remove_all(folder + "/ckpt", none);
+    seconds_[at].push_back(read_run_figures(folder).seconds);
+    say(fmt::format("{}: {:.4g} ms a step", what, 1e3 * seconds_[at].back()));
+  }
+
+  const std::string& dir_;
+  const StudyPlan& plan_;
+  const std::string& launcher_;
+  std::vector<std::vector<double>> seconds_;  // of the finished runs, by point
+  std::set<std::size_t> failed_, told_;
+  StudyEnd end_;
+};
+
+}  // namespace
+
+std::vector<std::string> launcher_words(const std::string& launcher, index_t ranks) {
+  const std::string place = "{ranks}";
+  std::istringstream text(launcher);
+  std::vector<std::string> words;
+  bool found = false;
+  for (std::string word; text >> word;) {
+    if (const std::size_t at = word.find(place); at != std::string::npos) {
+      word.replace(at, place.size(), std::to_string(ranks));
+      found = true;
+    }
+    words.push_back(word);
+  }
+  if (!found)
+    throw_error(ExitCode::usage,
+                "--launcher \"{}\" does not say where the number of ranks goes: {}", launcher,
+                place);
+  return words;
+}
+
+StudyEnd run_study(const std::string& dir, const StudyPlan& plan, const std::string& launcher) {
+  return LocalStudy(dir, plan, launcher).run();
+}
+
+}  // namespace t3d

@@ -1,0 +1,70 @@
+// transformer3d scaling INPUT --ranks ... runs a scaling study; scaling --collect DIR reads one.
+#include <algorithm>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/scaling/collect.hpp"
+#include "app/commands/scaling/local_study.hpp"
+#include "app/commands/scaling/slurm_study.hpp"
+#include "comm/mpi/mpi_world.hpp"
+#include "core/error.hpp"
+#include "device/host_limits.hpp"
+#include "io/output.hpp"
+#include "io/posix_file.hpp"
+
+namespace t3d {
+namespace {
+
+// A rank has as many cores at every point, or the points with fewer ranks would have more of each.
+index_t threads_of(const ScalingCommand& command) {
+  if (command.threads > 0 || command.slurm) return command.threads;
+  const index_t cores = cores_available();
+  index_t ranks = 1;  // of the largest point that has a core for each
+  for (const index_t one : command.ranks)
+    if (one <= cores) ranks = std::max(ranks, one);
+  return cores / ranks;
+}
+
+int report(const std::string& dir, const StudyFigures& study) {
+  write_output(write_study(dir, study));
+  flush_output();
+  return 0;
+}
+
+int start_study(ScalingCommand command, const std::vector<std::string>& overrides) {
+  if (launched_by_mpi())
+    throw_error(ExitCode::usage,
+                "scaling starts the ranks itself: call it without mpirun or srun, or write a job "
+                "with --slurm");
+  (void)launcher_words(command.launcher, 1);
+  std::sort(command.ranks.begin(), command.ranks.end());
+  command.ranks.erase(std::unique(command.ranks.begin(), command.ranks.end()), command.ranks.end());
+  StudyPlan plan = plan_study(command, overrides, threads_of(command));
+  const std::string dir = command.output.empty() ? "scaling-" + plan.title : command.output;
+  plan = keep_study(dir, std::move(plan));
+  if (command.slurm) {
+    write_text_durably(dir + "/study.sbatch", slurm_study(dir, plan, command.ranks_per_node));
+    write_output(
+        fmt::format("sbatch {0}/study.sbatch\nthen: transformer3d scaling --collect {0}\n", dir));
+    flush_output();
+    return 0;
+  }
+  const StudyEnd end = run_study(dir, plan, command.launcher);
+  const int status = report(dir, collect_study(dir));
+  if (end.stopped)
+    throw_error(ExitCode::retry, "stopped by a signal; the same command runs what is missing");
+  if (end.failed > 0)
+    throw_error(ExitCode::unavailable,
+                "{} of {} points have runs that failed; their logs are named above", end.failed,
+                plan.points.size());
+  return status;
+}
+
+}  // namespace
+
+int run_scaling(Communicator& world, const CommandLine& command) {
+  T3D_CHECK(world.size() == 1, "scaling is one process");
+  if (command.scaling.collect.empty()) return start_study(command.scaling, command.overrides);
+  return report(command.scaling.collect, collect_study(command.scaling.collect));
+}
+
+}  // namespace t3d

@@ -1,0 +1,61 @@
+#include "app/commands/scaling/slurm_study.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/error.hpp"
+#include "sched/sbatch.hpp"
+
+namespace t3d {
+
+std::string slurm_study(const std::string& dir, const StudyPlan& plan, index_t ranks_per_node) {
+  index_t most = 1;
+  std::string names, ranks;
+  for (const PlannedPoint& point : plan.points) {
+    most = std::max(most, point.ranks);
+    names += " " + shell_word(point.name);
+    ranks += fmt::format(" {}", point.ranks);
+  }
+  const std::string study = std::filesystem::absolute(dir).lexically_normal().string();
+  const std::string here = std::filesystem::current_path().string();
+  if ((study + here).find('\n') != std::string::npos)
+    throw_error(ExitCode::config, "{} cannot stand in a job script", study);
+  const index_t per_node = std::min(most, ranks_per_node);
+  return fmt::format(
+      R"(#!/bin/bash
+# A scaling study: {points} points, {repeats} times each, one run at a time. Submit it again to run what is missing;
+# then: transformer3d scaling --collect {study}
+#SBATCH --nodes={nodes} --ntasks-per-node={per_node}
+#SBATCH --array=0-{last}%1
+#SBATCH --time=01:00:00
+#SBATCH --no-requeue
+#SBATCH --job-name={name}
+#SBATCH --output={study_plain}/slurm-%A-%a.log
+export SLURM_PMIX_FENCE=tree           # without it ranks die in MPI_Init now and then
+export OMPI_MCA_mpi_yield_when_idle=1  # where ranks share cores, one that waits must give its core away
+names=({names})
+ranks=({ranks})
+point=$((SLURM_ARRAY_TASK_ID % {points})) repeat=$((SLURM_ARRAY_TASK_ID / {points} + 1))
+n=${{ranks[point]}} point=${{names[point]}}
+cd {here} || exit 1
+folder={study}/$point/repeat-$repeat
+grep -qs '"code": 0,' "$folder/exit.json" && exit 0
+[[ -e $folder ]] && mv "$folder" "$folder.unfinished-$SLURM_JOB_ID"
+nodes=$(((n + {per_node} - 1) / {per_node}))
+launcher=(srun --mpi=pmix --kill-on-bad-exit=1 --wait=0 --nodes=$nodes --ntasks=$n --ntasks-per-node=$(((n + nodes - 1) / nodes)))
+[[ -n ${{T3D_LAUNCHER:-}} ]] && launcher=(${{T3D_LAUNCHER//\{{ranks\}}/$n}})
+"${{launcher[@]}}" {program} {study}/"$point"/input.toml -q -d "$folder"
+status=$?
+grep -qs '"code": 0,' "$folder/exit.json" && rm -rf "$folder/ckpt"
+exit $status
+)",
+      fmt::arg("points", plan.points.size()), fmt::arg("repeats", plan.repeats),
+      fmt::arg("study", shell_word(study)), fmt::arg("study_plain", study),
+      fmt::arg("nodes", (most + per_node - 1) / per_node), fmt::arg("per_node", per_node),
+      fmt::arg("last", std::ssize(plan.points) * plan.repeats - 1),
+      fmt::arg("name", shell_word(plan.title)), fmt::arg("names", names.substr(1)),
+      fmt::arg("ranks", ranks.substr(1)), fmt::arg("here", shell_word(here)),
+      fmt::arg("program", shell_word(std::filesystem::read_symlink("/proc/self/exe").string())));
+}
+
+}  // namespace t3d

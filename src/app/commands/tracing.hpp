@@ -1,0 +1,53 @@
+// Tracing: debug.trace. Traces the steps of a window on all ranks, puts their clocks beside each
+// other, and has rank 0 write one file.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/tracer.hpp"
+#include "io/log/trace_json.hpp"
+#include "train/machine.hpp"
+
+namespace t3d {
+
+struct TraceWindow {
+  index_t first = 1, last = 1;  // steps
+  index_t done = 0;             // when this life begins
+};
+
+class Tracing {
+ public:
+  /// `dir`: of the run; the file is trace.json there, or trace-2.json, ... where there is one.
+  Tracing(Machine& machine, const TraceWindow& window, std::string dir);
+  ~Tracing();
+  Tracing(const Tracing&) = delete;
+  Tracing& operator=(const Tracing&) = delete;
+
+  /// Collective. `step` is done, and what is sent from now on belongs to the next one. Begins and
+  /// ends the trace; what is to be told, or "". What it sends itself is in no ledger.
+  [[nodiscard]] std::string books_closed(index_t step);
+  /// Collective: the run ends now. As books_closed().
+  [[nodiscard]] std::string end();
+  /// Nothing is left to do.
+  [[nodiscard]] bool over() const { return over_; }
+  void writing(bool under_way);
+
+ private:
+  void begin(index_t step);
+  void stop();
+  [[nodiscard]] bool listens() const;
+  void measure_clocks(bool first);
+  [[nodiscard]] std::string write(index_t last_step);
+
+  Machine& machine_;
+  TraceWindow window_;
+  std::string dir_;
+  std::unique_ptr<Tracer> tracer_;  // while steps are traced
+  TraceFacts facts_;
+  std::int64_t step_start_ = 0;
+  TraceMark writer_;
+  bool over_ = false;
+};
+
+}  // namespace t3d

@@ -1,0 +1,19 @@
+// What runs found out about a class's tables: factors of runs put together, and tables corrected by
+// them. Pure arithmetic.
+#pragma once
+#include "hetero/cluster/cluster.hpp"
+
+namespace t3d {
+
+/// A factor with a larger standard error is not used: its run had too little of that term.
+inline constexpr double kMostFactorError = 0.25;
+
+/// Those of further runs put to those that are known, weighted by 1 / error^2. Where two differ by
+/// more than their errors, half the difference is the error: runs differ, too.
+[[nodiscard]] RunFactors merged_factors(const RunFactors& known, const RunFactors& more);
+
+/// Operators and launches of each class times its factors; levels that are of all classes get one
+/// of its own for each class with factors. The factors are 1 then, and of no steps.
+[[nodiscard]] Cluster corrected_by_runs(Cluster cluster);
+
+}  // namespace t3d

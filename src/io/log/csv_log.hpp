@@ -1,0 +1,39 @@
+// DIR/log.csv: a line for each step under one line of names. Internal to `io`.
+//
+// A number that a later step has for the first time (a validation, a phase) gets a column at the
+// right; the lines before have nothing there.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/log/append_file.hpp"
+#include "io/log/step_record.hpp"
+
+namespace t3d {
+
+/// The lines of steps up to `last_step`, and the names; a line cut short by a kill goes too. What
+/// is no log of steps stays as it is.
+[[nodiscard]] std::string csv_until(std::string_view text, index_t last_step);
+
+class CsvLog {
+ public:
+  /// Error(io) when it cannot be opened, or was not written by this class.
+  explicit CsvLog(std::string path);
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// As AppendFile's.
+  [[nodiscard]] index_t lost() const { return lost_; }
+  void forget_lost() { lost_ = 0; }
+  std::string put(const StepRecord& record);
+
+ private:
+  void add_columns(const std::vector<std::string>& names);
+
+  std::string path_;
+  std::vector<std::string> columns_;  // without step, steps
+  std::unique_ptr<AppendFile> file_;
+  index_t lost_ = 0;
+};
+
+}  // namespace t3d

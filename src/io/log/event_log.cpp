@@ -1,0 +1,91 @@
+#include "io/log/event_log.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "core/error.hpp"
+#include "io/log/event_file.hpp"
+#include "io/log/step_scalars.hpp"
+
+namespace t3d {
+namespace {
+
+/// TensorBoard looks for "tfevents" and reads files in the order of their names.
+constexpr std::string_view kBefore = "events.out.tfevents.", kBehind = ".transformer3d";
+
+double seconds_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+/// What the program itself has written there, the oldest first.
+std::vector<std::string> event_files(const std::string& folder) {
+  if (!is_folder(folder)) return {};
+  std::vector<std::string> names = list_folder(folder);
+  std::erase_if(names, [](const std::string& name) {
+    return !name.starts_with(kBefore) || !name.ends_with(kBehind);
+  });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void remove_file(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  if (error) throw_error(ExitCode::io, "cannot remove {}: {}", path, error.message());
+}
+
+index_t number_of(const std::string& name) {
+  index_t number = 0;
+  std::from_chars(name.data() + kBefore.size(), name.data() + name.size(), number);
+  return number;
+}
+
+/// Its name comes after those that are there, whatever the clock of this node says.
+std::string next_file(const std::string& folder) {
+  make_folder(folder);
+  auto number = static_cast<index_t>(seconds_now());
+  for (const std::string& name : event_files(folder))
+    number = std::max(number, number_of(name) + 1);
+  return fmt::format("{}/{}{:010}{}", folder, kBefore, number, kBehind);
+}
+
+}  // namespace
+
+void keep_events(const std::string& source, const std::string& folder, index_t last_step) {
+  if (source != folder)
+    for (const std::string& name : event_files(folder)) remove_file(folder + "/" + name);
+  for (const std::string& name : event_files(source)) {
+    const std::string path = folder + "/" + name, text = read_text_file(source + "/" + name);
+    const auto kept = events_until(text, last_step);
+    if (kept) make_folder(folder);
+    if (kept && (source != folder || *kept != text)) write_text_durably(path, *kept);
+    if (!kept && source == folder) remove_file(path);
+  }
+}
+
+void drop_events(const std::string& folder) {
+  for (const std::string& name : event_files(folder)) remove_file(folder + "/" + name);
+  if (is_folder(folder) && list_folder(folder).empty()) remove_file(folder);
+}
+
+EventLog::EventLog(const std::string& folder, index_t start_step) : file_(next_file(folder)) {
+  const double now = seconds_now();
+  // A TensorBoard that is running has read the steps that are done again now.
+  const std::string reason =
+      file_.put(tf_record(version_event(now)) + tf_record(start_event(now, start_step + 1)));
+  if (!reason.empty()) throw_error(ExitCode::io, "cannot write {}: {}", file_.path(), reason);
+}
+
+std::string EventLog::put(const StepRecord& record) {
+  std::vector<EventScalar> scalars = step_scalars(record);
+  // TensorBoard groups by what stands before the first slash.
+  for (auto& [name, number] : scalars)
+    if (name.find('/') == std::string::npos) name = "step/" + name;
+  return file_.put(tf_record(scalar_event(seconds_now(), record.step, scalars)));
+}
+
+}  // namespace t3d

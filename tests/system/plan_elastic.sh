@@ -1,0 +1,103 @@
+# plan --elastic: a measured noise scale becomes phases of growing nodes and batches that cost less to the same loss; each
+# pauses at its last step and the next goes on; what is not known is said, with how to get it.
+. "$T3D_SOURCE/tests/support/job.sh"
+make_text 20000
+make_input
+run 2 input.toml -d pilot --set mesh.replicas=2 --set 'mesh.cuboid=[1,1,1]' --set run.steps=60 --set aggregate.method=mean
+expect_status 0
+run 1 calibrate --preset a100-40g,ib-ndr -o cluster.toml
+expect_status 0
+sed -i 's/^nodes = 1 .*/nodes = 16/; 0,/^price_per_node_hour = 0/s//price_per_node_hour = 30/' cluster.toml
+# A tiny model that takes as long as a large one: operators a billion times slower than the data sheet's.
+python3 - cluster.toml <<'PY' || fail "cluster.toml"
+import re, sys
+text = open(sys.argv[1]).read()
+before, operators = text.split("\n[[operator]]", 1)
+slower = lambda line: re.sub(r"[0-9][0-9.e+-]*", lambda number: repr(1e9 * float(number[0])), line[0])
+open(sys.argv[1], "w").write(before + "\n[[operator]]" + re.sub(r"(?m)^terms = .*?\]", slower, operators))
+PY
+plan=(plan input.toml --cluster cluster.toml --set run.steps=40 --set aggregate.method=mean)
+
+run 1 "${plan[@]}" --elastic
+expect_status 78
+expect_text "--noise-from RUN takes it from the folder of a run with two replicas or more"
+run 1 "${plan[@]}" --elastic --noise-from nowhere
+expect_status 66
+run 1 input.toml -d alone --set run.steps=2 --set mesh.replicas=1
+run 1 "${plan[@]}" --elastic --noise-from alone
+expect_status 78
+expect_text "alone/log.jsonl has no noise scale"
+for wrong in 500 500,x -3,0.5 500,0.5,1; do
+  run 1 "${plan[@]}" --elastic --noise "$wrong"
+  expect_status 64
+  expect_text "as in 500,0.5"
+done
+run 1 "${plan[@]}" --noise 500,0.5
+expect_status 64
+run 1 "${plan[@]}" --elastic --noise 500,0.5 --most-batch 2
+expect_status 64
+expect_text "is below batch.sequences"
+
+# Under mean the batch stays, and with it the size; what a run has measured is taken.
+run 1 "${plan[@]}" --elastic --noise-from pilot
+expect_status 0
+grep -q "from pilot: 60 steps" screen.log && grep -q "one size is the best" screen.log || fail "the pilot's noise"
+
+# A law by hand, and a batch that may grow: phases, each with more than the one before; sooner than one size for no more.
+run 1 "${plan[@]}" --elastic --noise 200,1.5 --most-batch 64 -o out --json
+expect_status 0
+cp screen.log elastic.json
+cmp elastic.json out/elastic.json || fail "elastic.json"
+python3 - elastic.json <<'PY' || fail "the schedule"
+import json, sys
+plan = json.load(open(sys.argv[1]))
+phases = plan["phases"]
+assert len(phases) >= 2, phases
+assert all(a["batch"] < b["batch"] for a, b in zip(phases, phases[1:])) and phases[0]["batch"] == 8, phases
+assert phases[0]["first_step"] == 1 and all(a["last_step"] + 1 == b["first_step"] for a, b in zip(phases, phases[1:]))
+whole, one, usual = plan["schedule"], plan["one_size"], plan["without_elastic"]
+assert whole["cost"] <= usual["cost"] * (1 + 1e-9) and whole["hours"] < 0.98 * one["hours"] and one["hours"] <= usual["hours"], plan
+assert abs(plan["work_per_cost"] - usual["cost"] / whole["cost"]) < 1e-9
+assert abs(sum(p["cost"] for p in phases) / whole["cost"] - 1) < 1e-9
+last = phases[-1]["last_step"]
+assert last < usual["steps"] and plan["noise"]["exponent"] == 1.5
+print(len(phases), last)
+PY
+read -r phases last < <(python3 -c 'import json; p = json.load(open("elastic.json"))["phases"]; print(len(p), p[-1]["last_step"])')
+for ((n = 1; n <= phases; ++n)); do
+  [[ -s out/phase-$n.toml ]] && bash -n "out/phase-$n.sbatch" || fail "phase $n"
+done
+sh -n out/submit.sh || fail "submit.sh"
+
+# The phases as jobs, one after another: here submit.sh's sbatch is a script that starts the ranks of the phase.
+mkdir bin
+cat > bin/sbatch <<'SH'
+#!/bin/bash
+for word; do script=$word; done
+echo "sbatch $*" >> submitted
+SH
+chmod +x bin/sbatch
+submit() { PATH=$PWD/bin:$PATH sh out/submit.sh "$@"; }
+submit -A physics -t 1:00:00
+grep -q -- "-A physics -t 1:00:00.*phase-1.sbatch" submitted || fail "the first phase: $(cat submitted)"
+alone=(--set mesh.replicas=1 --set 'mesh.cuboid=[1,1,1]' --set debug.threads=1)
+for ((n = 1; n <= phases; ++n)); do
+  run 1 "out/phase-$n.toml" "${alone[@]}"
+  step=$(sed -n 's/.*"last_step": \([0-9]*\).*/\1/p' elastic.json | sed -n "${n}p")
+  if ((n < phases)); then
+    expect_status 75
+    expect_text "paused at step $step (run.pause_at = $step)"
+    grep -q '"paused": true' runs/t/exit.json && grep -q '"continue": true' runs/t/exit.json || fail "exit.json"
+    # Started once more in the same size, it has nothing to do and says so.
+    run 1 "out/phase-$n.toml" "${alone[@]}"
+    expect_status 75
+    expect_text "paused at step $step"
+    submit
+    tail -n 1 submitted | grep -q "phase-$((n + 1)).sbatch" || fail "after phase $n: $(tail -n 1 submitted)"
+  else
+    expect_status 0
+    expect_text "all steps done"
+    grep -q '"paused": false' runs/t/exit.json || fail "exit.json"
+  fi
+done
+[[ $(tail -n 1 runs/t/log.jsonl) == "{\"step\":$last,"* ]] || fail "the last step is not $last"

@@ -1,0 +1,90 @@
+# scaling: what is wrong with a call is said before anything runs; Ctrl-C ends the ranks and keeps finished runs; the Slurm
+# script's tasks run (by mpirun here) what is missing; a run that fails leaves its point missing.
+# rotates
+. "$T3D_SOURCE/tests/support/job.sh"
+make_text 20000
+make_input
+run 1 scaling input.toml
+expect_status 64
+expect_text "needs an input file and --ranks"
+run 1 scaling input.toml --ranks 0
+expect_status 64
+run 1 scaling input.toml --ranks 2,4 --shapes 1x2x1,2x2 -o none
+expect_status 64
+expect_text "'2x2' is no shape"
+run 1 scaling input.toml --ranks 2,4 --shapes 1x2x1,2x2x2 -o none
+expect_status 64
+expect_text "2x2x2 has 8 ranks, which --ranks does not name"
+run 1 scaling input.toml --ranks 2,4 --shapes 1x2x1 -o none
+expect_status 64
+expect_text "no shape has 4 ranks"
+run 1 scaling input.toml --ranks 3,4 --weak -o none
+expect_status 64
+expect_text "no whole number"
+run 1 scaling input.toml --ranks 2 --launcher mpirun -o none
+expect_status 64
+expect_text "does not say where the number of ranks goes"
+run 1 scaling input.toml --ranks 1,2 --set mesh.replicas=2 -o none
+expect_status 78
+expect_text "point ranks-1"
+run 1 scaling input.toml --ranks 1,2 --set 'mesh.cuboid=[1, 2, 1]' --set 'mesh.outputs=[1, 2]' -o none
+expect_status 78
+expect_text "mesh.outputs is of one number of ranks"
+run 2 scaling input.toml --ranks 2 -o none
+expect_status 64
+expect_text "without mpirun or srun"
+[[ ! -e none ]] || fail "a wrong call has made a folder"
+run 1 scaling input.toml --ranks 2 --launcher "no-such-launcher {ranks}" -o none
+expect_status 69
+expect_text "cannot start no-such-launcher"
+
+# Two shapes of two ranks, with replicas; one that fails.
+run 1 scaling input.toml --ranks 1,2 --shapes '1x1x1,1x2x1,2*1x1x1' --repeat 1 --steps 6 -o shapes
+expect_status 0
+python3 "$T3D_SOURCE/tests/support/study_numbers.py" shapes || fail "shapes"
+grep -q "2 \* 1 x 1 x 1" shapes/scaling.csv || fail "replicas"
+if kpsewhich booktabs.sty > /dev/null 2>&1; then
+  printf '\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\tiny\\input{shapes/scaling}\\end{document}' > paper.tex
+  pdflatex -interaction=nonstopmode -halt-on-error paper.tex > out.log 2>&1 || fail "LaTeX does not take the table"
+fi
+run 1 scaling input.toml --ranks 1 --repeat 2 --steps 6 --set data.train=none.txt -o fails
+expect_status 69
+expect_text "ranks-1: no figures, the run ended with 66; see fails/ranks-1/repeat-1.log"
+expect_text "missing"
+
+# Stopped: no rank is left, the finished run stays, the next call goes on.
+"$T3D_BIN" scaling input.toml --ranks 1,2 --repeat 1 --steps 200000 --set log.every_steps=1000000 -o stop > stop.log 2>&1 &
+job=$!
+for _ in $(seq 400); do [[ -s stop/ranks-1/repeat-1/log.jsonl ]] && break; sleep 0.05; done
+[[ -s stop/ranks-1/repeat-1/log.jsonl ]] || fail "no run has begun"
+children=$(cat /proc/$job/task/*/children)
+kill -TERM $job
+wait $job
+status=$?
+expect_status 75
+for child in $children; do [[ ! -e /proc/$child ]] || fail "the launcher goes on"; done
+ps -eo args | grep -v grep | grep -q "$PWD/stop\|stop/ranks-1/input.toml" && fail "ranks go on"
+grep -q "the same command runs what is missing" stop.log || fail "what to do"
+"$T3D_BIN" scaling input.toml --ranks 1,2 --repeat 1 --steps 200000 --set log.every_steps=1000000 -o stop > stop.log 2>&1 &
+job=$!
+for _ in $(seq 400); do [[ -e stop/ranks-1/repeat-1.unfinished-1 && -s stop/ranks-1/repeat-1/log.jsonl ]] && break; sleep 0.05; done
+# Killed, it takes its launcher along.
+children=$(cat /proc/$job/task/*/children)
+kill -KILL $job
+wait $job 2> /dev/null
+for _ in $(seq 200); do ps -eo args | grep -v grep | grep -q "stop/ranks-1/input.toml" || break; sleep 0.05; done
+ps -eo args | grep -v grep | grep -q "stop/ranks-1/input.toml" && fail "ranks outlive a study that was killed"
+
+# The tasks of the array job.
+run 1 scaling input.toml --ranks 1,3 --repeat 2 --steps 6 --slurm --ranks-per-node 2 -o array
+expect_status 0
+bash -n array/study.sbatch || fail "study.sbatch"
+grep -q "^#SBATCH --array=0-3%1" array/study.sbatch && grep -q "^#SBATCH --nodes=2 --ntasks-per-node=2" array/study.sbatch || fail "sizes"
+for task in 0 1 1 2; do
+  SLURM_ARRAY_TASK_ID=$task T3D_LAUNCHER='mpirun -n {ranks}' bash array/study.sbatch > out.log 2>&1 || fail "task $task"
+done
+[[ -e array/ranks-1/repeat-2/exit.json && -e array/ranks-3/repeat-1/exit.json && ! -e array/ranks-3/repeat-2 ]] || fail "tasks"
+[[ -z $(ls -d array/*/*.unfinished* 2> /dev/null) && ! -e array/ranks-1/repeat-1/ckpt ]] || fail "a task that was done ran again"
+run 1 scaling --collect array
+expect_status 0
+python3 "$T3D_SOURCE/tests/support/study_numbers.py" array || fail "the numbers of the array job"
