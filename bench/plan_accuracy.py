@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Predicted steps of `plan` beside the steps of real runs, on this machine (docs/results/planner.md).
 
-  bench/plan_accuracy.py --program P --work DIR [--repeats 2] [--ranks 1,2] [--seconds 100] [--every 1]
+  bench/plan_accuracy.py --program P --work DIR [--repeats 2] [--ranks 1,2,8x6] [--seconds 100] [--every 1]
 
-Calibrates once for each number of ranks, then goes through models and shapes. Three predictions of the median step of a run:
+Calibrates once for each number of ranks, then goes through models and shapes. "8x6" are eight ranks that [emulate] makes six times slower
+by sleeping, so that they do not wait for cores. Three predictions of the median step of a run:
 
   tables      from cluster.toml alone, which knows none of these shapes
   left out    times two factors (computing, messages) fitted on all other shapes of as many ranks: leave one shape out
@@ -17,8 +18,9 @@ import json
 import pathlib
 import statistics
 import subprocess
+import tomllib
 
-from plan_runs import QUIET, Program
+from plan_runs import QUIET, Program, slowed_cluster, write_cluster
 
 GPT = dict(heads=8, ffn=0, norm="layernorm", activation="gelu", position="learned", bias=True)
 LLAMA = dict(heads=8, kv_heads=4, ffn=0, norm="rmsnorm", activation="swiglu", position="rope", bias=False, tied_embeddings=False)
@@ -61,9 +63,12 @@ class Bench:
         self.args, self.work = args, args.work
         self.program = Program(args.program, args.work)
 
-    def calibrate(self, ranks):
-        file = self.work / f"cluster-{ranks}.toml"
-        if not file.exists():
+    def calibrate(self, ranks, slower):
+        file = self.work / f"cluster-{ranks}{'' if slower == 1 else f'x{slower}'}.toml"
+        if not file.exists() and slower > 1:
+            tables = [tomllib.loads((self.work / self.calibrate(count, 1)).read_text()) for count in (1, ranks)]
+            write_cluster(slowed_cluster(*tables, [slower] * ranks, ranks), file)
+        elif not file.exists():
             self.program("calibrate", "-o", file.name, "--class", f"ranks{ranks}", "--seconds", self.args.seconds, "--threads", 1,
                          ranks=ranks)
         return file.name
@@ -74,42 +79,43 @@ class Bench:
                            "--set", f"mesh.cuboid=[{p},{q},{r}]")
         return json.loads(out)["options"][0]
 
-    def measured(self, shape, seconds, least=6):
+    def measured(self, shape, slower, seconds, least=6):
         """Medians over a run's steps but for the first two: of a step, and of computing on the rank that computes longest."""
         d, p, q, r = shape
         steps = 2 + max(least, min(60, int(self.args.run_seconds / seconds)))
         folder = self.work / "run"
         subprocess.run(["rm", "-rf", folder], check=True)
         self.program("input.toml", "-d", "run", "-q", "--set", f"mesh.replicas={d}", "--set", f"mesh.cuboid=[{p},{q},{r}]",
-                     "--set", f"run.steps={steps}", ranks=d * p * q * r)
+                     "--set", f"run.steps={steps}", "--set", f"emulate.slowdown={[slower] * (d * p * q * r) if slower > 1 else []}",
+                     ranks=d * p * q * r)
         rows = [json.loads(line) for line in open(folder / "log.jsonl")]
         rows = [row for row in rows if row.get("step", 0) > 2 and "rank_milliseconds" in row]
         return (statistics.median(row["seconds"] for row in rows),
                 statistics.median(max(row["rank_milliseconds"]["own"]) / 1e3 for row in rows))
 
-    def row(self, name, shape, size, compute):
+    def row(self, name, shape, slower, size, compute):
         """Measured, or as an earlier call of this script measured it."""
         done = self.work / "rows.jsonl"
         known = [json.loads(line) for line in open(done)] if done.exists() else []
         for row in known:
-            if (row["name"], tuple(row["shape"]), tuple(row["size"])) == (name, shape, size):
+            if (row["name"], tuple(row["shape"]), row["slower"], tuple(row["size"])) == (name, shape, slower, size):
                 return row
-        row = self.new_row(name, shape, size, compute)
+        row = self.new_row(name, shape, slower, size, compute)
         with open(done, "a") as file:
             file.write(json.dumps(row) + "\n")
         return row
 
-    def new_row(self, name, shape, size, compute):
+    def new_row(self, name, shape, slower, size, compute):
         ranks = shape[0] * shape[1] * shape[2] * shape[3]
         (self.work / "input.toml").write_text(input_text(MODELS[name], *size, compute))
-        cluster = self.calibrate(ranks)
+        cluster = self.calibrate(ranks, slower)
         option = self.predicted(shape, cluster)
         other = next((s for s in SHAPES[ranks] if s != shape), shape)
         before = self.predicted(other, cluster)
-        first = self.measured(other, before["step_seconds"], 18)
-        runs = [self.measured(shape, option["step_seconds"])[0] for _ in range(self.args.repeats)]
+        first = self.measured(other, slower, before["step_seconds"], 18)
+        runs = [self.measured(shape, slower, option["step_seconds"])[0] for _ in range(self.args.repeats)]
         seconds = statistics.median(runs)
-        return dict(name=name, shape=shape, size=size, compute=compute, ranks=ranks, measured=seconds,
+        return dict(name=name, shape=shape, slower=slower, size=size, compute=compute, ranks=ranks, measured=seconds,
                     spread=(max(runs) - min(runs)) / seconds, tables=option["step_seconds"], parts=parts(option),
                     before=dict(parts=parts(before), seconds=first[0], own=first[1]))
 
@@ -159,12 +165,13 @@ def main():
     args = parser.parse_args()
     args.program, args.work = args.program.resolve(), args.work.resolve()
     bench = Bench(args)
-    shapes = [shape for ranks in map(int, args.ranks.split(",")) for shape in SHAPES[ranks]]
-    rows = [bench.row(name, shape, size, "fp32")
+    ranks = [[int(part) for part in (word + "x1").split("x")[:2]] for word in args.ranks.split(",")]
+    shapes = [(shape, slower) for count, slower in ranks for shape in SHAPES[count]]
+    rows = [bench.row(name, *shape, size, "fp32")
             for number, (name, shape, size) in enumerate(itertools.product(args.models.split(","), shapes, SIZES)) if number % args.every == 0]
     for row in rows:
         row["after"] = after_steps(row["before"], row["parts"])
-        first, second = fitted([other for other in rows if other["ranks"] == row["ranks"] and
+        first, second = fitted([other for other in rows if (other["ranks"], other["slower"]) == (row["ranks"], row["slower"]) and
                                 (other["name"], other["shape"]) != (row["name"], row["shape"])] or [row])
         row["left out"] = first * row["parts"][0] + second * row["parts"][1]
     print("| model | replicas x (p q r) | sequences / micro-batch | measured ms | spread | tables | left out | after 20 |")
@@ -172,7 +179,8 @@ def main():
     for row in rows:
         d, p, q, r = row["shape"]
         errors = " | ".join(f"{100 * (row[key] / row['measured'] - 1):+.1f} %" for key in ("tables", "left out", "after"))
-        print(f"| {row['name']} | {d} x ({p} x {q} x {r}) | {row['size'][0]} / {row['size'][1]} {row['size'][2]} "
+        slower = f", {row['slower']} times slower" if row["slower"] > 1 else ""
+        print(f"| {row['name']} | {d} x ({p} x {q} x {r}){slower} | {row['size'][0]} / {row['size'][1]} {row['size'][2]} "
               f"| {1e3 * row['measured']:.2f} | {100 * row['spread']:.1f} % | {errors} |")
     print(f"\n{len(rows)} combinations; spread of repeats: mean {100 * statistics.mean(r['spread'] for r in rows):.1f} %\n")
     print("| prediction | mean error | 90 % below | worst |\n|---|---:|---:|---:|")

@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import tomllib
 
-from plan_runs import QUIET, Program
+from plan_runs import QUIET, Program, slowed_cluster, write_cluster
 
 SEQUENCES = 64
 SLOWDOWN = [8, 8, 8, 8, 16, 16, 32, 32]
@@ -35,49 +35,6 @@ sequences = {sequences}
 [aggregate]
 reference_batch = {sequences}
 """
-
-
-def text(value):
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return json.dumps(value)
-    if isinstance(value, list):
-        return "[" + ", ".join(map(text, value)) + "]"
-    return repr(value)
-
-
-def write(cluster, path):
-    lines = []
-    for key, value in cluster.items():
-        if not isinstance(value, (dict, list)):
-            lines.append(f"{key} = {text(value)}")
-    for key, value in cluster.items():
-        for table in value if isinstance(value, list) else [value] if isinstance(value, dict) else []:
-            lines.append(f"[[{key}]]" if isinstance(value, list) else f"[{key}]")
-            lines += [f"{name} = {text(entry)}" for name, entry in table.items()]
-    path.write_text("\n".join(lines) + "\n")
-
-
-def classes_of(measured, together):
-    """One node for each rank; slower classes by multiplied tables."""
-    cluster = {key: value for key, value in measured.items() if key not in ("class", "operator", "level", "collective")}
-    one, level = measured["class"][0], together["level"][0]
-    cluster["class"], cluster["operator"] = [], []
-    for factor in sorted(set(SLOWDOWN)):
-        name = f"x{factor}"
-        cluster["class"].append(dict(one, name=name, nodes=SLOWDOWN.count(factor), ranks_per_node=1, node_list=""))
-        for table in measured["operator"]:
-            scaled = dict(table)
-            scaled["class"] = name
-            for key in ("terms", "errors"):
-                if key in table:
-                    scaled[key] = [factor * x for x in table[key]]
-            scaled["samples"] = [row[:-2] + [factor * row[-2], factor * row[-1]] for row in table["samples"]]
-            cluster["operator"].append(scaled)
-    cluster["level"] = [dict(level, **{"class": "", "nodes": 0})]
-    cluster["collective"] = [dict(table, **{"class": ""}) for table in together.get("collective", [])]
-    return cluster
 
 
 def other_plans(program, best, drawn):
@@ -137,7 +94,7 @@ def main():
     for name, ranks in (("one", 1), ("eight", len(SLOWDOWN))):
         program("calibrate", "-o", f"{name}.toml", "--class", "x1", "--seconds", 40, "--threads", 1, ranks=ranks)
     tables = [tomllib.loads((args.work / f"{name}.toml").read_text()) for name in ("one", "eight")]
-    write(classes_of(*tables), args.work / "cluster.toml")
+    write_cluster(slowed_cluster(*tables, SLOWDOWN), args.work / "cluster.toml")
     print(program("plan", "input.toml", "--cluster", "cluster.toml", "--nodes", len(SLOWDOWN), "-o", "out"))
 
     def step(*options):

@@ -1,5 +1,6 @@
 # The resident memory that --dry-run predicts is that of the run, within 10 %; its tensors within 2 %.
 # bench/memory_shapes.sh measures more shapes.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 60000
 make_input

@@ -1,6 +1,7 @@
 # What mixtures of unequal nodes promise: ranks are ranks, however many a node has and whatever their
 # replicas look like; every replica has its own part of the batch, also none; targets weigh the same
 # wherever they are read; a run goes on with other ranks.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 20000
 make_input

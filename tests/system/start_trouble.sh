@@ -1,4 +1,5 @@
 # A start that finds what a killed one left, files that it cannot write, or that is suspended.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 20000
 make_input

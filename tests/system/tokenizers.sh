@@ -1,5 +1,6 @@
 # One tokenizer for a run, its texts and its checkpoints: another one is refused, by name, and the
 # run's own file is written once. Every lineage keeps its own.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 60000
 make_input

@@ -1,6 +1,7 @@
 # Small models of Hugging Face's families (tests/reference/make_hf_cases.py) come in and go out: loss and text are those
 # of the family's own code on any cuboid, export gives back every bit, training goes as PyTorch's does from the same
 # weights, and what does not fit is refused.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 models=$T3D_SOURCE/tests/reference/hf
 equal() { python3 "$T3D_SOURCE/tests/support/safetensors_equal.py" "$@" > equal.log || { cat equal.log; fail "export of $1"; }; }
