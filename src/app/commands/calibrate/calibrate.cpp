@@ -15,6 +15,7 @@
 #include "app/commands/setup.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/agree.hpp"
+#include "comm/placement.hpp"
 #include "device/process_status.hpp"
 #include "io/output.hpp"
 #include "io/partial_file.hpp"
@@ -91,6 +92,10 @@ class Calibration3d {
     const StartTime start = start_time(world_, process_age_seconds());
     const JobClasses job = find_classes(*machine, known, wish_.class_name);
     const auto rank = static_cast<std::size_t>(world_.rank());
+    if (crowded_ranks(world_)[rank])
+      notes_.push_back(
+          "what sharing cores costs: there are more ranks than cores, and the times are those on a "
+          "core; such a job takes longer than plan expects");
     Cluster own;
     own.classes = {job.classes[static_cast<std::size_t>(job.class_of_ranks[rank])]};
     const std::vector<ComputeType> formats = formats_of(wish_, machine->has_gpus());
