@@ -73,7 +73,7 @@ std::vector<JobCandidate> candidates_of(const SearchRequest& request, const JobN
   for (const index_t replicas : divisors(ranks))
     for (const index_t p : divisors(ranks / replicas))
       for (const index_t q : divisors(ranks / replicas / p))
-        consider({replicas, {p, q, ranks / replicas / p / q}, 0, Recompute::none, 0});
+        consider({replicas, {p, q, ranks / replicas / p / q}});
   return all;
 }
 

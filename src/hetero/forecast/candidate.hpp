@@ -14,7 +14,8 @@ struct JobCandidate {
   Cuboid cuboid{1, 1, 1};
   index_t micro = 0;  // as PlanRecipe's
   Recompute recompute = Recompute::none;
-  double bound = 0;  // seconds
+  double bound = 0;      // seconds
+  bool ordered = false;  // the bound is of an order of axes, not of all at once
   /// "2 x (4 x 2 x 1), micro-batch 8, recompute"
   [[nodiscard]] std::string text() const;
 };

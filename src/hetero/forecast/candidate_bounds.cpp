@@ -76,7 +76,8 @@ CandidateBounds::CandidateBounds(const ModelConfig& model, const JobNodes& nodes
 
 // Of several classes the work may be dealt unevenly: then only the sum over all ranks counts, and
 // messages are those of an even deal: an estimate.
-double CandidateBounds::seconds(const JobCandidate& candidate, const PlanRecipe& recipe) const {
+double CandidateBounds::seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
+                                const OnNode& here) const {
   const auto& [p, q, r] = candidate.cuboid;
   const ModelConfig& m = model_;
   // The larger share may be cut into more micro-batches, and be the faster one.
@@ -114,7 +115,7 @@ double CandidateBounds::seconds(const JobCandidate& candidate, const PlanRecipe&
         static_cast<double>(parameter_count(m) - (m.tied_embeddings ? 0 : m.vocab * m.hidden)) * 2;
     flops = all;
   }
-  const double messages = whole_model ? messages_.seconds(candidate, recipe, tokens) : 0;
+  const double messages = whole_model ? messages_.seconds(candidate, recipe, tokens, here) : 0;
   const double streams = one_class_ ? stream_seconds(candidate, recipe, tokens) : 0;
   return flops * (one_class_ ? flop_seconds_ : 1 / all_flops_) +
          update * unit(OperatorKind::optimizer) + streams + messages;

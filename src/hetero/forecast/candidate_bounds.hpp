@@ -5,18 +5,19 @@
 #include <vector>
 
 #include "hetero/forecast/candidate.hpp"
+#include "hetero/forecast/node_members.hpp"
 
 namespace t3d {
 
 /// Messages: activations of the linears, weights and gradients, each in as many messages and with
 /// as many bytes as step_traffic() counts at least, at the best rate of any level that could serve
-/// it, in a group that lies on as few nodes as it can.
+/// it, in a group with as many members on the rank's node as is said.
 class MessageBounds {
  public:
   MessageBounds(const ModelConfig& model, const JobNodes& nodes, const Cluster& cluster);
-  /// `tokens` of the largest slab in a step.
+  /// `tokens` of the largest slab in a step; `here`: of an order of axes, or no fewer than any has.
   [[nodiscard]] double seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
-                               double tokens) const;
+                               double tokens, const OnNode& here) const;
 
  private:
   /// Seconds of `messages` and `bytes` while so many groups send: at least those of one line.
@@ -26,13 +27,13 @@ class MessageBounds {
     bool corrected;                  // by samples: one of messages and bytes may be in the other
     [[nodiscard]] double seconds(double messages, double bytes, double groups) const;
   };
-  /// Where the members of a group are at best.
+  /// Where the members of a group are.
   struct Spread {
-    double here, peers;  // members on the rank's node; all but the rank
+    double here, peers;  // on the rank's node; all but the rank
     double groups;       // on the node
   };
   [[nodiscard]] static std::vector<Line> lines_of(const Level& level);
-  [[nodiscard]] Spread spread(index_t members, index_t stride) const;
+  [[nodiscard]] Spread spread(index_t members, index_t here) const;
   /// `calls` of one verb with `bytes` in all of them.
   [[nodiscard]] double calls_seconds(Verb verb, double calls, double bytes,
                                      const Spread& spread) const;
@@ -40,9 +41,9 @@ class MessageBounds {
                                     double groups);
   /// Of a micro-batch's activations, over j and over k.
   [[nodiscard]] double linears_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
-                                       double tokens, double micros) const;
+                                       double tokens, double micros, const OnNode& here) const;
   [[nodiscard]] double weights_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
-                                       double micros) const;
+                                       double micros, const OnNode& here) const;
 
   const ModelConfig& model_;
   double levels_, least_matrix_;  // the smallest of a block over their mean
@@ -58,7 +59,9 @@ class CandidateBounds {
  public:
   CandidateBounds(const ModelConfig& model, const JobNodes& nodes, const ClusterRates& rates,
                   ComputeType compute);
-  [[nodiscard]] double seconds(const JobCandidate& candidate, const PlanRecipe& recipe) const;
+  /// `here`: of an order of axes, or no fewer than any has (NodeMembers).
+  [[nodiscard]] double seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
+                               const OnNode& here) const;
 
  private:
   [[nodiscard]] double unit(OperatorKind kind) const {

@@ -86,10 +86,8 @@ MessageBounds::MessageBounds(const ModelConfig& model, const JobNodes& nodes,
   }
 }
 
-// Members at this stride on one node reach each other inside it; the others do not. A node that
-// begins with a member has the most of them.
-MessageBounds::Spread MessageBounds::spread(index_t members, index_t stride) const {
-  const index_t here = std::min((ranks_per_node_ + stride - 1) / stride, members);
+// Members on one node reach each other inside it; the others do not.
+MessageBounds::Spread MessageBounds::spread(index_t members, index_t here) const {
   return {static_cast<double>(here), static_cast<double>(members - 1),
           static_cast<double>(std::max<index_t>(1, ranks_per_node_ / here))};
 }
@@ -113,7 +111,7 @@ double MessageBounds::calls_seconds(Verb verb, double calls, double bytes,
   const double lost = !sums || (one_level && small <= 1) ? 0 : peers * levels_ * small;
   if (lost >= peers || (verb == Verb::all_gather && least_call <= peers * kSmallPart)) {
     const double rounds = calls * rounds_at_least(peers);
-    return std::min(least(inside_, rounds, bytes, 1), least(between_, rounds, bytes, 1));
+    return least(spread.here == 1 ? between_ : inside_, rounds, bytes, 1);
   }
   const double inner = spread.here - 1, outer = peers - inner, each = sums ? 2 * calls : calls;
   const double out = bytes * outer / peers;
@@ -123,23 +121,23 @@ double MessageBounds::calls_seconds(Verb verb, double calls, double bytes,
 }
 
 double MessageBounds::seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
-                              double tokens) const {
+                              double tokens, const OnNode& here) const {
   const double micros = micro_batches(candidate, recipe);
-  return linears_seconds(candidate, recipe, tokens, micros) +
-         weights_seconds(candidate, recipe, micros);
+  return linears_seconds(candidate, recipe, tokens, micros, here) +
+         weights_seconds(candidate, recipe, micros, here);
 }
 
 // Each linear gathers and sums in each direction, half of them over j and half over k.
 double MessageBounds::linears_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
-                                      double tokens, double micros) const {
+                                      double tokens, double micros, const OnNode& here) const {
   const auto& [p, q, r] = candidate.cuboid;
   const ModelConfig& m = model_;
   const auto act = static_cast<double>(size_of(activation_of(recipe.base.compute)));
   const auto layers = static_cast<double>(m.layers);
   const auto inner = static_cast<double>(2 * m.query_columns() + 2 * m.kv_heads * m.head_size() +
                                          (m.activation == Activation::swiglu ? 3 : 2) * m.ffn);
-  const auto over = [&](index_t members, index_t stride, double columns) {
-    const Spread where = spread(members, stride);
+  const auto over = [&](index_t members, index_t on_node, double columns) {
+    const Spread where = spread(members, on_node);
     // Even parts: the mean rank, which the largest one is not below.
     const double bytes =
         kUneven * layers * tokens * columns * act * where.peers / static_cast<double>(members);
@@ -148,18 +146,20 @@ double MessageBounds::linears_seconds(const JobCandidate& candidate, const PlanR
            calls_seconds(Verb::reduce_scatter, calls, bytes, where);
   };
   double seconds = 0;
-  if (q > 1) seconds += over(q, r, 4 * static_cast<double>(m.hidden) / static_cast<double>(r));
+  const auto& [on_i, on_j, on_k, on_d] = here;
+  if (q > 1) seconds += over(q, on_j, 4 * static_cast<double>(m.hidden) / static_cast<double>(r));
   if (r > 1) {
-    seconds += over(r, 1, inner / static_cast<double>(q));
+    seconds += over(r, on_k, inner / static_cast<double>(q));
     const double statistics = (4 * layers + 2) * micros;  // of norms, forward and backward
-    seconds += least(inside_, statistics * rounds_at_least(static_cast<double>(r - 1)), 0, 1);
+    const std::vector<Line>& any = spread(r, on_k).here == 1 ? between_ : inside_;
+    seconds += least(any, statistics * rounds_at_least(static_cast<double>(r - 1)), 0, 1);
   }
   return seconds;
 }
 
 // A block's matrices are gathered and their gradients summed over i, then over the replicas.
 double MessageBounds::weights_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
-                                      double micros) const {
+                                      double micros, const OnNode& here) const {
   const auto& [p, q, r] = candidate.cuboid;
   const DType activation = activation_of(recipe.base.compute);
   const auto act = static_cast<double>(size_of(activation)),
@@ -167,6 +167,7 @@ double MessageBounds::weights_seconds(const JobCandidate& candidate, const PlanR
   const double weights =
       kUneven * static_cast<double>(parameter_count(model_)) / static_cast<double>(q * r);
   const double matrices = 4 * static_cast<double>(model_.layers);
+  const auto& [on_i, on_j, on_k, on_d] = here;
   double seconds = 0;
   if (p > 1) {
     const auto blocks = static_cast<double>(parameter_count(model_) -
@@ -176,14 +177,14 @@ double MessageBounds::weights_seconds(const JobCandidate& candidate, const PlanR
         (recipe.keep == KeepRule::automatic &&
          kUneven * blocks / static_cast<double>(q * r) * act <= recipe.gather_budget_mib * 1048576);
     const double gathers = kept ? 1 : (candidate.recompute == Recompute::block ? 3 : 2) * micros;
-    const Spread where = spread(p, q * r);
+    const Spread where = spread(p, on_i);
     const double moved = weights * where.peers / static_cast<double>(p);
     seconds += (on_gpus_ ? 1 - kHidden : 1) *
                (calls_seconds(Verb::all_gather, matrices * gathers, gathers * act * moved, where) +
                 calls_seconds(Verb::reduce_scatter, matrices, acc * moved, where));
   }
   if (candidate.replicas > 1 && recipe.base.aggregate.method != AggregateMethod::adasum) {
-    const Spread where = spread(candidate.replicas, p * q * r);
+    const Spread where = spread(candidate.replicas, on_d);
     const double moved = 2 * weights / static_cast<double>(p) * acc * where.peers /
                          static_cast<double>(candidate.replicas);
     seconds += calls_seconds(Verb::all_reduce, matrices, moved, where);

@@ -11,17 +11,24 @@
 #include "hetero/cost/flops.hpp"
 #include "hetero/cost/memory.hpp"
 #include "hetero/forecast/candidate_bounds.hpp"
+#include "hetero/forecast/forecaster.hpp"
 #include "hetero/planner/planner.hpp"
 
 namespace t3d {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kEqual = 1e-9;  // relative: prices that differ by rounding alone
 
 class NodesSearch {
  public:
   NodesSearch(const SearchRequest& request, const std::vector<JobPart>& parts, ClusterRates& rates)
-      : request_(request), rates_(rates), nodes_(rates.cluster(), parts) {
+      : request_(request),
+        rates_(rates),
+        nodes_(rates.cluster(), parts),
+        orders_(nodes_),
+        members_(nodes_),
+        bounds_(request.recipe.base.model, nodes_, rates, request.recipe.base.compute) {
     result_.parts = parts;
     recipe_ = request.recipe;
     recipe_.base.ranks = static_cast<int>(nodes_.ranks());
@@ -29,20 +36,36 @@ class NodesSearch {
   }
 
   NodesSearched run() {
-    std::vector<JobCandidate> candidates = candidates_of(request_, nodes_, left_out_);
-    result_.candidates = std::ssize(candidates);
-    const CandidateBounds bounds(recipe_.base.model, nodes_, rates_, recipe_.base.compute);
-    for (JobCandidate& candidate : candidates) candidate.bound = bounds.seconds(candidate, recipe_);
-    std::sort(candidates.begin(), candidates.end(),
-              [](const JobCandidate& a, const JobCandidate& b) { return a.bound < b.bound; });
-    for (const JobCandidate& candidate : candidates) {
-      if (one_class() && candidate.bound >= worst_kept()) break;
+    std::vector<JobCandidate> left = candidates_of(request_, nodes_, left_out_);
+    result_.candidates = std::ssize(left);
+    for (JobCandidate& candidate : left) {
+      candidate.ordered = !one_class();
+      const AxisExtents extents = extents_of(candidate);
+      candidate.bound = bounds_.seconds(candidate, recipe_,
+                                        one_class() ? members_.fewest_at_best(extents)
+                                                    : members_.most(usual_order(extents), extents));
+    }
+    const auto later = [](const JobCandidate& a, const JobCandidate& b) {
+      return a.bound > b.bound;
+    };
+    std::make_heap(left.begin(), left.end(), later);
+    while (!left.empty()) {
+      std::pop_heap(left.begin(), left.end(), later);
+      JobCandidate& next = left.back();
+      if (one_class() && next.bound >= worst_kept()) break;
+      if (!next.ordered) {
+        next.ordered = true;
+        next.bound = std::max(next.bound, least_bound(next));
+        std::push_heap(left.begin(), left.end(), later);
+        continue;
+      }
       if (result_.priced == most_priced()) {
         result_.complete = false;
         break;
       }
       ++result_.priced;
-      price(candidate);
+      price(next);
+      left.pop_back();
     }
     for (const auto& [why, one] : left_out_) result_.left_out.push_back(one);
     return std::move(result_);
@@ -58,6 +81,20 @@ class NodesSearch {
     return result_.plans.size() < request_.kept ? kInfinite : result_.plans.back().seconds();
   }
 
+  [[nodiscard]] static AxisExtents extents_of(const JobCandidate& candidate) {
+    return axis_extents(candidate.replicas, candidate.cuboid);
+  }
+  [[nodiscard]] double bound_of(const JobCandidate& candidate, const AxisOrder& order) {
+    return bounds_.seconds(candidate, recipe_, members_.fewest(order, extents_of(candidate)));
+  }
+  /// Of all orders.
+  [[nodiscard]] double least_bound(const JobCandidate& candidate) {
+    double least = kInfinite;
+    for (const AxisOrder& order : orders_.of(extents_of(candidate)))
+      least = std::min(least, bound_of(candidate, order));
+    return least;
+  }
+
   void price(const JobCandidate& candidate) {
     PlanRecipe recipe = recipe_;
     recipe.micro = candidate.micro;
@@ -65,8 +102,13 @@ class NodesSearch {
     try {
       FoundPlan found;
       found.parts = result_.parts;
-      found.plan = one_class() ? even_plan(recipe, candidate) : dealt_plan(recipe, candidate);
-      found.forecast = forecast_step(found.plan, nodes_, rates_);
+      if (one_class()) {
+        found.plan = even_plan(recipe, candidate);
+        take_best_order(candidate, found);
+      } else {
+        found.plan = dealt_plan(recipe, candidate);
+        found.forecast = forecast_step(found.plan, nodes_, rates_);
+      }
       if (!std::isfinite(found.seconds()))
         leave_out("rates are missing", missing_rates(found.forecast.terms), 0);
       else if (found.seconds() < worst_kept() && fits(candidate, found))
@@ -75,6 +117,26 @@ class NodesSearch {
       if (error.code() != ExitCode::config && error.code() != ExitCode::unavailable) throw;
       leave_out("no plan of this shape", error.what(), 0);
     }
+  }
+
+  /// The usual order's forecast, or that of the best one that is faster; those that cannot be are
+  /// not looked at.
+  void take_best_order(const JobCandidate& candidate, FoundPlan& found) {
+    Forecaster forecaster(found.plan, nodes_, rates_);
+    found.forecast = forecaster.step();
+    const double usual = found.seconds();
+    const std::vector<AxisOrder> orders = orders_.of(extents_of(candidate));
+    std::size_t best = 0;  // the usual one
+    for (std::size_t at = 1; at < orders.size(); ++at) {
+      if (bound_of(candidate, orders[at]) >= std::min(found.seconds(), worst_kept())) continue;
+      const StepForecast other = forecaster.step(orders[at]);
+      if (other.seconds() >= found.seconds() * (1 - kEqual)) continue;
+      found.forecast = other;
+      best = at;
+    }
+    if (best == 0) return;
+    found.plan.place = place_of(orders[best], extents_of(candidate));
+    found.usual_seconds = usual;
   }
 
   [[nodiscard]] std::string missing_rates(const ForecastTerms& terms) const {
@@ -212,6 +274,9 @@ class NodesSearch {
   const SearchRequest& request_;
   ClusterRates& rates_;
   JobNodes nodes_;
+  DistinctOrders orders_;
+  NodeMembers members_;
+  CandidateBounds bounds_;
   PlanRecipe recipe_;
   NodesSearched result_;
   LeftOutMap left_out_;

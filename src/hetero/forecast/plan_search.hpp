@@ -1,14 +1,17 @@
 // Which nodes of a cluster, and which shape on them: every mesh that the ranks of a set of nodes
 // can form, with the sizes of micro-batches and the choices of memory, pruned by bounds and by
-// memory, the rest priced by forecast_step(). Pure function of (request, cluster).
+// memory, the rest priced by forecast_step() with every order of axes (axis_order.hpp) that
+// differs on these nodes. Of orders that are equally fast the usual one is taken. Pure function of
+// (request, cluster).
 //
 // A bound is what no plan of the candidate can beat: operators of the rank with the largest parts
 // at the best rates of any class of the set, and the messages that it sends at least
-// (candidate_bounds.hpp).
+// (candidate_bounds.hpp): at first as if every axis were the innermost one, and, before the
+// candidate is priced, by the best of its orders.
 // Candidates are priced by ascending bound until a bound is above the best price, so the best plan
 // of a set of equal nodes is that of complete enumeration unless `most_priced` ends it before.
-// Plans of several classes are dealt out one by one (plan_shape()): the `most_dealt` that are best
-// by an estimate.
+// Plans of several classes are dealt out one by one (plan_shape()), which decides their places,
+// too: the `most_dealt` that are best by an estimate.
 #pragma once
 #include <optional>
 #include <string>
@@ -39,6 +42,8 @@ struct FoundPlan {
   Plan plan;
   StepForecast forecast;
   index_t needed_bytes = 0, room_bytes = 0;  // of the rank that has least left; room 0 = unknown
+  /// Where the plan's order of axes is not the usual one: a step in that one.
+  std::optional<double> usual_seconds;
   [[nodiscard]] double seconds() const { return forecast.seconds(); }
 };
 
@@ -53,8 +58,8 @@ struct NodesSearched {
   std::vector<JobPart> parts;
   std::vector<FoundPlan> plans;  // best first; none where nothing fits
   std::vector<LeftOut> left_out;
-  index_t candidates = 0, priced = 0;
-  bool complete = true;  // no candidate that was not priced can be better
+  index_t candidates = 0, priced = 0;  // each with all orders of axes
+  bool complete = true;                // no candidate that was not priced can be better
 };
 
 /// For one set of nodes.

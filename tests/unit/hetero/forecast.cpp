@@ -8,7 +8,7 @@
 #include "hetero/forecast/even_reach.hpp"
 #include "hetero/forecast/plan_search.hpp"
 #include "support/catch.hpp"
-#include "support/plan_rig.hpp"
+#include "support/forecast_rig.hpp"
 
 using namespace t3d;
 using namespace t3d::test;
@@ -22,45 +22,6 @@ double flops_of(const std::vector<OperatorCall>& calls, OperatorKind kind) {
       sum += call.times *
              term_counts(kind, std::span(call.shape).first(form_of(kind).columns.size()))[1];
   return sum;
-}
-
-/// `nodes` of 4 ranks; two under a switch; links get slower outward.
-Cluster small_cluster(index_t nodes, double memory_mib = 0) {
-  Cluster cluster;
-  NodeClass one;
-  one.name = "c1";
-  one.nodes = nodes;
-  one.ranks_per_node = 4;
-  one.memory_bytes = static_cast<index_t>(memory_mib * 1048576);
-  one.launch_seconds = 1e-7;
-  for (std::size_t kind = 0; kind < kOperatorKinds; ++kind) {
-    OperatorTable table;
-    table.kind = static_cast<OperatorKind>(kind);
-    table.fit.terms.assign(form_of(table.kind).terms.size(), 0);
-    table.fit.terms[0] = 1e-6;
-    table.fit.terms[1] = form_of(table.kind).computes ? 1e-11 : 1e-10;
-    one.operators.push_back(table);
-  }
-  cluster.classes.push_back(one);
-  for (const auto& [name, count, beta] : {std::tuple{"node", index_t{1}, 1e-10},
-                                          {"leaf", index_t{2}, 1e-9},
-                                          {"core", index_t{0}, 4e-9}}) {
-    Level level;
-    level.name = name;
-    level.nodes = count;
-    level.alpha_seconds = 1e-6;
-    level.beta_seconds_per_byte = beta;
-    cluster.levels.push_back(level);
-  }
-  return cluster;
-}
-
-SearchRequest request_of(const Config& config) {
-  SearchRequest request;
-  Config filled = config;
-  fill_computed_defaults(filled, "test.toml");
-  request.recipe = plan_recipe(filled, {1, TransportKind::host, false});
-  return request;
 }
 
 }  // namespace
@@ -136,7 +97,7 @@ TEST_CASE(
   CHECK(JobNodes(cluster, {{0, 4}}).oversubscribed(0) == 1);
 }
 
-TEST_CASE("the search's best plan is that of pricing all, and slower links make it another") {
+TEST_CASE("the search's best plan is that of pricing all candidates") {
   for (Config config : {gpt_input(), llama_input()})
     for (const index_t count : {1, 2, 3, 6}) {
       const Cluster cluster = small_cluster(6);
@@ -161,23 +122,7 @@ TEST_CASE("the search's best plan is that of pricing all, and slower links make 
 
 namespace {
 
-Plan even_plan(const SearchRequest& request, const JobCandidate& candidate, index_t ranks) {
-  PlanRecipe recipe = request.recipe;
-  recipe.base.ranks = static_cast<int>(ranks);
-  recipe.micro = candidate.micro;
-  recipe.base.recompute = candidate.recompute;
-  PlanShape shape;
-  for (const index_t sequences :
-       Partition::even("shares", recipe.sequences, candidate.replicas).sizes()) {
-    ReplicaShape replica;
-    replica.cuboid = candidate.cuboid;
-    replica.sequences = sequences;
-    shape.replicas.push_back(replica);
-  }
-  return build_plan(recipe, shape);
-}
-
-/// The largest bound over what its plan is priced at.
+/// The largest bound over what its plan is priced at: by order of axes, and of all orders at once.
 double largest_bound(const Config& config, const Cluster& cluster, index_t count) {
   ClusterRates rates(cluster);
   SearchRequest request = request_of(config);
@@ -188,20 +133,22 @@ double largest_bound(const Config& config, const Cluster& cluster, index_t count
   double largest = 0;
   std::string where;
   for (const JobCandidate& candidate : candidates_of(request, nodes, left_out)) {
-    const double price =
-        forecast_step(even_plan(request, candidate, nodes.ranks()), nodes, rates).seconds();
-    const double ratio = bounds.seconds(candidate, request.recipe) / price;
-    if (ratio <= largest) continue;
-    largest = ratio;
-    where = candidate.text();
+    Plan plan = even_plan(request, candidate, nodes.ranks());
+    const AxisExtents extents = extents_of(candidate);
+    NodeMembers members(nodes);
+    for (const AxisOrder& order : DistinctOrders(nodes).of(extents)) {
+      plan.place = place_of(order, extents);
+      const double price = forecast_step(plan, nodes, rates).seconds();
+      for (const OnNode& here : {members.fewest(order, extents), members.fewest_at_best(extents)}) {
+        const double ratio = bounds.seconds(candidate, request.recipe, here) / price;
+        if (ratio <= largest) continue;
+        largest = ratio;
+        where = candidate.text() + " by " + order_text(order);
+      }
+    }
   }
   UNSCOPED_INFO("the largest of " << count << " nodes: " << where);
   return largest;
-}
-
-void set_term(Cluster& cluster, OperatorKind kind, std::size_t term, double seconds) {
-  for (OperatorTable& table : cluster.classes.front().operators)
-    if (table.kind == kind) table.fit.terms[term] = seconds;
 }
 
 }  // namespace
@@ -276,16 +223,20 @@ TEST_CASE("reach in closed form is that of a look at every member") {
     shape.cuboid = cuboid;
     const auto& [p, q, r] = cuboid;
     shape.replicas = 48 / (p * q * r);
-    const Plan plan = even_plan(request_of(config), shape, nodes.ranks());
-    REQUIRE(EvenReach::fits(plan, nodes));
-    const EvenReach even(plan, nodes);
-    for (index_t slot = 0; slot < 48; ++slot)
-      for (std::size_t group = 0; group < ForecastTerms::kGroups; ++group) {
-        const Coord at{slot / (p * q * r), slot / (q * r) % p, slot / r % q, slot % r};
-        INFO(shape.text() << ", rank " << slot << ", group " << group);
-        CHECK(sorted(even.reach(slot, static_cast<Group>(group))) ==
-              sorted(nodes.reach(plan, at, static_cast<Group>(group))));
-      }
+    Plan plan = even_plan(request_of(config), shape, nodes.ranks());
+    for (const AxisOrder& order : all_orders(extents_of(shape))) {
+      plan.place = place_of(order, extents_of(shape));
+      const std::optional<EvenReach> even = EvenReach::of(plan, nodes);
+      REQUIRE(even);
+      for (index_t slot = 0; slot < 48; ++slot)
+        for (std::size_t group = 0; group < ForecastTerms::kGroups; ++group) {
+          const Coord at{slot / (p * q * r), slot / (q * r) % p, slot / r % q, slot % r};
+          INFO(shape.text() << " by " << order_text(order) << ", slot " << slot << ", group "
+                            << group);
+          CHECK(sorted(even->reach(even->rank_of(at), static_cast<Group>(group))) ==
+                sorted(nodes.reach(plan, at, static_cast<Group>(group))));
+        }
+    }
   }
 }
 

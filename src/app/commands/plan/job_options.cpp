@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "hetero/forecast/axis_order.hpp"
 #include "hetero/simulate/many_lives.hpp"
 
 namespace t3d {
@@ -268,7 +269,10 @@ std::string nodes_text(const std::vector<JobPart>& parts, const Cluster& cluster
 
 std::string mesh_text(const Plan& plan) {
   const auto& [p, q, r] = plan.replicas.front().cuboid;
-  return fmt::format("{} x ({} x {} x {})", plan.replicas.size(), p, q, r);
+  std::string text = fmt::format("{} x ({} x {} x {})", plan.replicas.size(), p, q, r);
+  if (const std::optional<AxisOrder> order = other_order_of(plan))
+    text += ", " + order_text(*order);
+  return text;
 }
 
 }  // namespace t3d

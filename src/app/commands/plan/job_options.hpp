@@ -60,7 +60,7 @@ struct NearestOptions {
 
 /// "8 x c1 + 4 x c2"
 [[nodiscard]] std::string nodes_text(const std::vector<JobPart>& parts, const Cluster& cluster);
-/// "2 x (4 x 2 x 1)"
+/// "2 x (4 x 2 x 1)"; "2 x (4 x 2 x 1), d k j i" where axes have another order than the usual one.
 [[nodiscard]] std::string mesh_text(const Plan& plan);
 
 }  // namespace t3d

@@ -144,7 +144,7 @@ void write_files(const PlanReport& report, const Config& config, const Origins& 
     write_text_durably(folder + "/" + name, text);
   };
   write("job_plan.json", job_plan);
-  write("plan.toml", chosen.found.plan.text());
+  write("plan.toml", planned_file(chosen.found.plan));
   write("input.toml", planned_input(config, origins, chosen.found,
                                     std::filesystem::absolute(folder + "/plan.toml").string()));
   write("plans.json", plan_json(report));

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/plan/plan_report.hpp"
+#include "hetero/forecast/axis_order.hpp"
 
 namespace t3d {
 namespace {
@@ -18,11 +19,22 @@ OrderedJson json_of(const std::vector<JobPart>& parts, const Cluster& cluster) {
   return nodes;
 }
 
+/// Innermost first; null where a planner has placed every rank by itself.
+OrderedJson order_json(const Plan& plan) {
+  const std::optional<AxisOrder> order = order_of(plan);
+  if (!order) return {};
+  OrderedJson axes = OrderedJson::array();
+  for (const Axis axis : *order) axes.push_back(name_of(axis));
+  return axes;
+}
+
 OrderedJson json_of(const JobOption& one, const PlanReport& report) {
   OrderedJson entry;
   entry["nodes"] = json_of(one.found.parts, report.cluster);
   entry["replicas"] = one.found.plan.replicas.size();
   entry["cuboid"] = one.found.plan.replicas.front().cuboid;
+  entry["order"] = order_json(one.found.plan);
+  if (one.found.usual_seconds) entry["usual_order_step_seconds"] = *one.found.usual_seconds;
   entry["micro"] = one.found.plan.largest_micro();
   entry["recompute"] = one.found.plan.recompute == Recompute::block;
   entry["step_seconds"] = one.found.seconds();
@@ -87,16 +99,17 @@ std::string plan_json(const PlanReport& report) {
 std::string plan_csv(const PlanReport& report) {
   std::string text =
       "nodes,replicas,p,q,r,micro,recompute,step_seconds,tokens_per_second,needed_mib,hours_p5,"
-      "hours_p50,hours_p95,cost_p5,cost_p50,cost_p95,front\n";
+      "hours_p50,hours_p95,cost_p5,cost_p50,cost_p95,front,order\n";
   for (const JobOption& one : report.options) {
     const auto& [p, q, r] = one.found.plan.replicas.front().cuboid;
     text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
         nodes_text(one.found.parts, report.cluster), one.found.plan.replicas.size(), p, q, r,
         one.found.plan.largest_micro(), one.found.plan.recompute == Recompute::block ? 1 : 0,
         one.found.seconds(), report.tokens_per_second(one.found),
         static_cast<double>(one.found.needed_bytes) / (1 << 20), one.hours.low, one.hours.middle,
-        one.hours.high, one.cost.low, one.cost.middle, one.cost.high, one.on_front ? 1 : 0);
+        one.hours.high, one.cost.low, one.cost.middle, one.cost.high, one.on_front ? 1 : 0,
+        order_text(order_of(one.found.plan).value_or(AxisOrder{})));
   }
   return text;
 }

@@ -11,4 +11,7 @@ namespace t3d {
 [[nodiscard]] std::string planned_input(Config config, const Origins& origins,
                                         const FoundPlan& found, const std::string& plan_file);
 
+/// The plan as a file: its text, and above it the order of axes where that is not the usual one.
+[[nodiscard]] std::string planned_file(const Plan& plan);
+
 }  // namespace t3d

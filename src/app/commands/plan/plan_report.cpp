@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hetero/forecast/axis_order.hpp"
 #include "hetero/simulate/many_lives.hpp"
 
 namespace t3d {
@@ -26,17 +27,33 @@ std::string choices_text(const Plan& plan) {
   return text;
 }
 
-std::string option_line(const PlanReport& report, std::size_t at) {
+/// Of the column of meshes.
+std::size_t mesh_width(const PlanReport& report) {
+  std::size_t width = 20;
+  for (const JobOption& one : report.options)
+    width = std::max(width, mesh_text(one.found.plan).size());
+  return width;
+}
+
+std::string option_line(const PlanReport& report, std::size_t at, std::size_t width) {
   const JobOption& one = report.options[at];
   return fmt::format(
-      "{:1} {:<24} {:<20} {:>14} {:>10.2f} {:>10.0f}  {:<20} {:<24} {:<24}{}\n",
+      "{:1} {:<24} {:<{}} {:>14} {:>10.2f} {:>10.0f}  {:<20} {:<24} {:<24}{}\n",
       at == report.chosen ? "*"
       : one.on_front      ? "+"
                           : "",
-      nodes_text(one.found.parts, report.cluster), mesh_text(one.found.plan),
+      nodes_text(one.found.parts, report.cluster), mesh_text(one.found.plan), width,
       choices_text(one.found.plan), 1e3 * one.found.seconds(), report.tokens_per_second(one.found),
       memory_text(one.found), interval_text(one.hours), interval_text(one.cost),
       report.wish.deadline_seconds ? fmt::format(" {:>5.1f} %", 100 * one.in_time) : std::string());
+}
+
+std::string order_line(const FoundPlan& found) {
+  if (!found.usual_seconds) return {};
+  return fmt::format(
+      "  ranks are numbered along {}, innermost first (d: replicas); in the usual order a step "
+      "takes {:.1f} % longer\n",
+      order_text(*order_of(found.plan)), 100 * (*found.usual_seconds / found.seconds() - 1));
 }
 
 /// What one tenth more of something does to the chosen option.
@@ -130,14 +147,15 @@ std::string plan_text(const PlanReport& report, std::size_t top) {
       complete ? ", the others cannot be better" : "; not all that might be better were priced",
       report.wish.steps, report.wish.sequences, report.context,
       report.options.front().job.currency);
-  text += fmt::format("  {:<24} {:<20} {:>14} {:>10} {:>10}  {:<20} {:<24} {:<24}{}\n", "nodes",
-                      "replicas x (p q r)", "micro-batch", "step ms", "tokens/s", "memory", "hours",
-                      "cost", report.wish.deadline_seconds ? " in time" : "");
+  const std::size_t width = mesh_width(report);
+  text += fmt::format("  {:<24} {:<{}} {:>14} {:>10} {:>10}  {:<20} {:<24} {:<24}{}\n", "nodes",
+                      "replicas x (p q r)", width, "micro-batch", "step ms", "tokens/s", "memory",
+                      "hours", "cost", report.wish.deadline_seconds ? " in time" : "");
   const bool front = report.wish.objective == "pareto";
   std::size_t listed = 0;
   for (std::size_t at = 0; at < report.options.size(); ++at)
     if (at == report.chosen || (listed < top && (report.options[at].on_front || !front))) {
-      text += option_line(report, at);
+      text += option_line(report, at, width);
       ++listed;
     }
   text += fmt::format(
@@ -145,6 +163,7 @@ std::string plan_text(const PlanReport& report, std::size_t top) {
       "\nwhere the chosen plan's step goes\n",
       choice_text(report.wish), notes_text(report.notes));
   const JobOption& chosen = report.options[*report.chosen];
+  text += order_line(chosen.found);
   for (const auto& [name, seconds] : terms_of(chosen.found.forecast.terms))
     text += fmt::format("  {:<40} {:>9.3f} ms {:>6.1f} %\n", name, 1e3 * seconds,
                         100 * seconds / chosen.found.seconds());

@@ -1,0 +1,178 @@
+#include "hetero/forecast/forecaster.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace t3d {
+namespace {
+
+constexpr index_t kLooksOneByOne = 4;
+
+std::size_t largest_part(const Partition& cut) {
+  const std::vector<index_t> sizes = cut.sizes();
+  return static_cast<std::size_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
+}
+
+double own_seconds(const ForecastTerms& terms) { return terms.compute() + terms.host; }
+
+}  // namespace
+
+Forecaster::Forecaster(const Plan& plan, const JobNodes& nodes, ClusterRates& rates)
+    : plan_(plan), nodes_(nodes), rates_(rates), keys_(plan) {
+  if (plan.ranks > nodes.ranks())
+    throw_error(ExitCode::config, "a plan of {} ranks on nodes for {}", plan.ranks, nodes.ranks());
+  look_at_replicas();
+}
+
+StepForecast Forecaster::step() {
+  even_ = EvenReach::of(plan_, nodes_);
+  return with_messages();
+}
+
+StepForecast Forecaster::step(const AxisOrder& order) {
+  even_.emplace(plan_, nodes_, order);
+  return with_messages();
+}
+
+void Forecaster::look_at_replicas() {
+  const bool one_class = nodes_.parts().size() == 1;
+  index_t slot = 0;
+  for (index_t d = 0; d < std::ssize(plan_.replicas); ++d) {
+    // A replica like the one before on nodes alike takes as long.
+    if (d == 0 || !one_class || plan_.replica(d) != plan_.replica(d - 1))
+      replicas_.push_back({d, slot, compute(d, slot), {}});
+    const auto& [p, q, r] = plan_.replica(d).cuboid;
+    slot += p * q * r;
+    mean_compute_ += replicas_.back().terms.compute();
+  }
+  looks_ = looked_at(slot);
+  mean_compute_ /= static_cast<double>(plan_.replicas.size());
+}
+
+const Forecaster::RankOperators& Forecaster::rank_seconds(const Coord& coord,
+                                                          std::size_t node_class,
+                                                          const SlabKeys::Key& slab) {
+  SlabKeys::Key key = slab;
+  key.push_back(static_cast<index_t>(node_class));
+  add_rank_key(plan_, coord, plan_.replica(coord.d).tokens.back().size(coord.i), *memo_, key);
+  const auto [entry, is_new] = ranks_.try_emplace(std::move(key));
+  if (!is_new) return entry->second;
+  for (const OperatorCall& call : step_calls(plan_, coord, memo_)) {
+    entry->second.operators[static_cast<std::size_t>(call.kind)] +=
+        call.times * rates_.seconds(node_class, plan_.compute, call);
+    entry->second.host += call.times * rates_.launch_seconds(node_class);
+  }
+  return entry->second;
+}
+
+/// Of the replica's slowest slab.
+ForecastTerms Forecaster::compute(index_t d, index_t slot) {
+  const auto& [p, q, r] = plan_.replica(d).cuboid;
+  const bool one_class = nodes_.parts().size() == 1;
+  ForecastTerms slowest;
+  SlabKeys::Key before;
+  for (index_t i = 0; i < p; ++i) {
+    const SlabKeys::Key slab = keys_.key(d, i);
+    if (one_class && slab == before) continue;
+    before = slab;
+    RankOperators meet;
+    for (index_t at = 0; at < q * r; ++at) {
+      const JobNodes::Seat here = seat(slot + i * q * r + at);
+      const RankOperators& own = rank_seconds({d, i, at / r, at % r}, here.node_class, slab);
+      for (std::size_t kind = 0; kind < kOperatorKinds; ++kind)
+        meet.operators[kind] = std::max(meet.operators[kind], own.operators[kind]);
+      meet.host = std::max(meet.host, own.host);
+    }
+    ForecastTerms terms;
+    terms.operators = meet.operators;
+    terms.host = meet.host;
+    if (own_seconds(terms) > own_seconds(slowest)) slowest = terms;
+  }
+  return slowest;
+}
+
+StepForecast Forecaster::with_messages() {
+  ForecastTerms worst;
+  for (Replica& replica : replicas_) {
+    // Replicas alike have messages alike, but for who is on which node: the slowest one's count.
+    if (replica.d > 0 && own_seconds(replica.terms) <= own_seconds(worst)) continue;
+    ForecastTerms terms = replica.terms;
+    add_messages(replica, terms);
+    if (terms.sum() > worst.sum()) worst = terms;
+  }
+  return {worst, mean_compute_ > 0 ? worst.compute() / mean_compute_ : 1};
+}
+
+/// Of a rank in the largest slab with the largest widths; each group as far as its farthest
+/// member: all wait for that one.
+void Forecaster::add_messages(Replica& of, ForecastTerms& terms) {
+  const ReplicaPlan& replica = plan_.replica(of.d);
+  const Coord coord{of.d, static_cast<index_t>(largest_part(replica.tokens.back())),
+                    static_cast<index_t>(largest_part(replica.ffn)),
+                    static_cast<index_t>(largest_part(replica.hidden))};
+  const auto& [p, q, r] = replica.cuboid;
+  const index_t slot = of.slot + (coord.i * q + coord.j) * r + coord.k;
+  const bool on_gpu = nodes_.cluster().classes[seat(slot).node_class].device != "cpu";
+  const TrafficTable traffic = traffic_of(of, coord, slot);
+  for (std::size_t group = 0; group < ForecastTerms::kGroups; ++group) {
+    const auto over = static_cast<Group>(group);
+    if (traffic.on(over) == 0) continue;
+    const bool weights = over == Group::i || over == Group::ij || over == Group::ik;
+    const double exposed = weights && on_gpu ? 1 - kHidden : 1;
+    const auto [inside, between] = slowest_reach(traffic, over, of.d);
+    terms.inside[group] += exposed * inside;
+    terms.between[group] += exposed * between;
+  }
+}
+
+/// What a rank sends depends on its number where all ranks of the job sum a few numbers.
+TrafficTable Forecaster::traffic_of(Replica& of, const Coord& coord, index_t slot) {
+  if (even_ && even_->rank_of(coord) != world_rank(slot)) {
+    Plan placed = plan_;
+    placed.place = even_->place();
+    return step_traffic(placed, coord, memo_);
+  }
+  if (!of.traffic) of.traffic = step_traffic(plan_, coord, memo_);
+  return *of.traffic;
+}
+
+/// Where cuboids do not nest in nodes, groups of one axis lie on different numbers of them. Looked
+/// at are ranks all over the plan, or some of the replica where there is no closed form.
+Forecaster::GroupSeconds Forecaster::slowest_reach(const TrafficTable& traffic, Group group,
+                                                   index_t d) {
+  const auto& [p, q, r] = plan_.replica(d).cuboid;
+  const bool all = group == Group::world || group == Group::cuboid;
+  GroupSeconds slowest;
+  std::vector<Reach> seen;
+  for (const index_t at : even_ ? looks_ : looked_at(p * q * r, all ? 1 : kLooksOneByOne)) {
+    Reach reach = even_ ? even_->reach(at, group)
+                        : nodes_.reach(plan_, {d, at / (q * r), at / r % q, at % r}, group);
+    if (std::find(seen.begin(), seen.end(), reach) != seen.end()) continue;
+    GroupSeconds own;
+    for (const Reach::At& level : reach.levels)
+      (level.between ? own.between : own.inside) += level_seconds(traffic, group, reach, level);
+    if (own.inside + own.between > slowest.inside + slowest.between) slowest = own;
+    seen.push_back(std::move(reach));
+  }
+  return slowest;
+}
+
+double Forecaster::level_seconds(const TrafficTable& traffic, Group group, const Reach& reach,
+                                 const Reach::At& at) const {
+  const double part = nodes_.oversubscribed(at.level) * static_cast<double>(at.peers) /
+                      static_cast<double>(reach.peers);
+  double seconds = 0;
+  for (std::size_t verb = 0; verb < kVerbs; ++verb)
+    for (const TrafficCalls& calls : traffic.calls(static_cast<Verb>(verb), group)) {
+      if (calls.calls == 0) continue;
+      const auto times = static_cast<double>(calls.calls);
+      seconds +=
+          times * rates_.level(at.level).seconds(static_cast<Verb>(verb), at.peers,
+                                                 part * static_cast<double>(calls.bytes) / times,
+                                                 static_cast<double>(reach.groups));
+    }
+  return seconds;
+}
+
+}  // namespace t3d
