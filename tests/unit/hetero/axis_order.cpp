@@ -95,7 +95,8 @@ TEST_CASE("every order reaches as one of the distinct orders does, and these are
   Cluster cluster = small_cluster(12);
   Level five = cluster.levels[1];  // does not nest in two nodes under a switch
   five.nodes = 5;
-  Cluster odd = cluster, parted = cluster;
+  Cluster odd = cluster, parted = cluster, eight = cluster;
+  eight.classes.front().ranks_per_node = 8;  // 3 x 2 fit, and do not divide them
   odd.levels.push_back(five);
   Level pair = cluster.levels.front();
   pair.ranks = 3;  // of four on a node
@@ -103,7 +104,7 @@ TEST_CASE("every order reaches as one of the distinct orders does, and these are
   pair.ranks = 2;
   parted.levels.push_back(pair);
   std::size_t all = 0, few = 0;
-  for (const Cluster* const one : {&cluster, &odd, &parted})
+  for (const Cluster* const one : {&cluster, &odd, &parted, &eight})
     for (const index_t count : {1, 4, 6, 12}) {
       const JobNodes nodes(*one, {{0, count}});
       LeftOutMap left_out;
@@ -190,19 +191,26 @@ TEST_CASE("replicas sit together where they sum more than a cuboid gathers, and 
 }
 
 TEST_CASE("a step at another order is that of the plan with its places, to the last digit") {
-  const Cluster cluster = small_cluster(3);
+  const Cluster cluster = small_cluster(6);
   ClusterRates rates(cluster);
-  const JobNodes nodes(cluster, {{0, 3}});
+  const JobNodes nodes(cluster, {{0, 6}});
   LeftOutMap left_out;
   SearchRequest request = request_of(weighty_input(7));
   request.micro_free = request.recompute_free = false;
-  for (const JobCandidate& candidate : candidates_of(request, nodes, left_out)) {
-    const Plan plan = even_plan(request, candidate, nodes.ranks());
+  std::vector<Plan> plans;
+  for (const JobCandidate& candidate : candidates_of(request, nodes, left_out))
+    plans.push_back(even_plan(request, candidate, nodes.ranks()));
+  // The rank with the largest parts is neither the first nor the last: the order says its number,
+  // and with it what it sends where all ranks sum over a tree.
+  plans.push_back(plan_of(weighty_input(7), Grid{3, 2, 4, {1, 2, 4}, {1, 3}, {1, 2, 1, 1}}));
+  for (const Plan& plan : plans) {
     Forecaster forecaster(plan, nodes, rates);
-    for (const AxisOrder& order : all_orders(extents_of(candidate))) {
+    const AxisExtents extents =
+        axis_extents(std::ssize(plan.replicas), plan.replicas.front().cuboid);
+    for (const AxisOrder& order : all_orders(extents)) {
       Plan placed = plan;
-      placed.place = place_of(order, extents_of(candidate));
-      INFO(candidate.text() << " by " << order_text(order));
+      placed.place = place_of(order, extents);
+      INFO(plan.mesh().describe() << " by " << order_text(order));
       CHECK(forecaster.step(order).seconds() == forecast_step(placed, nodes, rates).seconds());
     }
   }
