@@ -28,6 +28,16 @@ expect_status 0
 expect_text "trace: steps 2 to 3 were done before this start"
 [[ ! -e other/trace-3.json ]] || fail "a trace of nothing"
 
+# A file that cannot be written: a warning with the reason, nothing left, and the training goes on.
+(
+  ulimit -S -f 24 # KiB
+  run 1 input.toml -d small --set "debug.trace=[2,7]"
+  expect_status 74 # no checkpoint fits either
+  expect_text "^warning: trace of steps 2 to 7: not written: cannot write small/trace.json: File too large"
+) || exit 1
+[[ $(losses small | wc -l) == 8 ]] || fail "not all steps were done"
+! compgen -G "small/trace*" || fail "a part of a trace was left"
+
 for window in "[5,3]:the first step 5 comes after the last, 3" "[3]:has 1 numbers, not 2" "[7,99]:step 99 comes after the end of the run, 8" \
   "[0,3]:debug.trace"; do
   run 1 input.toml -d none --set "debug.trace=${window%%:*}"

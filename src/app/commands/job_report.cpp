@@ -374,13 +374,20 @@ void JobReport::save_factors() {
 // A step is what its books have: what is sent after them belongs to the next.
 void JobReport::trace_books(index_t step) {
   if (!tracing_) return;
-  const std::string text = tracing_->books_closed(step);
-  if (!text.empty()) note(text);
+  tell(tracing_->books_closed(step));
   if (tracing_->over()) tracing_.reset();
 }
 
+void JobReport::tell(const TraceNews& news) {
+  if (news.text.empty()) return;
+  if (news.is_warning)
+    warn(news.text);
+  else
+    note(news.text);
+}
+
 void JobReport::finish(const std::string& reason) {
-  if (tracing_) note(tracing_->end());
+  if (tracing_) tell(tracing_->end());
   tracing_.reset();
   EndTable table;
   table.reason = reason;

@@ -69,6 +69,7 @@ class JobReport {
   };
   void close_books();
   void trace_books(index_t step);
+  void tell(const TraceNews& news);
   void add_times(const Plan& plan, const StepReport& step);
   void report_pause(double step_seconds);
   [[nodiscard]] std::vector<PhaseRow> phase_rows();

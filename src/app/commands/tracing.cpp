@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -88,26 +89,31 @@ class TraceFile {
   void put(const std::string& text) {
     if (!fault_.empty()) return;
     bytes_ += std::ssize(text);
-    if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size())
-      fault_ = fmt::format("cannot write {}", path_);
+    if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size()) note_fault();
   }
-  /// What is to be told.
-  std::string finish() {
-    if (fault_.empty() && std::fflush(file_.get()) != 0)
-      fault_ = fmt::format("cannot write {}", path_);
+  TraceNews finish() {
+    if (fault_.empty() && std::fflush(file_.get()) != 0) note_fault();
     file_.reset();
     try {
-      if (fault_.empty()) rename_durably(path_ + ".tmp", path_);
+      if (fault_.empty()) {
+        sync_path(path_ + ".tmp");
+        rename_durably(path_ + ".tmp", path_);
+      }
     } catch (const Error& error) {
       fault_ = error.what();
     }
     if (fault_.empty())
-      return fmt::format("{}, {}", path_, format_bytes(static_cast<double>(bytes_)));
+      return {fmt::format("{}, {}", path_, format_bytes(static_cast<double>(bytes_))), false};
     if (!path_.empty()) std::remove((path_ + ".tmp").c_str());
-    return "not written: " + fault_;
+    return {"not written: " + fault_, true};
   }
 
  private:
+  void note_fault() {
+    const int reason = errno;
+    fault_ = fmt::format("cannot write {}: {}", path_, std::strerror(reason));
+  }
+
   std::string path_, fault_;
   std::unique_ptr<std::FILE, CloseFile> file_;
   index_t bytes_ = 0;
@@ -122,28 +128,28 @@ Tracing::~Tracing() {
   if (tracer_) stop();
 }
 
-std::string Tracing::books_closed(index_t step) {
-  if (over_) return "";
+TraceNews Tracing::books_closed(index_t step) {
+  if (over_) return {};
   if (!tracer_) {
     if (step >= window_.last) {
       over_ = true;
-      return fmt::format("trace: steps {} to {} were done before this start", window_.first,
-                         window_.last);
+      return {fmt::format("trace: steps {} to {} were done before this start", window_.first,
+                          window_.last)};
     }
     if (step + 1 >= window_.first) begin(step + 1);
-    return "";
+    return {};
   }
   const std::int64_t now = Tracer::now();
   tracer_->add(TraceSpan::Kind::step, "step", step_start_, now);
   step_start_ = now;
   tracer_->set_step(step + 1);
-  return step >= window_.last ? write(step) : "";
+  return step >= window_.last ? write(step) : TraceNews();
 }
 
-std::string Tracing::end() {
-  if (over_) return "";
+TraceNews Tracing::end() {
+  if (over_) return {};
   over_ = true;
-  if (!tracer_) return fmt::format("trace: the run ended before step {}", window_.first);
+  if (!tracer_) return {fmt::format("trace: the run ended before step {}", window_.first)};
   return write(window_.last);
 }
 
@@ -193,7 +199,7 @@ void Tracing::measure_clocks(bool first) {
   world.ledger() = before;
 }
 
-std::string Tracing::write(index_t last_step) {
+TraceNews Tracing::write(index_t last_step) {
   Communicator& world = machine_.world();
   stop();
   over_ = true;
@@ -218,13 +224,14 @@ std::string Tracing::write(index_t last_step) {
     file->put(trace_of_rank(rank, trace, facts_));
   }
   world.ledger() = before;
-  if (!file) return "";
+  if (!file) return {};
   file->put(trace_tail());
+  TraceNews news = file->finish();
   const double seconds = static_cast<double>(Tracer::now() - facts_.end) / 1e9;
-  std::string text = fmt::format("trace of steps {} to {}: {}; collecting it took {:.2f} s",
-                                 facts_.first_step, facts_.last_step, file->finish(), seconds);
-  if (lost > 0) text += fmt::format("; {} spans had no room", lost);
-  return text;
+  news.text = fmt::format("trace of steps {} to {}: {}; collecting it took {:.2f} s",
+                          facts_.first_step, facts_.last_step, news.text, seconds);
+  if (lost > 0) news.text += fmt::format("; {} spans had no room", lost);
+  return news;
 }
 
 }  // namespace t3d

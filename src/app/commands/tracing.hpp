@@ -16,6 +16,12 @@ struct TraceWindow {
   index_t done = 0;             // when this life begins
 };
 
+/// What is to be told; text may be empty.
+struct TraceNews {
+  std::string text;
+  bool is_warning = false;
+};
+
 class Tracing {
  public:
   /// `dir`: of the run; the file is trace.json there, or trace-2.json, ... where there is one.
@@ -25,10 +31,10 @@ class Tracing {
   Tracing& operator=(const Tracing&) = delete;
 
   /// Collective. `step` is done, and what is sent from now on belongs to the next one. Begins and
-  /// ends the trace; what is to be told, or "". What it sends itself is in no ledger.
-  [[nodiscard]] std::string books_closed(index_t step);
+  /// ends the trace. What it sends itself is in no ledger.
+  [[nodiscard]] TraceNews books_closed(index_t step);
   /// Collective: the run ends now. As books_closed().
-  [[nodiscard]] std::string end();
+  [[nodiscard]] TraceNews end();
   /// Nothing is left to do.
   [[nodiscard]] bool over() const { return over_; }
   void writing(bool under_way);
@@ -38,7 +44,7 @@ class Tracing {
   void stop();
   [[nodiscard]] bool listens() const;
   void measure_clocks(bool first);
-  [[nodiscard]] std::string write(index_t last_step);
+  [[nodiscard]] TraceNews write(index_t last_step);
 
   Machine& machine_;
   TraceWindow window_;
