@@ -1,0 +1,190 @@
+// The words of the commands about clusters: plan, simulate, probe, calibrate.
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include "app/cli/command_options.hpp"
+#include "app/cluster/cluster_presets.hpp"
+#include "core/error.hpp"
+#include "core/plan.hpp"
+#include "core/utf8.hpp"
+
+namespace t3d {
+namespace {
+
+double seconds_of(const std::string& word) {
+  double number = 0;
+  const auto [end, reason] = std::from_chars(word.data(), word.data() + word.size(), number);
+  const std::string unit(end, word.data() + word.size());
+  const std::map<std::string, double> units{{"", 1},     {"s", 1},    {"m", 60},
+                                            {"min", 60}, {"h", 3600}, {"d", 86400}};
+  const auto known = units.find(unit);
+  if (reason != std::errc{} || known == units.end() || !(number > 0) || number > 1e9)
+    throw_error(ExitCode::usage, "'{}' is no time such as 90m, 36h or 2d", printable(word, 40));
+  return number * known->second;
+}
+
+PlanCommand::Noise noise_of(const std::string& word) {
+  PlanCommand::Noise noise;
+  const char* const last = word.data() + word.size();
+  const auto [comma, reason] = std::from_chars(word.data(), last, noise.last);
+  const bool first = reason == std::errc{} && noise.last > 0 && noise.last < 1e15;
+  const auto [end, wrong] = comma == last || *comma != ',' || !first
+                                ? std::from_chars_result{comma, std::errc::invalid_argument}
+                                : std::from_chars(comma + 1, last, noise.exponent);
+  if (wrong != std::errc{} || end != last || !(std::abs(noise.exponent) <= 4))
+    throw_error(ExitCode::usage,
+                "--noise needs the noise scale at the end of the run, in sequences, and the "
+                "exponent of its growth, as in 500,0.5; not '{}'",
+                printable(word, 40));
+  return noise;
+}
+
+void add_elastic(CLI::App& sub, PlanCommand& command) {
+  CLI::Option* const elastic = sub.add_flag(
+      "--elastic", command.elastic, "sizes over the run: more nodes as the useful batch grows");
+  CLI::Option* const from =
+      sub.add_option("--noise-from", command.noise_from,
+                     "with --elastic: the noise scale that a run has measured, by its folder")
+          ->type_name("RUN")
+          ->needs(elastic);
+  sub.add_option_function<std::string>(
+         "--noise", [&command](const std::string& word) { command.noise = noise_of(word); },
+         "the same by hand: sequences at the end, and the exponent of the part of the run")
+      ->type_name("B,EXPONENT")
+      ->needs(elastic)
+      ->excludes(from);
+  sub.add_option("--most-batch", command.most_batch,
+                 "with --elastic: the batch may grow to so many sequences")
+      ->check(CLI::Range(index_t{1}, index_t{100000000}))
+      ->needs(elastic);
+}
+
+template <Worded Choice>
+std::vector<std::string> words_of() {
+  return {Words<Choice>::all.begin(), Words<Choice>::all.end()};
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, CommandLine& line) {
+  PlanCommand& command = line.plan;
+  CLI::App* sub = app.add_subcommand("plan", "which nodes to ask for, which shape, how long");
+  sub->add_option("input", command.input, "input file")->required()->type_name("INPUT.toml");
+  sub->add_option("--cluster", command.cluster, "what calibrate wrote")
+      ->required()
+      ->type_name("CLUSTER.toml");
+  sub->add_option_function<std::string>(
+         "--deadline",
+         [&command](const std::string& word) { command.deadline_seconds = seconds_of(word); },
+         "be done in this time: 90m, 36h, 2d")
+      ->type_name("TIME");
+  sub->add_option_function<double>(
+         "--budget", [&command](double most) { command.budget = most; },
+         "cost at most so much, in the classes' currency; node-hours where they have no price")
+      ->check(CLI::Range(1e-9, 1e15));
+  sub->add_option("--objective", command.objective,
+                  "what counts among those that keep to both; by default cost with a deadline, "
+                  "else time; pareto = the least product of both, and only the front is listed")
+      ->check(CLI::IsMember({"time", "cost", "pareto"}));
+  sub->add_option("--risk", command.risk, "part of all lives that must meet the deadline")
+      ->check(CLI::Range(0.5, 0.999));
+  sub->add_option("--nodes", command.nodes, "exactly so many nodes")
+      ->check(CLI::Range(index_t{1}, index_t{1} << 24));
+  sub->add_option("--most-nodes", command.most_nodes, "no more than these")
+      ->check(CLI::Range(index_t{1}, index_t{1} << 24));
+  sub->add_option("--from", command.from,
+                  "plan what remains after this checkpoint, or the newest of this run folder; by "
+                  "default what a run with this input would go on from")
+      ->type_name("PATH");
+  sub->add_option("--top", command.top, "so many lines")
+      ->check(CLI::Range(index_t{1}, index_t{1000}));
+  sub->add_option("-o,--output", command.output,
+                  "folder for the run's input, job script, job plan, table and plot")
+      ->type_name("DIR");
+  sub->add_flag("--json", command.json, "one JSON object");
+  add_elastic(*sub, command);
+  add_overrides(*sub, line);
+}
+
+void add_simulate(CLI::App& app, SimulateCommand& command) {
+  CLI::App* sub = app.add_subcommand("simulate", "when a job will be done, and for how much");
+  sub->add_option("plan", command.plan, "job plan")->required()->type_name("PLAN.json");
+  sub->add_option("--trace", command.trace,
+                  "replay who came and went: output of sacct --parsable2, or time_s,change,node; "
+                  "weibull = draw it from the plan's hazards")
+      ->type_name("FILE|weibull");
+  sub->add_option("--history", command.history,
+                  "correct each class's hazard by a trace or an output of sacct")
+      ->type_name("FILE");
+  sub->add_option("--runs", command.runs, "how many lives of the job")
+      ->check(CLI::Range(index_t{1}, index_t{1'000'000}));
+  sub->add_option("--seed", command.seed, "of chance")->check(integer_fault);
+  sub->add_option(
+         "--policy", command.policies,
+         "compare the plan's policy with this one: recovery=, copies=, interval=, spares=, "
+         "sizing=, divided by commas; one for each --policy")
+      ->allow_extra_args(false)
+      ->type_name("TEXT");
+  sub->add_option_function<std::string>(
+         "--deadline",
+         [&command](const std::string& word) { command.deadline_seconds = seconds_of(word); },
+         "how likely is it to be done in this time: 90m, 36h, 2d")
+      ->type_name("TIME");
+  sub->add_option("-o,--output", command.output, "folder for timeline.svg, runs.csv, result.json")
+      ->type_name("DIR");
+  sub->add_flag("--json", command.json, "one JSON object");
+}
+
+void add_probe(CLI::App& app, CommandLine& line) {
+  CLI::App* sub = app.add_subcommand("probe", "measure the ranks that were started, and quit");
+  sub->add_option("input", line.input, "input file")->required()->type_name("input.toml");
+  sub->add_option("-o,--output", line.probe_output, "save the speeds (hetero.file replays them)")
+      ->type_name("FILE");
+  add_overrides(*sub, line);
+}
+
+void add_calibrate(CLI::App& app, CalibrateCommand& command) {
+  CLI::App* sub = app.add_subcommand(
+      "calibrate", "measure what the ranks that were started can do, for plan and simulate");
+  sub->add_option("-o,--output", command.output,
+                  "the file; by default cluster.toml, with --from-run that of --add")
+      ->type_name("FILE");
+  sub->add_option("--add", command.add, "take over what this file knows of other classes")
+      ->type_name("FILE");
+  sub->add_option("--seconds", command.seconds, "how long it may measure, about")
+      ->check(CLI::Range(1.0, 3600.0));
+  sub->add_option("--class", command.class_name, "name of the nodes' class, if they are all alike")
+      ->type_name("NAME");
+  sub->add_option("--formats", command.formats, "number formats, fp32,bf16 and others")
+      ->delimiter(',')
+      ->check(CLI::IsMember(words_of<ComputeType>()));
+  sub->add_option("--folder", command.folder, "folder whose file system is measured")
+      ->type_name("DIR");
+  sub->add_option("--device", command.device, "auto, cpu, cuda or mixed")
+      ->check(CLI::IsMember(words_of<DeviceRule>()));
+  sub->add_flag("--from-slurm", command.from_slurm,
+                "measure nothing: classes, partitions and switches as Slurm has them");
+  sub->add_option(
+         "--preset", command.presets,
+         fmt::format("measure nothing: data sheets of {}", fmt::join(cluster_presets(), ", ")))
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  sub->add_option("--threads", command.threads, "of a CPU rank; 0 = its part of the cores")
+      ->check(CLI::Range(index_t{0}, index_t{4096}));
+  sub->add_option("--from-run", command.from_run,
+                  "measure nothing: what the steps of this run (with hetero.cluster) took over "
+                  "what the file of --add says")
+      ->needs("--add")
+      ->excludes("--from-slurm")
+      ->excludes("--preset")
+      ->type_name("DIR");
+  sub->callback([&command] {
+    if (command.output.empty())
+      command.output = command.from_run.empty() ? "cluster.toml" : command.add;
+  });
+}
+
+}  // namespace t3d

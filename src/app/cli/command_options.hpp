@@ -1,0 +1,34 @@
+// The words of each command, as options of the parser: one function for a command, which fills its
+// part of the command line. cli.cpp puts them together. Internal to the command line.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "app/cli.hpp"
+
+namespace t3d {
+
+/// --set, which most commands take.
+void add_overrides(CLI::App& app, CommandLine& line);
+/// A check: CLI11 makes the nearest number of one that is too large; the user meant another.
+[[nodiscard]] std::string integer_fault(const std::string& word);
+
+void add_tokenize(CLI::App& app, TokenizeCommand& command);
+// What is done with a trained model.
+void add_eval(CLI::App& app, CommandLine& line);
+void add_generate(CLI::App& app, CommandLine& line);
+void add_inspect(CLI::App& app, InspectCommand& command);
+void add_export(CLI::App& app, CommandLine& line);
+void add_import(CLI::App& app, ImportCommand& command);
+// What is done with runs and their folders.
+void add_status(CLI::App& app, StatusCommand& command);
+void add_watch(CLI::App& app, WatchCommand& command);
+void add_report(CLI::App& app, ReportCommand& command);
+void add_scaling(CLI::App& app, CommandLine& line);
+// What is done for a cluster.
+void add_plan(CLI::App& app, CommandLine& line);
+void add_simulate(CLI::App& app, SimulateCommand& command);
+void add_probe(CLI::App& app, CommandLine& line);
+void add_calibrate(CLI::App& app, CalibrateCommand& command);
+
+}  // namespace t3d

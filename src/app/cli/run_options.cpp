@@ -1,0 +1,73 @@
+// The words of the commands about runs: status, watch, report, scaling.
+#include "app/cli/command_options.hpp"
+#include "core/plan.hpp"
+
+namespace t3d {
+
+void add_status(CLI::App& app, StatusCommand& command) {
+  CLI::App* sub = app.add_subcommand("status", "how a run is doing, by what is in its folder");
+  sub->add_option("dir", command.dirs, "run folders")->required()->type_name("DIR...");
+  sub->add_flag("--json", command.json, "one JSON object for each, in one line");
+}
+
+void add_watch(CLI::App& app, WatchCommand& command) {
+  CLI::App* sub = app.add_subcommand("watch", "a screen of how a run is doing, as it goes on");
+  sub->add_option("dir", command.dir, "run folder")->required()->type_name("DIR");
+  sub->add_option("--interval", command.interval, "seconds between two looks")
+      ->check(CLI::Range(0.1, 3600.0));
+  sub->add_flag("--once", command.once, "print the screen once, and quit");
+}
+
+void add_report(CLI::App& app, ReportCommand& command) {
+  CLI::App* sub = app.add_subcommand("report", "one page with all figures of runs, for a browser");
+  sub->add_option("runs", command.dirs, "run folders; several are drawn over each other")
+      ->required()
+      ->type_name("RUN...");
+  sub->add_option("-o,--output", command.output, "the page (report.html)")->type_name("FILE");
+}
+
+void add_scaling(CLI::App& app, CommandLine& line) {
+  ScalingCommand& command = line.scaling;
+  CLI::App* sub = app.add_subcommand(
+      "scaling", "run an input on several numbers of ranks, and say how well it scales");
+  CLI::Option* input =
+      sub->add_option("input", command.input, "input file")->type_name("INPUT.toml");
+  sub->add_option("--ranks", command.ranks, "numbers of ranks: 1,2,4,8")
+      ->delimiter(',')
+      ->check(CLI::Range(index_t{1}, kMostRanks))
+      ->needs(input);
+  sub->add_flag("--weak", command.weak,
+                "batch.sequences grows with the ranks; the input's is that of the fewest");
+  sub->add_option("--repeat", command.repeats, "runs of every point")
+      ->check(CLI::Range(index_t{1}, index_t{1000}));
+  sub->add_option("--spread", command.spread,
+                  "from the third run on, a point whose slowest and fastest run differ by no more "
+                  "than this is not run again; 0 = all repeats")
+      ->check(CLI::Range(0.0, 1.0));
+  sub->add_option("--steps", command.steps, "of each run; the first fifth is warm-up")
+      ->check(CLI::Range(index_t{3}, index_t{1'000'000}));
+  sub->add_option("--shapes", command.shapes,
+                  "auto, or the shapes to compare: PxQxR or, with D replicas, D*PxQxR")
+      ->delimiter(',')
+      ->type_name("auto|SHAPE,...");
+  sub->add_option("-o,--output,--out", command.output, "folder of the study (scaling-NAME)")
+      ->type_name("DIR");
+  sub->add_option("--launcher", command.launcher, "what starts a run; words are cut at spaces")
+      ->type_name("\"WORDS {ranks}\"");
+  CLI::Option* slurm =
+      sub->add_flag("--slurm", command.slurm, "run nothing: write DIR/study.sbatch, one array job");
+  sub->add_option("--ranks-per-node", command.ranks_per_node, "in that job")
+      ->check(CLI::Range(index_t{1}, index_t{4096}))
+      ->needs(slurm);
+  sub->add_option("--threads", command.threads,
+                  "of each rank (debug.threads); 0 = cores / ranks of the largest point that has "
+                  "a core for each")
+      ->check(CLI::Range(index_t{0}, index_t{4096}));
+  sub->add_option("--collect", command.collect,
+                  "run nothing: read the study, or the runs, in this folder")
+      ->type_name("DIR")
+      ->excludes(input);
+  add_overrides(*sub, line);
+}
+
+}  // namespace t3d

@@ -1,0 +1,66 @@
+// The words of tokenize.
+#include <map>
+
+#include "app/cli/command_options.hpp"
+
+namespace t3d {
+namespace {
+
+void add_tokenize_text(CLI::App& sub, TokenizeOptions& options) {
+  sub.add_option("--field", options.fields.text, "JSONL: the field with the text")
+      ->type_name("NAME");
+  CLI::Option* prompt =
+      sub.add_option("--prompt-field", options.fields.prompt,
+                     "JSONL: the field with what comes before the text and counts in no loss")
+          ->type_name("NAME");
+  CLI::Option* completion =
+      sub.add_option("--completion-field", options.fields.completion, "JSONL: the text behind it")
+          ->type_name("NAME");
+  prompt->needs(completion);
+  completion->needs(prompt);
+  sub.add_flag("--document-lines", options.document_lines,
+               "text files: every line is a document, not every file");
+  sub.add_flag("!--no-document-end", options.document_end,
+               "no id behind a document, also where the tokenizer has one for that");
+  sub.add_flag("--document-begin", options.document_begin,
+               "the tokenizer's id for it before a document");
+  sub.add_option_function<std::string>(
+         "--on-bad-line",
+         [&options](const std::string& word) { options.skip_bad_lines = word == "skip"; },
+         "JSONL: stop (default) at a line that is broken, or skip it and count")
+      ->check(CLI::IsMember({"stop", "skip"}));
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app, TokenizeCommand& command) {
+  TokenizeOptions& options = command.options;
+  CLI::App* sub = app.add_subcommand("tokenize", "make token files from texts");
+  sub->add_option("inputs", command.inputs,
+                  "text and JSONL files (.zst too), patterns, folders with such files")
+      ->required()
+      ->type_name("INPUT...");
+  sub->add_option("-o,--output", command.prefix, "writes PREFIX-train.h5 and PREFIX-valid.h5")
+      ->required()
+      ->type_name("PREFIX");
+  sub->add_option("--kind", options.kind, "bytes, bpe or unigram (trained on the text)")
+      ->check(CLI::IsMember({"bytes", "bpe", "unigram"}));
+  sub->add_option("--vocab", options.vocab, "vocabulary of a trained tokenizer")
+      ->check(CLI::Range(index_t{2}, index_t{10'000'000}));
+  sub->add_option("--model", options.model_file, "use the tokenizer of this file")
+      ->type_name("FILE");
+  sub->add_option("--valid", options.valid_fraction, "share of the text kept for validation")
+      ->check(CLI::Range(0.0, 1.0));
+  add_tokenize_text(*sub, options);
+  static const std::map<std::string, TokenOutput> outputs{{"hdf5", TokenOutput::hdf5},
+                                                          {"megatron", TokenOutput::megatron},
+                                                          {"llmc", TokenOutput::llmc}};
+  sub->add_option_function<std::string>(
+         "--format", [&options](const std::string& word) { options.output = outputs.at(word); },
+         "of the output: hdf5 (ours), megatron (.bin, .idx) or llmc (.bin)")
+      ->check(CLI::IsMember({"hdf5", "megatron", "llmc"}));
+  sub->add_option("--threads", options.threads, "of each process; 0 = all cores, under mpirun one")
+      ->check(CLI::Range(index_t{0}, index_t{4096}));
+}
+
+}  // namespace t3d
