@@ -15,6 +15,8 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
+from plan_runs import launcher
+
 COMMON = dict(vocab_size=1000, bos_token_id=None, eos_token_id=None)
 LLAMA = dict(COMMON, hidden_size=128, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=4,
              intermediate_size=352, max_position_embeddings=512)
@@ -32,8 +34,7 @@ LENGTH, COUNT = 128, 12
 
 
 def program(args, *words, ranks=1):
-    launcher = ["mpirun", "-n", str(ranks), "--oversubscribe"] if ranks > 1 else []
-    done = subprocess.run(launcher + [args.program, *map(str, words)], capture_output=True, text=True)
+    done = subprocess.run(launcher(ranks) + [args.program, *map(str, words)], capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(map(str, words))}: {done.stderr}")
     return done.stdout

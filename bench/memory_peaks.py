@@ -24,7 +24,7 @@ import sys
 import threading
 import time
 
-from plan_runs import QUIET, Program
+from plan_runs import QUIET, Program, launcher
 
 MIB = 1 << 20
 INPUT = """version = 1
@@ -267,8 +267,7 @@ def measure(program, groups, model, ranks, cuboid, options):
     subprocess.run(["rm", "-rf", work / "run", *work.glob("peak.*")], check=True)
     (work / "input.toml").write_text(INPUT.format(model=MODELS[model]))
     groups.renew()
-    launch = ["mpirun", "-n", str(ranks), "--oversubscribe"] if ranks > 1 else []
-    command = launch + [sys.executable, __file__, "--as-rank", str(work), str(groups.path or "none"), str(program.path),
+    command = launcher(ranks) + [sys.executable, __file__, "--as-rank", str(work), str(groups.path or "none"), str(program.path),
                         "input.toml", "-d", "run", "-q", *settings(cuboid, options)]
     with open(work / "run.log", "w") as log:
         job = subprocess.Popen(command, cwd=work, stdout=log, stderr=log, stdin=subprocess.DEVNULL)

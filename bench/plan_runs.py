@@ -1,4 +1,4 @@
-"""What bench/plan_accuracy.py and bench/plan_decision.py share: the program in a working folder, an input for it, and cluster files of
+"""What benches that start the program share: its launcher, the program in a working folder, an input for it, and cluster files of
 ranks that [emulate] makes slower."""
 import json
 import subprocess
@@ -16,6 +16,10 @@ threads = 1
 """
 
 
+def launcher(ranks):
+    return ["mpirun", "-n", str(ranks), "--oversubscribe"] if ranks > 1 else []
+
+
 class Program:
     def __init__(self, path, work):
         self.path, self.work = path.resolve(), work.resolve()
@@ -23,8 +27,7 @@ class Program:
         (self.work / "text.bin").write_bytes(bytes(i * 7919 % 251 for i in range(1 << 20)))
 
     def __call__(self, *command, ranks=1):
-        launch = ["mpirun", "-n", str(ranks), "--oversubscribe"] if ranks > 1 else []
-        done = subprocess.run(launch + [self.path, *map(str, command)], cwd=self.work, capture_output=True, text=True,
+        done = subprocess.run(launcher(ranks) + [self.path, *map(str, command)], cwd=self.work, capture_output=True, text=True,
                               stdin=subprocess.DEVNULL)
         if done.returncode != 0:
             raise SystemExit(f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}")

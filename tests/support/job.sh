@@ -44,6 +44,27 @@ every_minutes = 0
 TOML
 }
 
+# For plans on clusters of data sheets: large enough to be cut in several ways.
+make_plan_input() {
+  make_text 20000
+  cat > input.toml <<'TOML'
+version = 1
+[run]
+steps = 2000
+[model]
+layers = 2
+hidden = 64
+heads = 4
+vocab = 256
+context = 32
+[data]
+train = "text.txt"
+format = "bytes"
+[batch]
+sequences = 32
+TOML
+}
+
 # From here on all ranks share one core, so that their CPU time says how fast they are.
 use_one_core() {
   local core

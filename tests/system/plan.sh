@@ -1,23 +1,7 @@
 # plan on a cluster's file: nodes, shapes, deadlines, budgets; what it writes a run takes; the prediction stands beside the
 # measured steps; what cannot be is answered.
 . "$T3D_SOURCE/tests/support/job.sh"
-make_text 20000
-cat > input.toml <<TOML
-version = 1
-[run]
-steps = 2000
-[model]
-layers = 2
-hidden = 64
-heads = 4
-vocab = 256
-context = 32
-[data]
-train = "text.txt"
-format = "bytes"
-[batch]
-sequences = 32
-TOML
+make_plan_input
 run 1 calibrate --preset h100,ib-ndr -o cluster.toml
 expect_status 0
 sed -i 's/^nodes = 1 .*/nodes = 16/; 0,/^price_per_node_hour = 0/s//price_per_node_hour = 30/' cluster.toml

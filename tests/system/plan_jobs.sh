@@ -1,22 +1,6 @@
 # plan and simulate without any rank: what jobs ask for, what counts in the choice, what the file's keys do.
 . "$T3D_SOURCE/tests/support/job.sh"
-make_text 20000
-cat > input.toml <<TOML
-version = 1
-[run]
-steps = 2000
-[model]
-layers = 2
-hidden = 64
-heads = 4
-vocab = 256
-context = 32
-[data]
-train = "text.txt"
-format = "bytes"
-[batch]
-sequences = 32
-TOML
+make_plan_input
 
 # Two classes: a component of the job for each, with its own number of ranks and all its features; one step over both.
 run 1 calibrate --preset h100,a100-40g,ib-ndr -o mixed.toml
