@@ -70,6 +70,15 @@ def numbers_of(record):
                 yield (full, -1), item
 
 
+def with_holes(records):
+    """Each record, behind rows of nothing but the first and the last step that are missing before it."""
+    before = None
+    for record in records:
+        first, last = (before or record["step"] - 1) + 1, record["step"] - 1
+        yield [{"step": step} for step in sorted({first, last}) if first <= last] + [record]
+        before = record["step"]
+
+
 def expected(key, value):
     exact = key in ("loss", "valid_loss") or key.startswith("valid_losses.") or float(value).is_integer()
     return value if exact else float(f"{value:.6g}")
@@ -88,6 +97,7 @@ def main():
             columns.update(columns_of(run[block], data, run["rows"]))
         lines = (pathlib.Path(run["name"]) / "log.jsonl").read_text().split("\n")[:-1]
         records = [json.loads(line) for line in lines]
+        records = [record for one in with_holes(records) for record in one]
         assert len(records) == run["rows"] > 0, (len(records), run["rows"])
         wanted = {}
         for row, record in enumerate(records):

@@ -63,9 +63,27 @@ PY
 printf '{"lives"' > again/run.json
 run 4 input.toml -d again --set run.steps=10
 expect_status 0
-expect_text "run.json was no record of a run; it is now again/run.json.damaged"
+expect_text "run.json was no record of a run (it is no JSON); it is now again/run.json.damaged, and a new one begins"
 [[ $(cat again/run.json.damaged) == '{"lives"' ]] || fail "the damaged record was written over"
-rm again/run.json && mkdir again/run.json
+# JSON of other kinds: who reads says so, and a life puts it aside.
+mkdir study && cp -r again study/run
+for odd in '{"format": 1, "lives": [1, 2]}' '{"format": 99, "lives": []}' '[1, 2]'; do
+  echo "$odd" | tee study/run/run.json > again/run.json
+  for reader in "status again" "report again -o page.html"; do
+    run 1 $reader
+    expect_status 0
+    expect_text "again/run.json is no record of a run: "
+  done
+  run 1 scaling --collect study
+  expect_status 74
+  expect_text "study/run/run.json: is no record of a run: "
+done
 run 4 input.toml -d again --set run.steps=12
+expect_status 0
+expect_text "run.json was no record of a run (it is a JSON array, no object); it is now again/run.json.damaged-2"
+[[ $(cat again/run.json.damaged-2) == '[1, 2]' ]] || fail "the odd record was written over"
+python3 -c 'import json; (life,) = json.load(open("again/run.json"))["lives"]; assert life["end"]["code"] == 0' || fail "no new record"
+rm again/run.json && mkdir again/run.json
+run 4 input.toml -d again --set run.steps=14
 expect_status 0
 expect_text "warning: run.json does not say all of this life"

@@ -59,7 +59,7 @@ compare cut.html cut
 echo "{" > cut/plans/0.toml
 run 1 report cut -o cut.html
 expect_status 0
-expect_text "1 of 34 lines of log.jsonl are no records"
+expect_text "1 of 34 lines of log.jsonl is no record of a step"
 expect_text "3 records of log.jsonl have a step that does not follow"
 expect_text "cut/plans/0.toml is not a plan"
 

@@ -30,10 +30,37 @@ compare 6 2
 diff -r before run/tensorboard.lineage-0 || fail "the events of the lineage before have changed"
 [[ -s run/log.lineage-0.csv ]] || fail "no log.csv of the lineage before"
 
+# Switched on later: what log.jsonl has of the steps before is there, too.
+args=("${args[@]/log.csv=true/log.csv=false}")
+args=("${args[@]/log.tensorboard=true/log.tensorboard=false}")
+run 2 "${args[@]}" -d run --set run.steps=5 -r never
+run 1 "${args[@]}" -d run --set run.steps=12 --set log.csv=true --set log.tensorboard=true
+expect_status 0
+expect_text "log.csv is filled up with 5 steps of log.jsonl, from step 1 on"
+compare 12 2
+
+# A hole, as of a full disk, and an end before the checkpoint: said at once by whoever reads, and at the next start.
+sed -i -e '3,4d' -e '11,$d' run/log.jsonl
+holes="steps 3 to 4 and 11 to 12"
+for reader in "status run" "watch run --once" "report run -o page.html"; do
+  run 1 $reader
+  expect_status 0
+  expect_text "$holes"
+done
+python3 "$T3D_SOURCE/tests/support/report_data.py" page.html run || fail "the page draws over the hole"
+mkdir study && cp -r run study/run
+run 1 scaling --collect study
+expect_text "study/run/log.jsonl lacks steps 11 to 12"
+run 1 "${args[@]}" -d run --set run.steps=15
+expect_status 0
+expect_text "warning: run/log.jsonl lacks $holes"
+run 1 status run
+expect_text "log.jsonl lacks $holes"
+
 echo "name,points" > mine.csv
 mkdir -p other
 cp mine.csv other/log.csv
-run 1 "${args[@]}" -d other
+run 1 "${args[@]}" -d other --set log.csv=true
 expect_status 74
 expect_text "other/log.csv is not a log of steps.*move it away"
 cmp mine.csv other/log.csv || fail "somebody else's file was changed"

@@ -187,9 +187,10 @@ void Provenance::begin(Machine& machine, LifeStart start, const Ledger& predicte
     start.folder = std::filesystem::current_path().string();
     start.environment = telling_environment();
     start.program = own_program();
-    const std::string put_aside = add_life_start(dir_, start);
-    if (!put_aside.empty())
-      warn_(fmt::format("{}/run.json was no record of a run; it is now {}", dir_, put_aside));
+    if (const auto put_aside = add_life_start(dir_, start))
+      warn_(
+          fmt::format("{}/run.json was no record of a run ({}); it is now {}, and a new one begins",
+                      dir_, put_aside->fault, put_aside->path));
     recorded_ = true;
   });
 }

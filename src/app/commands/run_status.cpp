@@ -1,5 +1,7 @@
 #include "app/commands/run_status.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,6 +13,7 @@
 #include "core/error.hpp"
 #include "hetero/robust.hpp"
 #include "io/log/life_files.hpp"
+#include "io/log/run_record.hpp"
 #include "io/output.hpp"
 #include "io/posix_file.hpp"
 
@@ -20,19 +23,38 @@ namespace {
 constexpr index_t kSteps = 50;      // in the median
 constexpr index_t kLives = 3;       // shown
 constexpr index_t kLogLines = 400;  // of run.log, looked through
-constexpr std::size_t kEvents = 5;
+constexpr std::size_t kEvents = 5, kNamedRuns = 6;
+constexpr index_t kMostRecordBytes = 4 << 20;  // of run.json; a longer one is not looked at
 
 /// What a training, or the start of one, leaves in its folder.
 constexpr std::array kRunFiles{"run.log",     "log.jsonl", "exit.json",     "life.json",
                                "lives.jsonl", "plan.toml", "resolved.toml", "ckpt"};
 
+bool is_run(const std::string& dir) {
+  return std::any_of(kRunFiles.begin(), kRunFiles.end(),
+                     [&](const char* name) { return path_exists(dir + "/" + name); });
+}
+
+/// A folder of runs is easily named in the place of one of them.
+std::string runs_inside(const std::string& dir) {
+  std::vector<std::string> runs;
+  for (const std::string& name : list_folder(dir))
+    if (is_folder(dir + "/" + name) && is_run(dir + "/" + name)) runs.push_back(dir + "/" + name);
+  if (runs.empty()) return "";
+  std::sort(runs.begin(), runs.end());
+  const std::size_t shown = std::min(runs.size(), kNamedRuns);
+  const std::string more =
+      runs.size() > shown ? fmt::format(" and {} more", runs.size() - shown) : "";
+  runs.resize(shown);
+  return fmt::format("; runs are in {}{}", fmt::join(runs, ", "), more);
+}
+
 void check_is_run(const std::string& dir) {
   if (!path_exists(dir)) throw_error(ExitCode::no_input, "there is no {}", dir);
   if (!is_folder(dir)) throw_error(ExitCode::no_input, "{} is no folder", dir);
-  for (const char* name : kRunFiles)
-    if (path_exists(dir + "/" + name)) return;
-  throw_error(ExitCode::no_input, "{} is no run folder: it has no run.log, no log.jsonl, no ckpt",
-              dir);
+  if (is_run(dir)) return;
+  throw_error(ExitCode::no_input, "{} is no run folder: it has no run.log, no log.jsonl, no ckpt{}",
+              dir, runs_inside(dir));
 }
 
 /// "plan 9c1fc8b11d588b19: mesh ...", "plan: made anew: ...", "warning: ...", "error: ..."
@@ -65,11 +87,30 @@ std::string checkpoint_folder(const std::string& dir) {
   return parse_config(read_text_file(input), input).checkpoint.dir;
 }
 
+/// Where the lineage is known that log.jsonl is of.
+std::optional<index_t> saved_step_of(const RunStatus& status, const std::string& checkpoints) {
+  std::optional<index_t> lineage;
+  if (!status.lives.empty()) lineage = status.lives.back().lineage;
+  if (status.life) lineage = status.life->lineage;
+  if (!lineage) return std::nullopt;
+  const auto saved = newest_published(checkpoints, lineage);
+  if (!saved || saved->lineage != *lineage) return std::nullopt;
+  return saved->step;
+}
+
 void look_at_events(RunStatus& status) {
   for (std::string& line : last_lines(status.dir + "/run.log", kLogLines))
     if (is_event(line)) status.events.push_back(std::move(line));
   if (status.events.size() > kEvents)
     status.events.erase(status.events.begin(), status.events.end() - kEvents);
+}
+
+void look_at_record(RunStatus& status) {
+  const std::string path = status.dir + "/run.json";
+  const index_t size = file_size(path);
+  if (size < 0 || size > kMostRecordBytes) return;
+  const std::string fault = run_record_fault(read_text_file(path));
+  if (!fault.empty()) status.faults.push_back(path + " is no record of a run: " + fault);
 }
 
 RunState state_of(const RunStatus& status) {
@@ -138,12 +179,19 @@ RunStatus look_at_run(const std::string& dir) {
   });
   attempt_to([&] { status.life = read_open_life(dir); });
   attempt_to([&] { status.lives = last_lives(dir, kLives); });
+  attempt_to([&] { status.saved_step = saved_step_of(status, checkpoints); });
   attempt_to([&] { look_at_events(status); });
+  attempt_to([&] { look_at_record(status); });
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   status.now = std::chrono::duration<double>(now).count();
   status.state = state_of(status);
   if (status.life && !status.alive()) status.life = closed_as_found(*status.life, dir, checkpoints);
   return status;
+}
+
+void add_missing(RunStatus& status, MissingSteps missing) {
+  if (status.saved_step) missing.expect_up_to(*status.saved_step);
+  status.missing = std::move(missing);
 }
 
 int run_status(Communicator& world, const CommandLine& command) {
@@ -154,6 +202,7 @@ int run_status(Communicator& world, const CommandLine& command) {
       std::optional<RunStatus> status;
       try {
         status = look_at_run(dir);
+        add_missing(*status, missing_steps(dir + "/log.jsonl"));
       } catch (const Error& error) {
         if (!fault) fault = error;
       }

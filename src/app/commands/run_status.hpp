@@ -10,6 +10,7 @@
 #include "io/lock/lock_look.hpp"
 #include "io/log/life_record.hpp"
 #include "io/log/log_tail.hpp"
+#include "io/log/missing_steps.hpp"
 
 namespace t3d {
 
@@ -38,6 +39,8 @@ struct RunStatus {
   index_t median_of = 0;                   // so many
   std::optional<LoggedStep> validated;     // the last of these with a validation
   std::optional<CheckpointGlance> newest;  // checkpoint
+  std::optional<index_t> saved_step;       // of the newest in the lineage that log.jsonl is of
+  MissingSteps missing;                    // of log.jsonl, where somebody has looked for them
   std::optional<LifeRecord> life;          // that has not ended, or was killed
   std::vector<LifeRecord> lives;           // the last that have ended, the oldest first
   std::vector<std::string> events;         // of run.log: warnings and changes of plan
@@ -57,6 +60,9 @@ struct RunStatus {
 /// Error(no_input) when `dir` is no run folder. What cannot be read of it is told in `faults`.
 /// Takes some seconds where it is not clear whether the run is alive.
 [[nodiscard]] RunStatus look_at_run(const std::string& dir);
+
+/// `missing`: in log.jsonl, which should have all steps of its checkpoints, too.
+void add_missing(RunStatus& status, MissingSteps missing);
 
 /// For people, 80 columns; a path may be longer.
 [[nodiscard]] std::string status_text(const RunStatus& status);

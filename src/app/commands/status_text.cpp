@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/run_status.hpp"
+#include "core/counted.hpp"
 #include "core/utf8.hpp"
 #include "io/log/step_record.hpp"
 
@@ -105,7 +106,7 @@ std::string life_text(const LifeRecord& life) {
   if (life.reason)
     text += (life.code ? fmt::format("; ended with {}: ", *life.code) : "; ") +
             life.reason->substr(0, life.reason->find('\n'));
-  if (life.lost_steps) text += fmt::format("; {} steps lost", *life.lost_steps);
+  if (life.lost_steps) text += "; " + counted(*life.lost_steps, "step") + " lost";
   return text;
 }
 
@@ -141,6 +142,7 @@ std::string status_text(const RunStatus& s) {
                                           ago(s.now, s.newest->written), s.newest->path));
   else if (s.state != RunState::not_begun)
     text += row("checkpoint", "none");
+  if (s.missing.count() > 0) text += row("log", "log.jsonl lacks " + s.missing.text());
   text += life_rows(s);
   for (std::size_t at = 0; at < s.events.size(); ++at)
     text += row(at == 0 ? "events" : "", short_line(s.events[at]));
@@ -174,6 +176,8 @@ std::string status_json(const RunStatus& s) {
                           {"lineage", s.newest->lineage},
                           {"path", s.newest->path},
                           {"age_seconds", age(s.newest->written)}};
+  json["missing_steps"] = StatusJson::array();
+  for (const auto& [first, end] : s.missing.ranges()) json["missing_steps"].push_back({first, end});
   json["exit"] = nullptr;
   if (s.exit)
     json["exit"] = {{"code", static_cast<int>(s.exit->code)},

@@ -1,5 +1,6 @@
 // Choosing a checkpoint: the newest that is whole, and a word about each that is not.
 #include "comm/agree.hpp"
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
@@ -137,15 +138,15 @@ std::string describe_checkpoint(const std::string& path, bool verify) {
     if (file.crc >= 0 && file.crc != crc)
       throw_error(ExitCode::io, "{} is damaged (the CRC of the file does not match)", name);
   }
-  std::string text =
-      fmt::format("{}: step {}, run {}, {} tensors in {} files, {}{}\n", path, manifest.state.step,
-                  manifest.state.run_id, manifest.tensors.size(), manifest.files.size(),
-                  format_bytes(bytes), verify ? ", verified" : "");
+  std::string text = fmt::format("{}: step {}, run {}, {} in {}, {}{}\n", path, manifest.state.step,
+                                 manifest.state.run_id, counted(manifest.tensors.size(), "tensor"),
+                                 counted(manifest.files.size(), "file"), format_bytes(bytes),
+                                 verify ? ", verified" : "");
   for (const auto& [name, tensor] : manifest.tensors) {
     const std::string shape = tensor.vector ? fmt::format("{}", tensor.cols)
                                             : fmt::format("{} x {}", tensor.rows, tensor.cols);
-    text += fmt::format("  {:<48} {:>16}  {}  {} boxes\n", name, shape, name_of(tensor.dtype),
-                        tensor.pieces.size());
+    text += fmt::format("  {:<48} {:>16}  {}  {}\n", name, shape, name_of(tensor.dtype),
+                        counted(tensor.pieces.size(), "box", "boxes"));
   }
   for (const auto& [name, content] : manifest.state.texts)
     text += fmt::format("{}:\n{}\n", name, content);

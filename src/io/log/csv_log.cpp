@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "core/error.hpp"
@@ -41,6 +42,15 @@ std::vector<std::string> fields_of(std::string_view line) {
   return fields;
 }
 
+/// Nothing of a line that is none of a step.
+std::optional<index_t> step_of(std::string_view line) {
+  index_t step = 0;
+  const char* const end = line.data() + line.size();
+  const auto [rest, fault] = std::from_chars(line.data(), end, step);
+  if (fault != std::errc{} || rest == end || *rest != ',') return std::nullopt;
+  return step;
+}
+
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
@@ -51,12 +61,18 @@ std::string csv_until(std::string_view text, index_t last_step) {
   for (std::size_t end; (end = text.find('\n')) != std::string_view::npos;
        text.remove_prefix(end + 1)) {
     const std::string_view line = text.substr(0, end);
-    index_t step = 0;
-    const auto [rest, fault] = std::from_chars(line.data(), line.data() + line.size(), step);
-    const bool is_step = fault == std::errc{} && rest != line.data() + line.size() && *rest == ',';
-    if (is_step ? step <= last_step : kept.empty()) kept.append(line).append("\n");
+    const auto step = step_of(line);
+    if (step ? *step <= last_step : kept.empty()) kept.append(line).append("\n");
   }
   return kept;
+}
+
+std::vector<index_t> csv_steps(std::string_view text) {
+  std::vector<index_t> steps;
+  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos;
+       text.remove_prefix(end + 1))
+    if (const auto step = step_of(text.substr(0, end))) steps.push_back(*step);
+  return steps;
 }
 
 CsvLog::CsvLog(std::string path) : path_(std::move(path)) {

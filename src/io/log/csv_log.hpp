@@ -17,6 +17,9 @@ namespace t3d {
 /// is no log of steps stays as it is.
 [[nodiscard]] std::string csv_until(std::string_view text, index_t last_step);
 
+/// The steps that have a line in a log of steps.
+[[nodiscard]] std::vector<index_t> csv_steps(std::string_view text);
+
 class CsvLog {
  public:
   /// Error(io) when it cannot be opened, or was not written by this class.

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/counted.hpp"
 #include "core/utf8.hpp"
 #include "io/log/step_record.hpp"
 
@@ -143,8 +144,9 @@ RankTable rank_table(const RankHistory& history, const std::vector<std::string>&
 }
 
 std::string end_table_text(const EndTable& table) {
-  std::string out = fmt::format("{}: {} steps in {}, {} tok/s\n", table.reason, table.steps,
-                                clock_time(table.seconds), short_count(table.tokens_per_second));
+  std::string out =
+      fmt::format("{}: {} in {}, {} tok/s\n", table.reason, counted(table.steps, "step"),
+                  clock_time(table.seconds), short_count(table.tokens_per_second));
   for (const std::string& remark : table.remarks) out += remark + "\n";
   if (!table.phases.empty()) {
     out +=

@@ -137,6 +137,16 @@ std::size_t record_size(std::string_view text) {
   return kFrame + length;
 }
 
+/// see(what it is, its record with the frame), up to the first that is torn or damaged.
+template <class See>
+void for_each_event(std::string_view text, const See& see) {
+  constexpr std::size_t kHead = 12, kTail = 4;
+  while (const std::size_t size = record_size(text)) {
+    see(look_at(text.substr(kHead, size - kHead - kTail)), text.substr(0, size));
+    text.remove_prefix(size);
+  }
+}
+
 }  // namespace
 
 std::string tf_record(std::string_view data) {
@@ -178,19 +188,23 @@ std::string scalar_event(double seconds, index_t step, const std::vector<EventSc
 }
 
 std::optional<std::string> events_until(std::string_view text, index_t last_step) {
-  constexpr std::size_t kHead = 12, kTail = 4;
   std::string kept;
   bool has_steps = false;
-  while (const std::size_t size = record_size(text)) {
-    const EventLook event = look_at(text.substr(kHead, size - kHead - kTail));
-    if (event.step <= last_step) {
-      kept += text.substr(0, size);
-      has_steps = has_steps || event.has_summary;
-    }
-    text.remove_prefix(size);
-  }
+  for_each_event(text, [&](const EventLook& event, std::string_view record) {
+    if (event.step > last_step) return;
+    kept += record;
+    has_steps = has_steps || event.has_summary;
+  });
   if (!has_steps) return std::nullopt;
   return kept;
+}
+
+std::vector<index_t> event_steps(std::string_view text) {
+  std::vector<index_t> steps;
+  for_each_event(text, [&](const EventLook& event, std::string_view) {
+    if (event.has_summary) steps.push_back(event.step);
+  });
+  return steps;
 }
 
 }  // namespace t3d

@@ -34,4 +34,7 @@ using EventScalar = std::pair<std::string, double>;
 /// a record that is torn or damaged is left out, too. Nothing where no step is left.
 [[nodiscard]] std::optional<std::string> events_until(std::string_view text, index_t last_step);
 
+/// The steps of the records of `text` that have numbers, as they stand there.
+[[nodiscard]] std::vector<index_t> event_steps(std::string_view text);
+
 }  // namespace t3d

@@ -67,6 +67,14 @@ void keep_events(const std::string& source, const std::string& folder, index_t l
   }
 }
 
+std::vector<index_t> logged_events(const std::string& folder) {
+  std::vector<index_t> steps;
+  for (const std::string& name : event_files(folder))
+    for (const index_t step : event_steps(read_text_file(folder + "/" + name)))
+      steps.push_back(step);
+  return steps;
+}
+
 void drop_events(const std::string& folder) {
   for (const std::string& name : event_files(folder)) remove_file(folder + "/" + name);
   if (is_folder(folder) && list_folder(folder).empty()) remove_file(folder);

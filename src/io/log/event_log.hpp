@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "io/log/append_file.hpp"
 #include "io/log/step_record.hpp"
@@ -12,6 +13,9 @@ namespace t3d {
 /// Leaves in `folder` the events of `source`, maybe the same folder, up to `last_step`; files
 /// without any are removed. Durable; Error(io).
 void keep_events(const std::string& source, const std::string& folder, index_t last_step);
+
+/// The steps in the event files of a folder. Error(io).
+[[nodiscard]] std::vector<index_t> logged_events(const std::string& folder);
 
 /// Removes the event files of a folder, and the folder where it holds nothing else. Error(io).
 void drop_events(const std::string& folder);

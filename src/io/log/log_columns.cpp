@@ -12,6 +12,7 @@
 namespace t3d {
 namespace {
 
+constexpr double kMostStep = 9e15;  // a whole number, in a double too
 constexpr std::string_view kRanks = "rank_milliseconds.";
 constexpr std::string_view kOwn = "rank_milliseconds.own";
 constexpr std::string_view kMeasured = "rank_milliseconds.measured_step";
@@ -177,6 +178,8 @@ class ColumnReader {
       return;
     }
     out_.emulated |= hearer_.emulated();
+    const auto hole = out_.missing.add(static_cast<index_t>(std::min(*hearer_.step(), kMostStep)));
+    if (hole && out_.missing.ranges().back() == *hole) add_hole(*hole);
     if (wanted || has_validation()) add_row();
   }
 
@@ -185,6 +188,18 @@ class ColumnReader {
                        [&](const LoggedNumber& number) {
                          return out_.columns[number.column].key.starts_with("valid_loss");
                        });
+  }
+
+  void add_hole(const StepRange& hole) {
+    for (const index_t step : {hole.first, hole.last}) {
+      const auto number = static_cast<double>(step);
+      if (out_.steps.back() == number) continue;
+      LogColumn& steps = out_.columns[table_.column(table_.places_of("step"), "step", -1)];
+      steps.rows.push_back(static_cast<std::uint32_t>(out_.steps.size()));
+      steps.values.push_back(number);
+      out_.steps.push_back(number);
+      ++out_.hole_rows;
+    }
   }
 
   void add_row() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/types.hpp"
+#include "io/log/missing_steps.hpp"
 
 namespace t3d {
 
@@ -19,16 +20,20 @@ struct LogColumn {
 };
 
 struct LogColumns {
-  std::vector<double> steps;  // one for each row, rising
+  /// One for each row, rising. A hole has a row for its first step and one for its last, where
+  /// only the column "step" has a number.
+  std::vector<double> steps;
   std::vector<LogColumn> columns;
   index_t lines = 0;         // of the file
   index_t no_records = 0;    // whole lines that are no record of a step: left out
   index_t out_of_order = 0;  // records of a step that is not behind the one before: left out
-  bool cut = false;          // the file ends in the middle of a line, which is left out
-  bool emulated = false;     // some rank was made slower
-  index_t step_stride = 1;   // only every so many lines have a row
-  index_t rank_stride = 1;   // of which every so many rows have the ranks' own times
-  index_t part_stride = 1;   // and every so many the parts of these
+  MissingSteps missing;
+  index_t hole_rows = 0;
+  bool cut = false;         // the file ends in the middle of a line, which is left out
+  bool emulated = false;    // some rank was made slower
+  index_t step_stride = 1;  // only every so many lines have a row
+  index_t rank_stride = 1;  // of which every so many rows have the ranks' own times
+  index_t part_stride = 1;  // and every so many the parts of these
 
   [[nodiscard]] const LogColumn* find(const std::string& key, index_t index = -1) const;
 };

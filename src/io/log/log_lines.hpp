@@ -11,8 +11,8 @@ namespace t3d {
 /// The whole lines of a file, one after the other; a piece of the file is in memory at a time.
 class LogLines {
  public:
-  /// Error(io) when the file cannot be read, also later.
-  explicit LogLines(const std::string& path) : file_(path) {}
+  /// From byte `from` on. Error(io) when the file cannot be read, also later.
+  explicit LogLines(const std::string& path, index_t from = 0) : file_(path), offset_(from) {}
 
   /// Without its newline, until the next call; nothing at the end.
   [[nodiscard]] std::optional<std::string_view> next();
@@ -25,7 +25,7 @@ class LogLines {
   FileReader file_;
   std::string text_;
   std::size_t at_ = 0;
-  index_t offset_ = 0;
+  index_t offset_;
 };
 
 }  // namespace t3d

@@ -6,12 +6,18 @@
 
 #include <ctime>
 #include <filesystem>
+#include <functional>
+#include <limits>
+#include <optional>
 #include <utility>
 
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "io/log/append_file.hpp"
 #include "io/log/csv_log.hpp"
 #include "io/log/event_log.hpp"
+#include "io/log/fill_up.hpp"
+#include "io/log/missing_steps.hpp"
 #include "io/log/progress_bar.hpp"
 #include "io/posix_file.hpp"
 
@@ -56,10 +62,10 @@ class RunLog::Impl {
     const std::string reason = human_->put(started_text(options.start_step));
     if (!reason.empty()) cannot("write", human_->path(), reason);
     prepare_step_logs(options.dir, options.lineage, options.start_step);
+    if (options.json) say_missing();
     if (options.json) machine_ = std::make_unique<LineFile>(options.dir + "/log.jsonl");
-    if (options.csv) table_ = std::make_unique<CsvLog>(options.dir + "/log.csv");
-    if (options.tensorboard)
-      events_ = std::make_unique<EventLog>(options.dir + "/tensorboard", options.start_step);
+    if (options.csv) open_table(options.dir + "/log.csv");
+    if (options.tensorboard) open_events(options.dir + "/tensorboard");
   }
 
   ~Impl() { wipe_bar(); }
@@ -105,6 +111,54 @@ class RunLog::Impl {
   [[nodiscard]] const std::string& dir() const { return options_.dir; }
 
  private:
+  void open_table(const std::string& path) {
+    table_ = std::make_unique<CsvLog>(path);
+    fill(path, csv_steps(read_text_file(path)),
+         [&](const StepRecord& record) { keep(*table_, record); });
+  }
+
+  void open_events(const std::string& folder) {
+    std::optional<EventLog> before;  // a file for each life, and one for what none has written
+    fill(folder, logged_events(folder), [&](const StepRecord& record) {
+      if (!before) before.emplace(folder, record.step - 1);
+      keep(*before, record);
+    });
+    before.reset();
+    events_ = std::make_unique<EventLog>(folder, options_.start_step);
+  }
+
+  void fill(const std::string& path, const std::vector<index_t>& is_there,
+            const std::function<void(const StepRecord&)>& put) {
+    const FilledUp filled = fill_up(options_.dir + "/log.jsonl", is_there, put);
+    if (filled.steps > 0)
+      note(fmt::format("{} is filled up with {} of log.jsonl, from step {} on", path,
+                       counted(filled.steps, "step"), filled.first));
+    else if (is_there.empty() && options_.start_step > 0)
+      note(fmt::format("{} begins with step {}: log.jsonl has none before", path,
+                       options_.start_step + 1));
+    if (filled.lacking.count() > 0)
+      warn(
+          fmt::format("{} lacks {}, which log.jsonl has; where it is moved away, the next start "
+                      "makes it from log.jsonl",
+                      path, filled.lacking.text()));
+  }
+
+  /// What stands before the steps of this life should be whole.
+  void say_missing() {
+    const std::string path = options_.dir + "/log.jsonl";
+    MissingSteps missing = missing_steps(path, std::numeric_limits<index_t>::max());
+    const bool begins_here = options_.lineage.begins && options_.lineage.parent < 0;
+    if (!missing.last() && options_.start_step > 0 && !begins_here)
+      return warn(fmt::format("{} has no step, and the checkpoint is of step {}; the run goes on",
+                              path, options_.start_step));
+    missing.expect_up_to(options_.start_step);
+    if (missing.count() > 0)
+      warn(
+          fmt::format("{} lacks {}: it was cut or edited, could not be written, or log.json was "
+                      "off; the run goes on",
+                      path, missing.text()));
+  }
+
   static double since(Clock::time_point time) {
     return std::chrono::duration<double>(Clock::now() - time).count();
   }
@@ -125,7 +179,8 @@ class RunLog::Impl {
                               file.path(), reason));
     if (!reason.empty() || lost == 0) return;
     file.forget_lost();
-    warn(fmt::format("{} can be written again; {} lines are missing", file.path(), lost));
+    warn(fmt::format("{} can be written again; {} missing", file.path(),
+                     counted(lost, "line is", "lines are")));
   }
 
   /// Not fmt::print: that throws when the screen is a file on a full disk.

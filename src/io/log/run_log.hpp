@@ -7,7 +7,10 @@
 //   resolved.toml  every key of the input
 //
 // After a restart the steps behind the checkpoint are dropped from the logs of steps, and those of
-// an earlier lineage are put aside (step_log.hpp).
+// an earlier lineage are put aside (step_log.hpp). log.csv and tensorboard, where they are switched
+// on later, get the steps before from log.jsonl.
+//
+// Steps before that checkpoint which log.jsonl lacks are a warning.
 //
 // A file that cannot be opened is an Error(io). One that fails later is reported, and the training
 // goes on: a full disk must not cost the run. The file keeps whole lines, and that it can be

@@ -21,13 +21,29 @@ void write(const std::string& dir, const RecordJson& json) {
   write_text_durably(path_of(dir), text_of(json) + "\n");
 }
 
-/// Nothing where it is no record of this kind.
-std::optional<RecordJson> parse(const std::string& text) {
-  RecordJson json = RecordJson::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("lives") || !json["lives"].is_array())
-    return std::nullopt;
-  return json;
+constexpr int kFormat = 1;
+
+std::string fault_in(const RecordJson& json) {
+  if (json.is_discarded()) return "it is no JSON";
+  if (!json.is_object()) return fmt::format("it is a JSON {}, no object", json.type_name());
+  const RecordJson format = json.value("format", RecordJson());
+  if (format != kFormat)
+    return fmt::format("its format is {}, and this program knows {}",
+                       format.dump(-1, ' ', false, RecordJson::error_handler_t::replace), kFormat);
+  for (const char* table : {"programs", "hosts", "ranks", "inputs", "plans", "data"})
+    if (json.contains(table) && !json[table].is_object())
+      return fmt::format("{} is no object", table);
+  if (!json.contains("lives") || !json["lives"].is_array()) return "lives is no list";
+  for (std::size_t at = 0; at < json["lives"].size(); ++at) {
+    const RecordJson& life = json["lives"][at];
+    if (!life.is_object()) return fmt::format("lives[{}] is no object", at);
+    if (life.contains("end") && !life["end"].is_object() && !life["end"].is_null())
+      return fmt::format("lives[{}].end is no object", at);
+  }
+  return "";
 }
+
+RecordJson parse(const std::string& text) { return RecordJson::parse(text, nullptr, false); }
 
 /// Under the hash of its text in a table of `record`; what is there already stays.
 std::string keep(RecordJson& record, const char* table, const RecordJson& value) {
@@ -45,35 +61,29 @@ RecordJson or_null(const std::optional<double>& number) {
 }
 
 RecordJson program_json(const ProgramFacts& program) {
-  RecordJson json;
-  json["version"] = program.version;
-  json["commit"] = program.commit;
-  json["compiler"] = program.compiler;
-  json["flags"] = program.flags;
-  json["build_type"] = program.build_type;
-  json["mpi"] = or_null(program.mpi);
-  json["libraries"] = program.libraries;
-  return json;
+  return {{"version", program.version},       {"commit", program.commit},
+          {"compiler", program.compiler},     {"flags", program.flags},
+          {"build_type", program.build_type}, {"mpi", or_null(program.mpi)},
+          {"libraries", program.libraries}};
 }
 
 RecordJson host_json(const HostFacts& host) {
-  RecordJson json;
-  json["name"] = host.name;
-  json["kernel"] = host.kernel;
-  json["processor"] = host.processor;
-  json["sockets"] = host.sockets;
-  json["cores"] = host.cores;
-  json["quota_cores"] = or_null(host.quota_cores);
-  json["most_clock_mhz"] = or_null(host.most_clock_mhz);
-  json["memory_bytes"] = host.memory_bytes;
-  json["memory_limit_bytes"] = or_null(static_cast<double>(host.memory_limit_bytes));
-  json["gpus"] = RecordJson::array();
+  RecordJson gpus = RecordJson::array();
   for (const GpuFacts& gpu : host.gpus)
-    json["gpus"].push_back({{"name", gpu.name},
-                            {"identity", gpu.identity},
-                            {"driver", gpu.driver},
-                            {"memory_bytes", gpu.memory_bytes}});
-  return json;
+    gpus.push_back({{"name", gpu.name},
+                    {"identity", gpu.identity},
+                    {"driver", gpu.driver},
+                    {"memory_bytes", gpu.memory_bytes}});
+  return {{"name", host.name},
+          {"kernel", host.kernel},
+          {"processor", host.processor},
+          {"sockets", host.sockets},
+          {"cores", host.cores},
+          {"quota_cores", or_null(host.quota_cores)},
+          {"most_clock_mhz", or_null(host.most_clock_mhz)},
+          {"memory_bytes", host.memory_bytes},
+          {"memory_limit_bytes", or_null(static_cast<double>(host.memory_limit_bytes))},
+          {"gpus", gpus}};
 }
 
 RecordJson ranks_json(const LifeStart& start) {
@@ -146,27 +156,25 @@ RecordJson life_json(const LifeStart& start, RecordJson& record) {
 }
 
 RecordJson end_json(const LifeEnd& end) {
-  RecordJson json;
-  json["ended"] = end.ended;
-  json["code"] = end.code;
-  json["reason"] = end.reason;
-  json["steps"] = end.steps;
-  json["seconds"] = end.seconds;
-  json["counted_bytes"] = end.counted;
-  json["predicted_bytes"] = end.predicted;
-  json["tensor_bytes"] = end.tensor_bytes;
-  json["resident_bytes"] = end.resident_bytes;
-  json["cpu_joules"] = or_null(end.cpu_joules);
-  json["gpu_joules"] = or_null(end.gpu_joules);
-  json["energy_steps"] = end.energy_steps;
-  json["why_no_energy"] = or_null(end.why_no_energy);
-  json["plan"] = end.plan;
-  return json;
+  return {{"ended", end.ended},
+          {"code", end.code},
+          {"reason", end.reason},
+          {"steps", end.steps},
+          {"seconds", end.seconds},
+          {"counted_bytes", end.counted},
+          {"predicted_bytes", end.predicted},
+          {"tensor_bytes", end.tensor_bytes},
+          {"resident_bytes", end.resident_bytes},
+          {"cpu_joules", or_null(end.cpu_joules)},
+          {"gpu_joules", or_null(end.gpu_joules)},
+          {"energy_steps", end.energy_steps},
+          {"why_no_energy", or_null(end.why_no_energy)},
+          {"plan", end.plan}};
 }
 
 RecordJson new_record() {
   RecordJson json;
-  json["format"] = 1;
+  json["format"] = kFormat;
   json["lives"] = RecordJson::array();
   return json;
 }
@@ -183,28 +191,29 @@ std::string free_name(const std::string& path) {
 
 std::string text_hash(const std::string& text) { return fmt::format("{:016x}", stream_of(text)); }
 
-std::string add_life_start(const std::string& dir, const LifeStart& start) {
+std::string run_record_fault(const std::string& text) { return fault_in(parse(text)); }
+
+std::optional<PutAside> add_life_start(const std::string& dir, const LifeStart& start) {
   const std::string path = path_of(dir);
-  std::optional<RecordJson> record = new_record();
-  std::string put_aside;
-  if (path_exists(path)) record = parse(read_text_file(path));
-  if (!record) {
-    put_aside = free_name(path);
-    rename_durably(path, put_aside);
+  RecordJson record = path_exists(path) ? parse(read_text_file(path)) : new_record();
+  std::optional<PutAside> put_aside;
+  if (const std::string fault = fault_in(record); !fault.empty()) {
+    put_aside = PutAside{free_name(path), fault};
+    rename_durably(path, put_aside->path);
     record = new_record();
   }
-  const RecordJson life = life_json(start, *record);
-  (*record)["lives"].push_back(life);
-  write(dir, *record);
+  const RecordJson life = life_json(start, record);
+  record["lives"].push_back(life);
+  write(dir, record);
   return put_aside;
 }
 
 void add_life_end(const std::string& dir, const LifeEnd& end) {
-  std::optional<RecordJson> record = parse(read_text_file(path_of(dir)));
-  if (!record || (*record)["lives"].empty())
+  RecordJson record = parse(read_text_file(path_of(dir)));
+  if (!fault_in(record).empty() || record["lives"].empty())
     throw_error(ExitCode::io, "{} is no record of a run any more", path_of(dir));
-  (*record)["lives"].back()["end"] = end_json(end);
-  write(dir, *record);
+  record["lives"].back()["end"] = end_json(end);
+  write(dir, record);
 }
 
 }  // namespace t3d

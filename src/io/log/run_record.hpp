@@ -83,9 +83,17 @@ struct LifeEnd {
   std::string plan;           // hash of the plan in force
 };
 
+/// What is wrong with the text of a run.json, in a few words: no JSON, another format, other kinds
+/// than this program writes. Empty where nothing is.
+[[nodiscard]] std::string run_record_fault(const std::string& text);
+
+/// A run.json that was none: its new name, and what was wrong with it.
+struct PutAside {
+  std::string path, fault;
+};
 /// A life begins: adds it to DIR/run.json, which is replaced whole. A file that is no such record
-/// stays beside it under the name that is returned (else empty). Error(io).
-std::string add_life_start(const std::string& dir, const LifeStart& start);
+/// stays beside it under another name. Error(io).
+std::optional<PutAside> add_life_start(const std::string& dir, const LifeStart& start);
 /// The life that was added last has ended. Error(io).
 void add_life_end(const std::string& dir, const LifeEnd& end);
 

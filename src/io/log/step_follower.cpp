@@ -28,6 +28,7 @@ void StepFollower::forget() {
   losses_.clear();
   last_.reset();
   ranks_.reset();
+  missing_ = MissingSteps();
 }
 
 void StepFollower::read_on() {
@@ -65,6 +66,7 @@ void StepFollower::take(const std::string& line) {
   const auto number = [&](const char* key) {
     return number_of(*json, key).value_or(FollowedStep::kNotKnown);
   };
+  missing_.add(*step);
   FollowedStep now;
   now.step = *step;
   now.steps = count_of(*json, "steps").value_or(0);

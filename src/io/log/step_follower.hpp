@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/types.hpp"
+#include "io/log/missing_steps.hpp"
 
 namespace t3d {
 
@@ -32,6 +33,8 @@ class StepFollower {
   /// was continued). A line that is not complete is read later. Error(io).
   void read_on();
 
+  /// In the part that was read.
+  [[nodiscard]] const MissingSteps& missing() const { return missing_; }
   /// Finite losses by step, as they stand in the file.
   [[nodiscard]] const std::vector<std::pair<index_t, double>>& losses() const { return losses_; }
   [[nodiscard]] const std::optional<FollowedStep>& last() const { return last_; }
@@ -48,6 +51,7 @@ class StepFollower {
   std::vector<std::pair<index_t, double>> losses_;
   std::optional<FollowedStep> last_;
   std::optional<FollowedRanks> ranks_;
+  MissingSteps missing_;
 };
 
 }  // namespace t3d

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "io/log/json_fields.hpp"
 
 namespace t3d {
 namespace {
@@ -22,9 +25,21 @@ std::string number(const char* format, double value) {
 /// Longer lists are left out of log.jsonl, which has a line for every step.
 constexpr std::size_t kListedRanks = 256;
 
+constexpr double kMostWhole = 9e15;  // a double has all whole numbers up to here
+
 /// Milliseconds with four digits.
 double milliseconds(double seconds) {
   return std::isfinite(seconds) ? std::stod(fmt::format("{:.4g}", 1000 * seconds)) : seconds;
+}
+
+/// Of an object in the record; what is no number is left out.
+std::map<std::string, double> numbers_under(const nlohmann::json& record, const char* key) {
+  std::map<std::string, double> numbers;
+  const auto found = record.find(key);
+  if (found == record.end() || !found->is_object()) return numbers;
+  for (const auto& [name, value] : found->items())
+    if (value.is_number()) numbers[name] = value.get<double>();
+  return numbers;
 }
 
 /// {"own": [ms of each rank], ...}
@@ -139,6 +154,40 @@ std::string step_json(const StepRecord& r) {
   json["bytes_by_axis"] = r.bytes_by_axis;
   json["memory_bytes"] = r.memory_bytes;
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::optional<StepRecord> parse_step(std::string_view line) {
+  const auto json = parse_object(line);
+  const auto step = json ? count_of(*json, "step") : std::nullopt;
+  if (!step) return std::nullopt;
+  const auto number = [&](const char* key) {
+    return number_of(*json, key).value_or(std::numeric_limits<double>::quiet_NaN());
+  };
+  StepRecord r;
+  r.step = *step;
+  r.steps = count_of(*json, "steps").value_or(0);
+  r.loss = number("loss");
+  r.valid_loss = number_of(*json, "valid_loss");
+  for (const auto& [name, loss] : numbers_under(*json, "valid_losses"))
+    r.named_valid_losses.push_back({name, loss});
+  r.grad_norm = number("grad_norm");
+  r.lr = number("lr");
+  r.seconds = number("seconds");
+  r.predicted_seconds = number("predicted_seconds");
+  r.tokens = number("tokens");
+  r.tokens_per_second = number("tokens_per_second");
+  r.mfu = number("mfu");
+  r.mfu_of_peak = number("mfu_of_peak");
+  r.imbalance = number("imbalance");
+  r.comm_fraction = number("comm_fraction");
+  r.gain = number("adasum_gain");
+  r.noise_sequences = number("noise_scale_sequences");
+  r.loss_scale = number_of(*json, "loss_scale");
+  r.memory_bytes = count_of(*json, "memory_bytes").value_or(0);
+  r.phase_seconds = numbers_under(*json, "phase_seconds");
+  for (const auto& [axis, bytes] : numbers_under(*json, "bytes_by_axis"))
+    r.bytes_by_axis[axis] = static_cast<index_t>(std::clamp(bytes, 0.0, kMostWhole));
+  return r;
 }
 
 }  // namespace t3d

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/run_event.hpp"
@@ -52,6 +53,10 @@ struct StepRecord {
 
 /// One line of log.jsonl, without the newline.
 [[nodiscard]] std::string step_json(const StepRecord& record);
+
+/// The other way round, for other forms of the log: without what is a list there. Nothing where the
+/// line is no record.
+[[nodiscard]] std::optional<StepRecord> parse_step(std::string_view line);
 
 [[nodiscard]] std::string short_count(double count);   // 1.27k, 412, 3.40M
 [[nodiscard]] std::string short_bytes(double bytes);   // 1.50 MiB

@@ -6,9 +6,12 @@
 #include <set>
 #include <sstream>
 
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "hetero/robust.hpp"
 #include "io/log/json_fields.hpp"
+#include "io/log/missing_steps.hpp"
+#include "io/log/run_record.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
@@ -36,12 +39,13 @@ class StepNumbers {
 }
 
 RunJson last_life(const std::string& path, RunJson& record) {
-  record = RunJson::parse(read_text_file(path), nullptr, false);
-  if (!record.is_object() || !record.contains("lives") || !record["lives"].is_array() ||
-      record["lives"].empty())
-    damaged(path, "is no record of a run");
+  const std::string text = read_text_file(path);
+  if (const std::string fault = run_record_fault(text); !fault.empty())
+    damaged(path, "is no record of a run: " + fault);
+  record = RunJson::parse(text);
+  if (record["lives"].empty()) damaged(path, "is no record of a run: it has no life");
   RunJson life = record["lives"].back();
-  if (!life.is_object() || !life.contains("end")) damaged(path, "is no record of a run");
+  if (!life.contains("end")) damaged(path, "is no record of a run: its last life has no end");
   if (!life["end"].is_object())
     throw_error(ExitCode::config, "{}: its last life has not ended in order", path);
   return life;
@@ -84,7 +88,8 @@ void read_end(const RunJson& end, RunFigures& run) {
   run.why_no_energy = text_of(end, "why_no_energy").value_or("");
 }
 
-void read_common(const RunJson& record, const RunJson& life, RunFigures& run) {
+void read_common(const std::string& path, const RunJson& record, const RunJson& life,
+                 RunFigures& run) {
   const auto named = [&](const char* table, const RunJson& key) -> const RunJson& {
     return record.at(table).at(key.get<std::string>());
   };
@@ -96,20 +101,26 @@ void read_common(const RunJson& record, const RunJson& life, RunFigures& run) {
   std::set<std::string> processors, devices;
   for (const RunJson& key : life.at("hosts")) {
     const RunJson& host = named("hosts", key);
-    processors.insert(fmt::format("{} ({} cores)", host.at("processor").get<std::string>(),
-                                  host.at("cores").get<index_t>()));
+    processors.insert(fmt::format("{} ({})", host.at("processor").get<std::string>(),
+                                  counted(host.at("cores").get<index_t>(), "core")));
   }
   for (const RunJson& device : named("ranks", life.at("ranks")).at("devices"))
     devices.insert(device.get<std::string>());
+  if (processors.empty() || devices.empty()) damaged(path, "names no host, or no rank");
   run.common["processor"] = *processors.begin();
   run.common["device"] = *devices.begin();
 }
 
-void read_life(const std::string& path, RunFigures& run, index_t& first_step) {
+/// The steps that a life has done: those behind `before`, up to `last`.
+struct DoneSteps {
+  index_t before = 0, last = 0;
+};
+
+DoneSteps read_life(const std::string& path, RunFigures& run) {
   RunJson record;
   const RunJson life = last_life(path, record);
   try {
-    first_step = life.at("first_step").get<index_t>();
+    const auto before = life.at("first_step").get<index_t>();
     run.ranks = record.at("ranks").at(life.at("ranks").get<std::string>()).at("count");
     run.nodes = std::ssize(life.at("hosts"));
     run.shape = shape_of(life);
@@ -117,21 +128,29 @@ void read_life(const std::string& path, RunFigures& run, index_t& first_step) {
     run.tokens = static_cast<double>(run.sequences) * life.at("context").get<double>();
     run.emulated = flag_of(life, "emulated");
     run.shared_cores = flag_of(life, "shared_cores");
-    read_common(record, life, run);
+    read_common(path, record, life, run);
     read_end(life.at("end"), run);
+    return {before, before + life.at("end").at("steps").get<index_t>()};
   } catch (const RunJson::exception& error) {
     damaged(path, fmt::format("lacks what a study needs ({})", error.what()));
   }
 }
 
 /// Objects of whole lines: one that a kill or a full disk has cut is passed over.
-std::vector<RunJson> steps_after(const std::string& path, index_t first) {
+std::vector<RunJson> steps_of(const std::string& path, const DoneSteps& done,
+                              std::string& missing_steps) {
   std::vector<RunJson> steps;
+  MissingSteps missing(done.before);
   std::istringstream lines(read_text_file(path));
   for (std::string line; std::getline(lines, line);) {
     const auto step = parse_object(line);
-    if (step && count_of(*step, "step").value_or(0) > first) steps.push_back(*step);
+    const index_t number = step ? count_of(*step, "step").value_or(0) : 0;
+    if (number <= done.before) continue;
+    missing.add(number);
+    steps.push_back(*step);
   }
+  missing.expect_up_to(done.last);
+  missing_steps = missing.text();
   return steps;
 }
 
@@ -142,15 +161,15 @@ index_t warm_up_steps(index_t steps) { return std::max<index_t>(2, steps / 5); }
 RunFigures read_run_figures(const std::string& folder) {
   RunFigures run;
   run.folder = folder;
-  index_t first_step = 0;
-  read_life(folder + "/run.json", run, first_step);
+  const DoneSteps done = read_life(folder + "/run.json", run);
   const std::string path = folder + "/log.jsonl";
-  std::vector<RunJson> steps = steps_after(path, first_step);
+  const std::vector<RunJson> steps = steps_of(path, done, run.missing_steps);
   const index_t skipped = warm_up_steps(std::ssize(steps));
   run.steps = std::ssize(steps) - skipped;
   if (run.steps < 1)
-    throw_error(ExitCode::config, "{} has {} steps: the first {} are warm-up, and no other is left",
-                path, steps.size(), skipped);
+    throw_error(ExitCode::config, "{} has {}: the first {} are warm-up, and no other is left{}",
+                path, counted(steps.size(), "step"), skipped,
+                run.missing_steps.empty() ? "" : "; it lacks " + run.missing_steps);
   constexpr std::array kKeys{"seconds",     "predicted_seconds", "mfu",
                              "mfu_of_peak", "imbalance",         "comm_fraction"};
   StepNumbers numbers;

@@ -29,6 +29,7 @@ struct RunFigures {
   double joules = kUnknown;                                   // of a step, all nodes
   std::string why_no_energy;
   bool emulated = false, shared_cores = false;
+  std::string missing_steps;  // of the last life, that log.jsonl lacks; empty where it has all
   /// What runs of one study have in common: "model.layers" -> "2", "data" -> its hash, "commit",
   /// "processor", ...; sequences and shape are not among them.
   std::map<std::string, std::string> common;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "hetero/robust.hpp"
 
@@ -41,6 +42,8 @@ PointFigures figures_of(const StudyPoint& point) {
     rates.push_back(run.tokens / run.seconds);
     figures.shared_cores = figures.shared_cores || run.shared_cores;
     figures.emulated = figures.emulated || run.emulated;
+    if (!run.missing_steps.empty())
+      figures.holes.push_back(fmt::format("{}/log.jsonl lacks {}", run.folder, run.missing_steps));
   }
   figures.seconds = spread_of(seconds);
   figures.rate = spread_of(rates);
@@ -82,16 +85,17 @@ void check_common(const std::vector<StudyPoint>& points, bool weak) {
       if (const std::string other = difference(*first, run); !other.empty())
         throw_error(ExitCode::config, "these runs do not belong together: {}", other);
       if (run.ranks != point.ranks)
-        throw_error(ExitCode::config, "{} has {} ranks, and stands for {}", run.folder, run.ranks,
-                    point.ranks);
+        throw_error(ExitCode::config, "{} has {}, and stands for {}", run.folder,
+                    counted(run.ranks, "rank"), point.ranks);
       const index_t own = weak ? run.sequences * first->ranks : run.sequences;
       const index_t expected = weak ? first->sequences * run.ranks : first->sequences;
       if (own != expected)
         throw_error(ExitCode::config,
-                    "these runs do not belong together: {} has {} sequences on {} ranks and {} has "
-                    "{} on {}, which is no {} scaling",
-                    first->folder, first->sequences, first->ranks, run.folder, run.sequences,
-                    run.ranks, weak ? "weak" : "strong");
+                    "these runs do not belong together: {} has {} on {} and {} has {} on {}, "
+                    "which is no {} scaling",
+                    first->folder, counted(first->sequences, "sequence"),
+                    counted(first->ranks, "rank"), run.folder, run.sequences, run.ranks,
+                    weak ? "weak" : "strong");
     }
   }
 }
@@ -133,6 +137,7 @@ std::string PointFigures::marks() const {
   add(missing, "missing");
   add(shared_cores, "shared cores");
   add(emulated, "emulated");
+  add(!holes.empty(), "steps missing");
   return text;
 }
 

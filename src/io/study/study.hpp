@@ -46,7 +46,8 @@ struct PointFigures {
   double counted_bytes = kUnknown, predicted_bytes = kUnknown;
   double tensor_bytes = kUnknown, resident_bytes = kUnknown, joules = kUnknown;
   std::string why_no_energy;
-  /// "shared cores", "emulated", "missing", joined by ", ".
+  std::vector<std::string> holes;  // "FOLDER/log.jsonl lacks steps 5 to 9"
+  /// "shared cores", "emulated", "missing", "steps missing", joined by ", ".
   [[nodiscard]] std::string marks() const;
 };
 

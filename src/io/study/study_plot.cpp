@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/counted.hpp"
 #include "io/log/svg.hpp"
 
 namespace t3d {
@@ -107,10 +108,11 @@ void draw_bar(Svg& svg, double x, double low, double high, const char* colour) {
 }
 
 std::string tip_of(const PointFigures& point) {
-  std::string text = fmt::format(
-      "{} ranks, {}: {:.4g} ms ({:.4g} to {:.4g}), speed-up {:.2f}, efficiency {:.1f} %",
-      point.ranks, point.shape, 1e3 * point.seconds.middle, 1e3 * point.seconds.low,
-      1e3 * point.seconds.high, point.speed_up.middle, 100 * point.efficiency.middle);
+  std::string text =
+      fmt::format("{}, {}: {:.4g} ms ({:.4g} to {:.4g}), speed-up {:.2f}, efficiency {:.1f} %",
+                  counted(point.ranks, "rank"), point.shape, 1e3 * point.seconds.middle,
+                  1e3 * point.seconds.low, 1e3 * point.seconds.high, point.speed_up.middle,
+                  100 * point.efficiency.middle);
   return point.marks().empty() ? text : text + "; " + point.marks();
 }
 

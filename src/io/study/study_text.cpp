@@ -100,6 +100,9 @@ std::string study_table(const StudyFigures& study) {
     if (std::isfinite(p.joules)) text += fmt::format("{:>25}  {:.4g} J a step\n", "", p.joules);
   }
   for (const PointFigures& p : study.points)
+    for (const std::string& hole : p.holes)
+      text += hole + "; medians and warm-up are of the steps that are there\n";
+  for (const PointFigures& p : study.points)
     if (!p.why_no_energy.empty())
       return text + fmt::format("no energy: {}\n", p.why_no_energy) + study_remarks(study);
   return text + study_remarks(study);
@@ -144,6 +147,7 @@ std::string study_json(const StudyFigures& study) {
     one["missing"] = point.missing;
     one["shared_cores"] = point.shared_cores;
     one["emulated"] = point.emulated;
+    one["holes"] = point.holes;
     json["points"].push_back(one);
   }
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;

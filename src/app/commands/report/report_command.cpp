@@ -12,6 +12,7 @@
 #include "app/commands/report/column_code.hpp"
 #include "app/commands/report/report_page.hpp"
 #include "app/commands/setup.hpp"
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "io/deflate.hpp"
 #include "io/log/log_columns.hpp"
@@ -60,12 +61,18 @@ std::vector<std::string> log_notes(const LogColumns& log) {
         "log.jsonl ends in the middle of a line (it is being written, or was cut); "
         "that line is left out");
   if (log.no_records > 0)
-    notes.push_back(fmt::format("{} of {} lines of log.jsonl are no records of steps; left out",
-                                log.no_records, log.lines));
-  if (log.out_of_order > 0)
     notes.push_back(fmt::format(
-        "{} records of log.jsonl have a step that does not follow on the one before; left out",
-        log.out_of_order));
+        "{} of {} of log.jsonl {}; left out", log.no_records, counted(log.lines, "line"),
+        log.no_records == 1 ? "is no record of a step" : "are no records of steps"));
+  if (log.out_of_order > 0)
+    notes.push_back(
+        fmt::format("{} of log.jsonl {} a step that does not follow on the one before; left out",
+                    counted(log.out_of_order, "record"), log.out_of_order == 1 ? "has" : "have"));
+  if (log.missing.count() > 0)
+    notes.push_back(
+        fmt::format("log.jsonl lacks {}; curves have a hole there, and sums of tokens and hours "
+                    "take the step behind it for each",
+                    log.missing.text()));
   if (log.emulated)
     notes.emplace_back(
         "emulated: some ranks were made slower ([emulate]); times are not those of "
@@ -79,38 +86,16 @@ std::vector<std::string> log_notes(const LogColumns& log) {
   return notes;
 }
 
-/// A folder of runs is easily named in the place of one of them.
-[[noreturn]] void not_a_run(const std::string& dir, const Error& error) {
-  std::vector<std::string> runs;
-  if (is_folder(dir))
-    for (const std::string& name : list_folder(dir))
-      if (path_exists(dir + "/" + name + "/log.jsonl")) runs.push_back(dir + "/" + name);
-  if (runs.empty()) throw error;
-  std::sort(runs.begin(), runs.end());
-  const std::size_t shown = std::min(runs.size(), kNamed);
-  const std::string more =
-      runs.size() > shown ? fmt::format(" and {} more", runs.size() - shown) : "";
-  runs.resize(shown);
-  throw_error(error.code(), "{}; runs are in {}{}", error.what(), fmt::join(runs, ", "), more);
-}
-
 void check_runs(const std::vector<std::string>& dirs) {
   for (auto dir = dirs.begin(); dir != dirs.end(); ++dir)
     if (std::find(dirs.begin(), dir, *dir) != dir)
       throw_error(ExitCode::usage, "{} is named twice", *dir);
 }
 
-RunFacts facts_of(const std::string& dir) {
-  try {
-    return read_run_facts(dir);
-  } catch (const Error& error) {
-    not_a_run(dir, error);
-  }
-}
-
 ReportRun read_run(const std::string& dir, std::map<std::string, std::string>& input) {
-  RunFacts facts = facts_of(dir);
-  const LogColumns log = read_log_columns(dir + "/log.jsonl");
+  RunFacts facts = read_run_facts(dir);
+  LogColumns log = read_log_columns(dir + "/log.jsonl");
+  if (facts.saved_step) log.missing.expect_up_to(*facts.saved_step);
   if (log.steps.empty())
     throw_error(ExitCode::no_input, "{} has no step in log.jsonl: nothing was trained, or {}", dir,
                 "log.json = false");
@@ -122,6 +107,7 @@ ReportRun read_run(const std::string& dir, std::map<std::string, std::string>& i
   run.json["name"] = dir;
   run.json["notes"] = notes;
   run.json["rows"] = log.steps.size();
+  run.json["hole_rows"] = log.hole_rows;
   run.json["strides"] = {log.step_stride, log.rank_stride, log.part_stride};
   run.json["steps"] = steps.head();
   run.json["ranks"] = ranks.head();

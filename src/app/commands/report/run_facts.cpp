@@ -10,6 +10,7 @@
 #include "app/config/toml_input.hpp"
 #include "core/utf8.hpp"
 #include "io/log/life_files.hpp"
+#include "io/log/run_record.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
@@ -63,10 +64,9 @@ ReportJson read_record(const std::string& dir, std::vector<std::string>& notes) 
                                 format_bytes(static_cast<double>(file.size()))));
     return nullptr;
   }
-  ReportJson record = ReportJson::parse(read_text(file), nullptr, false);
-  if (record.is_object()) return record;
-  notes.push_back(path + " is no JSON object");
-  return nullptr;
+  const std::string text = read_text(file);
+  // Otherwise the status has said what is wrong with it.
+  return run_record_fault(text).empty() ? ReportJson::parse(text, nullptr, false) : nullptr;
 }
 
 /// What a difference in makes the losses of two runs incomparable.
@@ -83,11 +83,14 @@ RunFacts read_run_facts(const std::string& dir) {
   const RunStatus status = look_at_run(dir);
   RunFacts facts;
   facts.notes = status.faults;
+  facts.saved_step = status.saved_step;
   const auto attempt_to = [&](const auto& look) {
     try {
       look();
     } catch (const std::exception& error) {
-      facts.notes.emplace_back(error.what());
+      const auto& notes = facts.notes;
+      const bool is_known = std::find(notes.begin(), notes.end(), error.what()) != notes.end();
+      if (!is_known) facts.notes.emplace_back(error.what());
     }
   };
   ReportJson& json = facts.json;

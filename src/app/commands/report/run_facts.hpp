@@ -4,6 +4,7 @@
 #pragma once
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct RunFacts {
   ReportJson json;                           // "lives", "exit", ...
   std::map<std::string, std::string> input;  // of resolved.toml: "table.key" -> value
   std::vector<std::string> notes;
+  std::optional<index_t> saved_step;  // that log.jsonl should have
 };
 
 /// Error(no_input) when `dir` is no run folder.

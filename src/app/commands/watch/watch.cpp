@@ -18,7 +18,7 @@ class Watch {
  public:
   explicit Watch(const WatchCommand& command)
       : command_(command), steps_(command.dir + "/log.jsonl"), status_(look_at_run(command.dir)) {
-    steps_.read_on();
+    read_steps();
   }
 
   void once() { write_output(text_of(frame())); }
@@ -63,7 +63,12 @@ class Watch {
  private:
   void look() {
     status_ = look_at_run(command_.dir);
+    read_steps();
+  }
+
+  void read_steps() {
     steps_.read_on();
+    add_missing(status_, steps_.missing());
   }
 
   [[nodiscard]] std::vector<std::string> frame() const {

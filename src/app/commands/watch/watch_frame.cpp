@@ -116,27 +116,54 @@ void add_progress(std::vector<std::string>& lines, const RunStatus& s, const Fol
   lines.push_back(speed);
 }
 
+/// The least and the largest number.
+std::pair<double, double> range_of(const std::vector<double>& values) {
+  double low = FollowedStep::kNotKnown, high = low;
+  for (const double value : values) {
+    low = std::fmin(low, value);
+    high = std::fmax(high, value);
+  }
+  return {low, high};
+}
+
 void add_curve(std::vector<std::string>& lines, const std::string& name,
                const std::vector<double>& values, const Screen& screen) {
   constexpr int kScale = 9;  // columns of the scale at the right
-  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const auto [low, high] = range_of(values);
   std::vector<std::string> rows =
       curve(values, screen.columns - kIndent - kScale, kCurveRows, screen.utf8);
   const auto drawn = static_cast<std::size_t>(screen.columns - kIndent - kScale);
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const std::size_t width = std::min(values.size(), drawn);
-    const std::string scale = row == 0                 ? fmt::format(" {:.4f}", *high)
-                              : row + 1 == rows.size() ? fmt::format(" {:.4f}", *low)
+    const std::string scale = row == 0                 ? fmt::format(" {:.4f}", high)
+                              : row + 1 == rows.size() ? fmt::format(" {:.4f}", low)
                                                        : "";
     lines.push_back(fmt::format("{:<{}}", row == 0 ? name : "", kIndent) + rows[row] +
                     std::string(drawn - width, ' ') + scale);
   }
 }
 
+/// A hole is as long as it is, but all of them together no longer than what is there.
+std::vector<double> losses_with_holes(const StepFollower& steps) {
+  std::vector<double> values;
+  const std::vector<StepRange>& holes = steps.missing().ranges();
+  const auto most =
+      std::max<index_t>(1, std::ssize(steps.losses()) / std::max<index_t>(1, std::ssize(holes)));
+  auto hole = holes.begin();
+  for (const auto& [step, loss] : steps.losses()) {
+    for (; hole != holes.end() && hole->last < step; ++hole)
+      if (!values.empty())
+        values.insert(values.end(),
+                      static_cast<std::size_t>(std::min(most, hole->last - hole->first + 1)),
+                      FollowedStep::kNotKnown);
+    values.push_back(loss);
+  }
+  return values;
+}
+
 void add_losses(std::vector<std::string>& lines, const StepFollower& steps, const Screen& screen) {
   if (steps.losses().size() < 2) return;
-  std::vector<double> values;
-  for (const auto& [step, loss] : steps.losses()) values.push_back(loss);
+  std::vector<double> values = losses_with_holes(steps);
   lines.push_back(fmt::format(
       "loss, steps {} to {}{}", steps.losses().front().first, steps.losses().back().first,
       values.size() > 2 * kLately ? fmt::format("; below, the last {}", kLately) : ""));
@@ -181,6 +208,7 @@ std::vector<std::string> tail_lines(const RunStatus& s) {
   if (s.newest)
     lines.push_back(fmt::format("saved     step {}, {} ago", s.newest->step,
                                 clock_time(std::max(0.0, s.now - s.newest->written))));
+  if (s.missing.count() > 0) lines.push_back("missing   " + s.missing.text() + " of log.jsonl");
   const bool open = s.life && (s.lives.empty() || s.life->life > s.lives.back().life);
   if (!s.lives.empty())
     lines.push_back(
@@ -200,19 +228,25 @@ std::vector<std::string> curve(const std::vector<double>& values, int columns, i
   std::vector<double> means;
   for (index_t column = 0; column < width; ++column) {
     const index_t first = column * count / width, end = (column + 1) * count / width;
-    double sum = 0;
-    for (index_t at = first; at < end; ++at) sum += values[static_cast<std::size_t>(at)];
-    means.push_back(sum / static_cast<double>(end - first));
+    double sum = 0, numbers = 0;
+    for (index_t at = first; at < end; ++at) {
+      const double value = values[static_cast<std::size_t>(at)];
+      if (!std::isfinite(value)) continue;
+      sum += value;
+      ++numbers;
+    }
+    means.push_back(numbers > 0 ? sum / numbers : FollowedStep::kNotKnown);
   }
-  const auto [low, high] = std::minmax_element(means.begin(), means.end());
+  const auto [low, high] = range_of(means);
   static const std::array<std::string, 9> blocks{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   static const std::array<std::string, 4> letters{" ", ".", ":", "|"};
   const auto levels = static_cast<int>(utf8 ? blocks.size() : letters.size()) - 1;
   std::vector<std::string> lines(static_cast<std::size_t>(rows));
   for (const double mean : means) {
-    const double share = *high > *low ? (mean - *low) / (*high - *low) : 0;
+    const double share = high > low ? (mean - low) / (high - low) : 0;
     // The lowest value is seen, too.
-    const int filled = 1 + static_cast<int>(std::lround(share * (levels * rows - 1)));
+    const int filled =
+        std::isfinite(mean) ? 1 + static_cast<int>(std::lround(share * (levels * rows - 1))) : 0;
     for (int row = 0; row < rows; ++row) {
       const auto level =
           static_cast<std::size_t>(std::clamp(filled - levels * (rows - 1 - row), 0, levels));
@@ -256,6 +290,7 @@ std::string watch_line(const RunStatus& s) {
   }
   if (s.median_seconds) text += "  " + short_time(*s.median_seconds) + " a step";
   if (s.median_rate) text += "  " + short_count(*s.median_rate) + " tok/s";
+  if (s.missing.count() > 0) text += "  log.jsonl lacks " + s.missing.text();
   if (const std::string left = left_text(s); !left.empty()) text += "  " + left;
   if (s.exit && !s.alive()) text += ": " + s.exit->reason.substr(0, s.exit->reason.find('\n'));
   return printable(text);

@@ -24,7 +24,7 @@ struct Screen {
 [[nodiscard]] std::string watch_line(const RunStatus& status);
 
 /// `values` as a curve of `columns` x `rows` letters, the highest row first; each column is the
-/// mean of its part of them. Fewer values take fewer columns.
+/// mean of its part of them. Fewer values take fewer columns. What is not a number is not drawn.
 [[nodiscard]] std::vector<std::string> curve(const std::vector<double>& values, int columns,
                                              int rows, bool utf8);
 

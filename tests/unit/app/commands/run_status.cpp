@@ -203,6 +203,33 @@ TEST_CASE("a lock of another host: its age and the next sign of life tell") {
   CHECK(look_at_lock(run.dir(), 0.4).owner == "an owner that cannot be read");
 }
 
+TEST_CASE("steps that the log lacks, also up to the checkpoint of its lineage, are named") {
+  const Run run;
+  run.log(20, 40);
+  LifeRecord ended = life(1);
+  write_open_life(run.dir(), ended);
+  run.publish("step-00000030");
+  RunStatus status = run.look();
+  add_missing(status, missing_steps(run.path("log.jsonl")));
+  CHECK(contains(status_text(status), "log.jsonl lacks steps 21 to 30"));
+  CHECK(nlohmann::json::parse(status_json(status))["missing_steps"] ==
+        nlohmann::json::parse("[[21, 30]]"));
+  ended.lineage = 3;  // it has brought no checkpoint yet: those are of another lineage
+  write_open_life(run.dir(), ended);
+  status = run.look();
+  add_missing(status, missing_steps(run.path("log.jsonl")));
+  CHECK_FALSE(contains(status_text(status), "lacks"));
+}
+
+TEST_CASE("a run.json that is no record is told") {
+  const Run run;
+  run.log(20, 40);
+  for (const char* text : {"[1]", R"({"format": 99})", R"({"format": 1, "lives": [1, 2]})", ""}) {
+    run.write("run.json", text);
+    CHECK(contains(run.text(), "run.json is no record of a run:"));
+  }
+}
+
 TEST_CASE("files that are none, or hold anything, are told and cost nothing else") {
   const Run run;
   run.write("log.jsonl",

@@ -2,6 +2,7 @@
 #include "io/log/end_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "support/catch.hpp"
 
@@ -30,6 +31,15 @@ std::string text_of(const RankTable& ranks) {
 }
 
 }  // namespace
+
+TEST_CASE("of one step no rate is known") {
+  EndTable table;
+  table.reason = "done";
+  table.steps = 1;
+  table.seconds = 3;
+  table.tokens_per_second = NAN;
+  CHECK(end_table_text(table).starts_with("done: 1 step in 00:03, - tok/s\n"));
+}
 
 TEST_CASE("each rank's row says how it differs from the median rank") {
   RankTimes gpu = times_of(0.1);

@@ -53,13 +53,14 @@ TEST_CASE("every number of a record is in its column, as it was written") {
       "},"
       "\"list\":[{\"loss\":7}]}\n");
   const LogColumns log = file.read();
-  CHECK(log.steps == Values{1, 3});
+  CHECK(log.steps == Values{1, 2, 3});  // the second is a hole
+  CHECK(log.find("step")->values == log.steps);
   CHECK(log.lines == 2);
   CHECK(log.emulated);
   CHECK_FALSE(log.cut);
   REQUIRE(log.find("loss"));
   CHECK(log.find("loss")->values == Values{5.535871023622652, -1e300});
-  CHECK(log.find("imbalance")->rows == Rows{1});
+  CHECK(log.find("imbalance")->rows == Rows{2});
   CHECK(log.find("left_out")->values == Values{0, 2});
   CHECK(log.find("phase_seconds.bias gradient")->values == Values{9.08e-05});
   CHECK(log.find("bytes_by_axis.d")->values == Values{9007199254740992});
@@ -69,6 +70,28 @@ TEST_CASE("every number of a record is in its column, as it was written") {
   for (const LogColumn& column : log.columns) CHECK(column.key.find("deep") == std::string::npos);
   CHECK_FALSE(log.find("name"));
   CHECK_FALSE(log.find("left_out", 0));
+}
+
+TEST_CASE("a hole has rows without numbers, also in a thinned log") {
+  const std::string whole = many_steps(20, 1);
+  std::string text;
+  for (std::size_t at = 0, step = 1; at < whole.size(); ++step) {
+    const std::size_t end = whole.find('\n', at) + 1;
+    if (step != 4 && (step < 9 || step > 12)) text += whole.substr(at, end - at);
+    at = end;
+  }
+  const WrittenLog file(text);
+  const LogColumns log = file.read();
+  CHECK(log.missing.text() == "steps 4 and 9 to 12");
+  CHECK(log.hole_rows == 3);
+  CHECK(log.steps == Values{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15, 16, 17, 18, 19, 20});
+  CHECK(log.find("loss")->rows == Rows{0, 1, 2, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 17});
+  LogLimits few;
+  few.rows = 5;  // one in three, the last, and step 7 with its validation
+  const LogColumns thinned = file.read(few);
+  CHECK(thinned.missing.text() == "steps 4 and 9 to 12");
+  CHECK(thinned.steps == Values{1, 4, 5, 7, 8, 9, 12, 15, 18, 20});
+  CHECK(thinned.find("loss")->rows == Rows{0, 2, 3, 4, 7, 8, 9});
 }
 
 TEST_CASE("a line that is cut, is no record or goes back is left out and counted") {

@@ -16,6 +16,8 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "io/log/csv_log.hpp"
+#include "io/log/event_file.hpp"
 #include "io/log/progress_bar.hpp"
 #include "io/posix_file.hpp"
 #include "support/catch.hpp"
@@ -279,6 +281,83 @@ TEST_CASE("a restart drops what lies behind the checkpoint") {
   }
   CHECK(count_of(scene.read("run/run.log"), "start at step") == 2);
   CHECK(count_of(scene.read("run/run.log"), "step 9/20") == 1);  // the human log only grows
+}
+
+TEST_CASE("steps that log.jsonl lacks before the checkpoint are a warning") {
+  Scene scene;
+  RunLogOptions options = scene.options();
+  const auto said = [&](const std::string& kept, index_t start_step, LogLineage lineage = {}) {
+    fs::remove_all(scene.path("run"));
+    fs::create_directories(scene.path("run"));
+    std::ofstream(scene.path("run/log.jsonl")) << kept;
+    options.start_step = start_step;
+    options.lineage = lineage;
+    const RunLog log(options);
+    return scene.read("run/run.log");
+  };
+  std::string lines;
+  for (const index_t step : {1, 2, 5, 6, 8}) lines += step_json(example(step, 20)) + "\n";
+  CHECK(said(lines, 8).find("log.jsonl lacks steps 3 to 4 and 7: it was cut") != std::string::npos);
+  CHECK(said(lines, 9).find("lacks steps 3 to 4, 7 and 9:") != std::string::npos);
+  CHECK(said(lines, 6).find("lacks steps 3 to 4:") != std::string::npos);
+  CHECK(count_of(said(lines, 2), "warning") == 0);
+  CHECK(said("", 4).find("log.jsonl has no step, and the checkpoint is of step 4") !=
+        std::string::npos);
+  CHECK(count_of(said("", 0), "warning") == 0);
+  // From a checkpoint of another folder: the log begins behind it.
+  CHECK(count_of(said("", 4, {0, true, -1}), "warning") == 0);
+}
+
+TEST_CASE("what is switched on later gets the steps before from log.jsonl") {
+  Scene scene;
+  RunLogOptions options = scene.options();
+  const auto run = [&](index_t from, index_t to) {
+    options.start_step = from;
+    RunLog log(options);
+    for (index_t step = from + 1; step <= to; ++step) {
+      StepRecord record = example(step, 20);
+      record.imbalance = std::nan("");
+      if (step % 3 == 0) record.valid_loss = 5.5;
+      if (step % 3 == 0) record.named_valid_losses = {{"a b", 0.1}, {"c", 7}};
+      if (step > 1) record.gain = record.noise_sequences = 0.3 * static_cast<double>(step);
+      if (step == 2) record.loss_scale = 1024;
+      record.predicted_seconds = 1.0 / 3;
+      record.mfu_of_peak = 1e-300;
+      log.step(record);
+    }
+  };
+  const auto events = [&](const std::string& folder) {
+    std::vector<index_t> steps;
+    std::vector<std::string> names = list_folder(scene.path(folder));
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) {
+      const std::string text = scene.read(folder + "/" + name);
+      const std::vector<index_t> own = event_steps(text);
+      steps.insert(steps.end(), own.begin(), own.end());
+    }
+    return steps;
+  };
+  options.csv = options.tensorboard = true;
+  run(0, 7);
+  const std::string always = scene.read("run/log.csv");
+  fs::remove_all(scene.path("run"));
+  options.csv = options.tensorboard = false;
+  run(0, 4);
+  options.csv = options.tensorboard = true;
+  run(4, 7);
+  CHECK(scene.read("run/log.csv") == always);
+  CHECK(events("run/tensorboard") == std::vector<index_t>{1, 2, 3, 4, 5, 6, 7});
+  CHECK(scene.read("run/run.log").find("log.csv is filled up with 4 steps") != std::string::npos);
+  // Off for a life: between lines there is no place for others.
+  options.csv = options.tensorboard = false;
+  run(7, 9);
+  options.csv = options.tensorboard = true;
+  run(9, 10);
+  CHECK(lines_of(scene.read("run/log.csv")).size() == 9);
+  CHECK(count_of(scene.read("run/run.log"), "lacks steps 8 to 9, which log.jsonl has") == 2);
+  fs::remove(scene.path("run/log.csv"));
+  run(10, 11);
+  CHECK(csv_steps(scene.read("run/log.csv")).size() == 11);
 }
 
 TEST_CASE("a folder that cannot be written is an error with path and reason") {

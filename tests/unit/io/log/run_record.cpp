@@ -36,7 +36,7 @@ Json record_in(const std::string& dir) { return Json::parse(read_text_file(dir +
 
 TEST_CASE("what lives have in common stands once in run.json") {
   const test::ScratchFolder folder("run_record");
-  CHECK(add_life_start(folder.path(), life_of(1)).empty());
+  CHECK_FALSE(add_life_start(folder.path(), life_of(1)));
   LifeEnd end;
   end.code = 75;
   end.counted = {{"j", 120}};
@@ -44,7 +44,7 @@ TEST_CASE("what lives have in common stands once in run.json") {
   add_life_end(folder.path(), end);
   LifeStart second = life_of(2);
   second.input = "version = 1\n[run]\n";
-  CHECK(add_life_start(folder.path(), second).empty());
+  CHECK_FALSE(add_life_start(folder.path(), second));
 
   const Json record = record_in(folder.path());
   REQUIRE(record["lives"].size() == 2);
@@ -73,9 +73,40 @@ TEST_CASE("a run.json that is none stays under another name") {
   for (const std::string name : {".damaged", ".damaged-2"}) {
     write_text_durably(path, "{\"lives\": [" + name);
     CHECK_THROWS(add_life_end(folder.path(), {}));
-    CHECK(add_life_start(folder.path(), life_of(1)) == path + name);
+    const auto put_aside = add_life_start(folder.path(), life_of(1));
+    REQUIRE(put_aside);
+    CHECK(put_aside->path == path + name);
+    CHECK(put_aside->fault == "it is no JSON");
     CHECK(read_text_file(path + name) == "{\"lives\": [" + name);
     CHECK(record_in(folder.path())["lives"].size() == 1);
+  }
+}
+
+TEST_CASE("JSON of other kinds is no record, and is put aside whole") {
+  const std::pair<std::string, std::string> cases[]{
+      {"[1, 2]", "it is a JSON array, no object"},
+      {"7", "it is a JSON number, no object"},
+      {"{}", "its format is null, and this program knows 1"},
+      {R"({"format": 99, "lives": []})", "its format is 99, and this program knows 1"},
+      {R"({"format": "1", "lives": []})", "its format is \"1\", and this program knows 1"},
+      {R"({"format": 1})", "lives is no list"},
+      {R"({"format": 1, "lives": {"a": 1}})", "lives is no list"},
+      {R"({"format": 1, "lives": [{}, 2]})", "lives[1] is no object"},
+      {R"({"format": 1, "lives": [{"end": 3}]})", "lives[0].end is no object"},
+      {R"({"format": 1, "lives": [], "hosts": []})", "hosts is no object"}};
+  for (const auto& [text, fault] : cases) {
+    const test::ScratchFolder folder("run_record");
+    const std::string path = folder.path() + "/run.json";
+    CHECK(run_record_fault(text) == fault);
+    write_text_durably(path, text);
+    CHECK_THROWS(add_life_end(folder.path(), {}));
+    const auto put_aside = add_life_start(folder.path(), life_of(4));
+    REQUIRE(put_aside);
+    CHECK(put_aside->fault == fault);
+    CHECK(read_text_file(put_aside->path) == text);
+    CHECK(record_in(folder.path())["lives"][0]["life"] == 4);
+    CHECK(run_record_fault(read_text_file(path)).empty());
+    add_life_end(folder.path(), {});
   }
 }
 

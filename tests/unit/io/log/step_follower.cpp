@@ -23,6 +23,22 @@ void append(const std::string& path, const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("holes of a log that is followed are known, and forgotten with it") {
+  const test::ScratchFolder folder("follow");
+  const std::string path = folder.path() + "/log.jsonl";
+  append(path, line(1) + line(4));
+  StepFollower follower(path);
+  follower.read_on();
+  CHECK(follower.missing().text() == "steps 2 to 3");
+  append(path, line(6));
+  follower.read_on();
+  CHECK(follower.missing().text() == "steps 2 to 3 and 5");
+  std::filesystem::resize_file(path, line(1).size());
+  append(path, line(2));
+  follower.read_on();
+  CHECK(follower.missing().count() == 0);
+}
+
 TEST_CASE("a log is followed line by line") {
   const test::ScratchFolder folder("follow");
   const std::string path = folder.path() + "/log.jsonl";

@@ -2,6 +2,7 @@
 #include "io/study/run_figures.hpp"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "io/log/run_record.hpp"
@@ -90,10 +91,41 @@ TEST_CASE("files that are not there, not whole or of a life that goes on") {
   write_run(folder.path(), 5, false);
   CHECK(fault_in(folder.path()).find("78 ") == 0);
   CHECK(fault_in(folder.path()).find("has not ended in order") != std::string::npos);
-  write_text_durably(folder.path() + "/run.json", "{\"lives\":[{\"end\":{}}]}");
+  write_text_durably(folder.path() + "/run.json", R"({"format": 1, "lives": [{"end": {}}]})");
   CHECK(fault_in(folder.path()).find("lacks what a study needs") != std::string::npos);
-  write_text_durably(folder.path() + "/run.json", "[]");
-  CHECK(fault_in(folder.path()).find("74 ") == 0);
+  for (const std::string text :
+       {"[]", "7", "", R"({"format": 99, "lives": []})", R"({"format": 1, "lives": [3]})",
+        R"({"format": 1, "lives": []})", R"({"format": 1, "lives": [{}]})"}) {
+    write_text_durably(folder.path() + "/run.json", text);
+    CHECK(fault_in(folder.path()).find("74 ") == 0);
+    CHECK(fault_in(folder.path()).find("run.json: is no record of a run: ") != std::string::npos);
+  }
+}
+
+TEST_CASE("a record without hosts or ranks is told") {
+  const test::ScratchFolder folder("run_figures");
+  write_run(folder.path(), 5);
+  const std::string path = folder.path() + "/run.json";
+  nlohmann::json record = nlohmann::json::parse(read_text_file(path));
+  record["lives"][0]["hosts"] = nlohmann::json::array();
+  write_text_durably(path, record.dump());
+  CHECK(fault_in(folder.path()).find("names no host, or no rank") != std::string::npos);
+}
+
+TEST_CASE("steps that the log lacks are named, in the middle and at its end") {
+  const test::ScratchFolder folder("run_figures");
+  write_run(folder.path(), 10);
+  CHECK(read_run_figures(folder.path()).missing_steps.empty());
+  const std::string path = folder.path() + "/log.jsonl";
+  std::string kept;
+  const std::string log = read_text_file(path);
+  for (std::size_t at = 0, step = 1; at < log.size(); ++step) {
+    const std::size_t end = log.find('\n', at) + 1;
+    if (step != 1 && step != 5 && step < 9) kept += log.substr(at, end - at);
+    at = end;
+  }
+  write_text_durably(path, kept);
+  CHECK(read_run_figures(folder.path()).missing_steps == "steps 1, 5 and 9 to 10");
 }
 
 TEST_CASE("keys that tell runs apart") {

@@ -87,7 +87,7 @@ TEST_CASE("runs that do not belong together are named") {
   other = run_of(4, 0.5);
   other.sequences = 32;
   CHECK(fault_of({{"ranks-1", 1, {run_of(1, 1)}}, {"ranks-4", 4, {other}}}) ==
-        "these runs do not belong together: r1 has 8 sequences on 1 ranks and r4 has 32 on 4, "
+        "these runs do not belong together: r1 has 8 sequences on 1 rank and r4 has 32 on 4, "
         "which is no strong scaling");
   CHECK(fault_of({{"ranks-1", 1, {run_of(1, 1)}}, {"ranks-4", 4, {other}}}, true).empty());
   CHECK(fault_of({{"ranks-1", 1, {run_of(2, 1)}}}) == "r2 has 2 ranks, and stands for 1");
@@ -110,11 +110,12 @@ TEST_CASE("spread of what is known") {
 TEST_CASE("a study as CSV, JSON and LaTeX") {
   StudyFigures study = study_of(three_points());
   study.points[2].emulated = study.points[2].shared_cores = true;
+  study.points[2].holes = {"x/log.jsonl lacks step 3"};
   const std::string csv = study_csv(study);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);
   CHECK(csv.find("strong,1,1,1 x 1 x 1,8,3,3,1,0.8,1.2,") != std::string::npos);
   CHECK(csv.find("strong,2,,,,0,3,,,") != std::string::npos);
-  CHECK(csv.find("\"shared cores, emulated\"\r\n") != std::string::npos);
+  CHECK(csv.find("\"shared cores, emulated, steps missing\"\r\n") != std::string::npos);
   const std::string json = study_json(study);
   CHECK(json.find("\"base\": \"ranks-1\"") != std::string::npos);
   CHECK(json.find("NaN") == std::string::npos);

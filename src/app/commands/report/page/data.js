@@ -16,13 +16,13 @@ class Run {
   }
   async readSteps() {
     const bytes = await inflate(document.getElementById(`steps-${this.number}`).textContent);
-    for (const column of decodeColumns(this.json.steps, bytes, this.rows)) this.columns.set(column.key, column);
+    for (const column of decodeColumns(this.json.steps, bytes, this.rows, this.json.hole_rows)) this.columns.set(column.key, column);
     this.step = this.values("step");
     this.axes = {step: this.step, tokens: this.summed("tokens"), hours: this.summed("seconds", 1 / 3600)};
   }
   async readRanks() {
     const bytes = await inflate(document.getElementById(`ranks-${this.number}`).textContent);
-    for (const column of decodeColumns(this.json.ranks, bytes, this.rows, key => this.strideOf(key))) {
+    for (const column of decodeColumns(this.json.ranks, bytes, this.rows, this.json.hole_rows, key => this.strideOf(key))) {
       if (!this.lists.has(column.key)) this.lists.set(column.key, []);
       this.lists.get(column.key)[column.index] = column.values;
     }
@@ -36,14 +36,16 @@ class Run {
     return key === "rank_milliseconds.own" ? own : key.startsWith("rank_milliseconds.") ? parts : 1;
   }
 
-  // The sum from the first row on; a row of a thinned log stands for the steps that are left out before it.
+  // The sum from the first row on; a row stands for the steps before it that a thinned log, or a hole, leaves out.
   summed(key, unit = 1) {
     const values = this.values(key), out = new Float64Array(this.rows);
     let sum = 0, before = this.step[0] - 1;
     for (let row = 0; row < this.rows; ++row) {
-      const value = values?.[row] ?? 0;
-      sum += (Number.isFinite(value) ? value : 0) * (this.step[row] - before);
-      before = this.step[row];
+      const value = values?.[row];
+      if (Number.isFinite(value)) {
+        sum += value * (this.step[row] - before);
+        before = this.step[row];
+      }
       out[row] = sum * unit;
     }
     return out;

@@ -67,14 +67,14 @@ function spread(values, bits, rows, stride) {
   return all;
 }
 
-// [{key, index, values, sparse}]: a value for every strideOf(key)-th row of the log.
-function decodeColumns(block, bytes, rows, strideOf = () => 1) {
+// [{key, index, values, sparse}]: a value for every strideOf(key)-th row of the log. holes: rows that have no values at all.
+function decodeColumns(block, bytes, rows, holes, strideOf = () => 1) {
   const parts = new Parts(bytes, block.parts);
   return block.heads.map(head => {
     const count = head.count ?? rows;
     const bits = head.count === undefined ? null : parts.take(FIRST_PART.rows, (rows + 7) >> 3);
     const values = head.code === "whole" ? decodeWhole(head, count, parts)
       : head.code === "short" ? decodeShort(count, parts) : decodeReal(count, parts);
-    return {key: head.key, index: head.index ?? -1, values: bits ? spread(values, bits, rows, strideOf(head.key)) : values, sparse: 2 * count < rows};
+    return {key: head.key, index: head.index ?? -1, values: bits ? spread(values, bits, rows, strideOf(head.key)) : values, sparse: 2 * count < rows - holes};
   });
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "support/catch.hpp"
@@ -15,9 +16,12 @@ namespace {
 /// A run of so many steps and ranks; the last rank is the slowest.
 class Run {
  public:
-  Run(index_t steps, int ranks) : folder_("watch"), follower(folder_.path() + "/log.jsonl") {
+  /// Without the records of steps from `hole` to `hole_end`.
+  Run(index_t steps, int ranks, index_t hole = 0, index_t hole_end = 0)
+      : folder_("watch"), follower(folder_.path() + "/log.jsonl") {
     std::ofstream file(folder_.path() + "/log.jsonl");
     for (index_t step = 1; step <= steps; ++step) {
+      if (step >= hole && step <= hole_end) continue;
       file << fmt::format(R"({{"step":{},"steps":2000,"loss":{},"seconds":0.5)", step,
                           10.0 / static_cast<double>(step));
       file << R"(,"grad_norm":1.5,"lr":0.001,"mfu":0.4,"rank_milliseconds":{"own":[)";
@@ -116,6 +120,23 @@ TEST_CASE("a curve has the highest value at the top and every value visible") {
   CHECK(rows[1] == ".|||");
   CHECK(curve({1, 1, 1}, 10, 1, true) == std::vector<std::string>{"▁▁▁"});
   CHECK(letters(curve(std::vector<double>(1000, 2.0), 70, 1, true).front()) == 70);
+}
+
+TEST_CASE("a hole of the log is named and not drawn over") {
+  Run run(10, 2, 4, 6);
+  add_missing(run.status, run.follower.missing());
+  const auto lines = watch_frame(run.status, run.follower, {80, 40, false, false});
+  CHECK_THAT(joined(lines), test::contains("missing   steps 4 to 6 of log.jsonl"));
+  const auto lowest = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.ends_with(" 1.0000");
+  });
+  REQUIRE(lowest != lines.end());
+  CHECK_THAT(*lowest, test::contains("|||   ...."));
+  CHECK_THAT(watch_line(run.status), test::contains("lacks steps 4 to 6"));
+  run.status.saved_step = 12;
+  add_missing(run.status, run.follower.missing());
+  CHECK(run.status.missing.text() == "steps 4 to 6 and 11 to 12");
+  CHECK(curve({NAN, 1, NAN}, 3, 1, false) == std::vector<std::string>{" . "});
 }
 
 TEST_CASE("a run without steps has a screen, too") {

@@ -1,0 +1,61 @@
+// Holes of a log of steps: after a full disk, where somebody edited or cut the file, or where
+// log.json was off for a life.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/types.hpp"
+
+namespace t3d {
+
+/// Both included.
+struct StepRange {
+  index_t first = 0, last = 0;
+  friend bool operator==(const StepRange&, const StepRange&) = default;
+};
+
+/// Hears the steps of a log in their order, and knows those between them that it has not heard.
+class MissingSteps {
+ public:
+  static constexpr std::size_t kMostRanges = 1000;  // that are kept
+
+  /// Steps count from behind `last`; without it from the first one that is heard.
+  explicit MissingSteps(std::optional<index_t> last = {}) : last_(last) {}
+
+  /// The hole before `step`, if there is one. What is not behind the step before is passed over.
+  std::optional<StepRange> add(index_t step);
+  /// These are missing; behind those that are known to be.
+  void miss(const StepRange& range);
+  /// All steps up to this one should be there. Nothing where no step was heard and none is known.
+  void expect_up_to(index_t step) {
+    if (!last_ || step <= *last_) return;
+    miss({*last_ + 1, step});
+    last_ = step;
+  }
+
+  [[nodiscard]] std::optional<index_t> last() const { return last_; }
+  [[nodiscard]] const std::vector<StepRange>& ranges() const { return ranges_; }
+  /// Of steps, also of those whose ranges are not kept.
+  [[nodiscard]] index_t count() const { return count_; }
+  /// "step 3", "steps 3, 5 to 9 and 12"; of many ranges the first ones. Empty where none is
+  /// missing.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::optional<index_t> last_;
+  std::vector<StepRange> ranges_;
+  index_t holes_ = 0, count_ = 0;
+};
+
+/// The step of a line of log.jsonl; nothing where the line is no record. Of a line as the program
+/// writes it only the beginning and the end are looked at.
+[[nodiscard]] std::optional<index_t> step_of_line(std::string_view line);
+
+/// Those of a log.jsonl; of a longer file `most_bytes` at the end are read. A file that is not
+/// there has no holes. Error(io) when it cannot be read.
+[[nodiscard]] MissingSteps missing_steps(const std::string& path,
+                                         index_t most_bytes = index_t{64} << 20);
+
+}  // namespace t3d
