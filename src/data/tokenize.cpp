@@ -253,6 +253,8 @@ class TokenizeJob {
       result_.valid_path = valid.path;
       result_.valid_tokens = valid.tokens;
       add(valid);
+    } else {
+      result_.older_valid = valid_files();
     }
     std::filesystem::remove_all(folder_);
   }
@@ -261,6 +263,18 @@ class TokenizeJob {
     result_.text_bytes += merged.text_bytes;
     result_.bad_lines += merged.notes.bad_lines;
     if (result_.first_bad_line.empty()) result_.first_bad_line = merged.notes.first_bad_line;
+  }
+
+  /// Whatever its format is.
+  [[nodiscard]] std::vector<std::string> valid_files() const {
+    const std::filesystem::path stem(prefix_ + "-valid");
+    const std::string folder = stem.parent_path().string(), begin = stem.filename().string();
+    std::vector<std::string> files;
+    for (const std::string& name : list_folder(folder.empty() ? "." : folder))
+      if (name.starts_with(begin + ".") || name.starts_with(begin + "_"))
+        files.push_back((stem.parent_path() / name).string());
+    std::sort(files.begin(), files.end());
+    return files;
   }
 
   [[nodiscard]] std::string source_text() const {

@@ -30,7 +30,8 @@ struct TokenizeOptions {
 };
 
 struct TokenizeResult {
-  std::string train_path, valid_path;  // valid_path empty without a valid part
+  std::string train_path, valid_path;    // valid_path empty without a valid part
+  std::vector<std::string> older_valid;  // then: files of that name, of an earlier command
   index_t train_tokens = 0, valid_tokens = 0, documents = 0;
   index_t vocab = 0, text_bytes = 0;
   index_t parts = 0, parts_reused = 0;  // made by an earlier, killed command

@@ -8,6 +8,7 @@
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
 #include "comm/registry.hpp"
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "ops/registry.hpp"
 
@@ -117,9 +118,9 @@ DeviceChoice choose_device(Communicator& world, DeviceRule device, TransportRule
   if (device == DeviceRule::automatic && !all.own_each()) {
     if (!all.users.empty())
       choice.note = fmt::format(
-          "computing on CPUs: {} GPUs for {} ranks; mesh.device = \"cuda\" shares GPUs, \"mixed\" "
+          "computing on CPUs: {} for {}; mesh.device = \"cuda\" shares GPUs, \"mixed\" "
           "uses them beside CPUs",
-          all.users.size(), world.size());
+          counted(all.users.size(), "GPU"), counted(world.size(), "rank"));
     return choice;
   }
   if (device == DeviceRule::cuda && !all.all_have())
@@ -135,14 +136,15 @@ DeviceChoice choose_device(Communicator& world, DeviceRule device, TransportRule
           return user.second.front() == world.rank();
         });
     choice.gpu = first ? own.ordinal : -1;
-    choice.note = fmt::format("{} ranks on GPUs, {} on CPUs", all.users.size(),
+    choice.note = fmt::format("{} on GPUs, {} on CPUs", counted(all.users.size(), "rank"),
                               all.identities.size() - all.users.size());
   } else {
     choice.gpu = own.ordinal;
     choice.sharers =
         static_cast<int>(all.users.at(fmt::format("{}/{}", nodes[rank], own.identity)).size());
     if (!all.own_each())
-      choice.note = fmt::format("{} ranks share {} GPUs", world.size(), all.users.size());
+      choice.note = fmt::format("{} share {}", counted(world.size(), "rank"),
+                                counted(all.users.size(), "GPU"));
   }
   const std::vector<int> owning = owners(all, device);
   choice.transport = choose_transport(transport, owning.size(), all.identities.size());

@@ -16,7 +16,7 @@ T3D_EMULATED_GPUS=0 run 1 input.toml -d auto
 expect_status 0
 run 2 input.toml -d auto2 --set "mesh.cuboid=[2,1,1]"
 expect_status 0
-expect_text "computing on CPUs: 1 GPUs for 2 ranks"
+expect_text "computing on CPUs: 1 GPU for 2 ranks"
 
 # Refused before the first step, with the arithmetic.
 T3D_EMULATED_MEMORY_MIB=1 run 1 input.toml -d small --set mesh.device=cuda

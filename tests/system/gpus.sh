@@ -47,7 +47,7 @@ done
 # Several ranks on one GPU, uneven widths, CPU and GPU ranks in one group.
 run 8 input.toml -d staged --set mesh.device=cuda --set "mesh.cuboid=[2,2,2]"
 expect_status 0
-expect_text "8 ranks share 1 GPUs"
+expect_text "8 ranks share 1 GPU"
 same_losses reference staged 1e-4
 grep -q differ out.log && fail "staged: bytes differ from the formula"
 run 4 input.toml -d uneven --set mesh.device=cuda --set "mesh.cuboid=[2,2,1]" \
@@ -56,7 +56,7 @@ expect_status 0
 same_losses reference uneven 1e-4
 run 4 input.toml -d mixed --set mesh.device=mixed --set "mesh.cuboid=[1,2,1]" --set mesh.replicas=2
 expect_status 0
-expect_text "1 ranks on GPUs, 3 on CPUs"
+expect_text "1 rank on GPUs, 3 on CPUs"
 same_losses reference mixed 1e-4
 
 # A checkpoint of a GPU run is read by CPU ranks, and the other way round.

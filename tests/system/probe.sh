@@ -90,7 +90,7 @@ PY
 expect_text 'note: \[\[nodes\]\] 1 (feature = "absent", speed = 9) fits no node; the nodes are '
 run 1 probe stated.toml "${short[@]}"
 expect_status 78
-expect_text "has 1 ranks, and its \[\[nodes\]\] says 2"
+expect_text "has 1 rank, and its \[\[nodes\]\] says 2"
 sed -e 's/speed = 2/speed = 0/' -e '/^ranks = 2/d' stated.toml > zero.toml
 run 2 probe zero.toml "${short[@]}"
 expect_status 78

@@ -16,6 +16,13 @@ expect_status 0
 for part in train valid; do cmp one-$part.h5 three-$part.h5 || fail "three ranks wrote another $part file"; done
 [[ ! -e one.parts && ! -e three.parts ]] || fail "parts are left"
 
+# Without --valid the valid file of before holds texts of the new train file.
+cp one-train.h5 stale-train.h5 && cp one-valid.h5 stale-valid.h5
+run 1 tokenize in/a.jsonl -o stale
+expect_status 0
+expect_text "warning: stale-valid.h5 is of an earlier command.*remove it, or call again with --valid"
+cmp one-valid.h5 stale-valid.h5 || fail "the older file was changed"
+
 # Killed in the middle: the next command takes what is finished. BPE is slow enough to be met.
 run 1 tokenize in -o bpe --kind bpe --vocab 300
 expect_status 0

@@ -35,5 +35,11 @@ on_terminal resize 0
 run 1 watch nothing
 expect_status 66
 expect_text "there is no nothing"
+mkdir all && cp -r run all/one && cp -r run all/two
+for command in watch status; do
+  run 1 $command all
+  expect_status 66
+  expect_text "all is no run folder.*; runs are in all/one, all/two"
+done
 run 1 watch run --interval 0
 expect_status 64

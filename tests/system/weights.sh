@@ -173,6 +173,7 @@ PY
 refused_source 'hidden_act = "gelu" is not computed' --set model.layers=2 --set model.hidden=32 --set model.heads=4 \
   --set model.kv_heads=2 --set model.ffn=48 --set model.vocab=256 --set 'model.norm="rmsnorm"' --set 'model.activation="swiglu"' \
   --set 'model.position="rope"' --set model.bias=false --set model.tied_embeddings=false
+[[ ! -e changed ]] || fail "refused starts have left a folder"
 
 # What cannot be: clear answers, and nothing left behind.
 refused() { # STATUS WORDS args...
@@ -187,6 +188,10 @@ refused 66 "there is no nowhere" import nowhere -o x
 refused 64 "llama is there already" import "$models/llama" -o llama
 refused 64 "export takes --set data.tokenizer" export llama -o y --set model.context=3
 refused 78 "holds weights alone" tune.toml -r llama/step-00000000 -d y --set init.from=llama
+# What cannot be begun from leaves no folder behind.
+refused 66 "there is no checkpoint" tune.toml -d left --set init.from=nowhere
+refused 78 "model.rope_base: 500 -> 7" tune.toml -d left --set init.from=llama --set model.rope_base=7
+[[ ! -e left ]] || fail "refused starts have left a folder"
 mkdir pickled
 cp "$models/gpt2/config.json" pickled
 touch pickled/pytorch_model.bin

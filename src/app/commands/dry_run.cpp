@@ -10,6 +10,7 @@
 #include "app/commands/setup.hpp"
 #include "app/config/data_lists.hpp"
 #include "app/config/model_text.hpp"
+#include "core/counted.hpp"
 #include "io/log/step_record.hpp"
 #include "tensor3d/frozen.hpp"
 
@@ -132,13 +133,13 @@ void print_widths(const ReplicaPlan& cut, const Plan& plan) {
 void print_mesh(const Plan& plan, index_t steps) {
   const ModelConfig& m = plan.model;
   const MeshShape mesh = plan.mesh();
-  fmt::print("mesh {} on {} ranks", mesh.describe(), mesh.ranks());
+  fmt::print("mesh {} on {}", mesh.describe(), counted(mesh.ranks(), "rank"));
   if (mesh.ranks() < plan.ranks) fmt::print(", {} idle", plan.ranks - mesh.ranks());
   fmt::print("; plan {}\n", plan.hash());
   fmt::print("model {}, {:.3f} GFLOP per token (causal; {:.3f} full square)\n", parameters_text(m),
              flops_per_token(m, false) / 1e9, flops_per_token(m, true) / 1e9);
-  fmt::print("batch {} sequences of {} tokens; micro-batch {}; steps {}\n", plan.sequences(),
-             m.context, plan.largest_micro(), steps);
+  fmt::print("batch {} of {} tokens; micro-batch {}; steps {}\n",
+             counted(plan.sequences(), "sequence"), m.context, plan.largest_micro(), steps);
   for (index_t d = 0; d < (plan.alike() ? 1 : mesh.extent(Axis::d)); ++d) {
     if (!plan.alike()) fmt::print("replica {}\n", d);
     print_widths(plan.replica(d), plan);

@@ -8,8 +8,10 @@
 #include "app/commands/setup.hpp"
 #include "app/config/config_check.hpp"
 #include "app/config/model_text.hpp"
+#include "comm/agree.hpp"
 #include "core/error.hpp"
 #include "core/finite.hpp"
+#include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/checkpoint/checkpoint_state.hpp"
 #include "io/posix_file.hpp"
 #include "tensor3d/frozen.hpp"
@@ -19,6 +21,16 @@ namespace t3d {
 namespace {
 
 constexpr std::string_view kHf = "hf:";
+
+/// And none was chosen. What cannot be looked at is told when the run looks for its checkpoint.
+bool has_no_checkpoint(const CheckpointConfig& checkpoint) {
+  try {
+    return (checkpoint.restart == "auto" || checkpoint.restart == "never") &&
+           !newest_published(checkpoint.dir);
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 }  // namespace
 
@@ -40,6 +52,17 @@ void check_same_computation(const InitSource& source, const ModelConfig& model) 
                 "[model] is not what the weights of {} were trained for\n  {}\nleave these keys "
                 "out: they are taken from there",
                 source.path, fmt::join(lines, "\n  "));
+}
+
+void check_first_weights(Communicator& world, const Config& config) {
+  if (config.init.from.empty()) return;
+  std::string begins;
+  if (world.rank() == 0 && has_no_checkpoint(config.checkpoint)) begins = "yes";
+  if (broadcast_text(world, begins).empty()) return;
+  const InitSource source = find_init_source(world, config.init.from);
+  all_or_none(world, [&] {
+    if (world.rank() == 0) check_same_computation(source, config.model);
+  });
 }
 
 ModelConfig model_of(const InitSource& source) {

@@ -34,6 +34,11 @@ inline constexpr index_t kLongContext = 8192;
 /// of `source` were trained for. Local.
 void check_same_computation(const InitSource& source, const ModelConfig& model);
 
+/// Before there is a run folder: refuses what init.from names as the run would (AgreedError), so
+/// that no folder is left behind. Where there are checkpoints already, or one was chosen, init.from
+/// may not be needed, and is not looked at. Collective.
+void check_first_weights(Communicator& world, const Config& config);
+
 /// Whether a folder has a file with the name of a tokenizer's.
 [[nodiscard]] bool holds_tokenizer(const std::string& folder);
 /// Error(config) when one of the numbers (fp32 or fp64) is not finite.

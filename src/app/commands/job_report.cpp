@@ -15,6 +15,7 @@
 #include "app/commands/vendor_peak.hpp"
 #include "app/config/model_text.hpp"
 #include "comm/agree.hpp"
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "device/host_limits.hpp"
 #include "hetero/cluster/run_factors.hpp"
@@ -100,17 +101,18 @@ void JobReport::open(const Trainer& trainer, double rate) {
   vendor_rate_ = vendor_rate(plan);
   const ModelConfig& model = plan.model;
   token_flops_ = flops_per_token(model, false);
-  note(fmt::format("transformer3d {} ({}), {} ranks, mesh {}, {} in {}, plan {}", kVersion, kGit,
-                   world_.size(), plan.mesh().describe(), machine_.ops().name(),
+  note(fmt::format("transformer3d {} ({}), {}, mesh {}, {} in {}, plan {}", kVersion, kGit,
+                   counted(world_.size(), "rank"), plan.mesh().describe(), machine_.ops().name(),
                    name_of(plan.activation()), plan.hash()));
-  note(fmt::format("model {}: {} layers, hidden {}, heads {}, ffn {}, vocab {}, context {}",
-                   parameters_text(model), model.layers, model.hidden, model.heads, model.ffn,
-                   model.vocab, model.context));
+  note(fmt::format("model {}: {}, hidden {}, heads {}, ffn {}, vocab {}, context {}",
+                   parameters_text(model), counted(model.layers, "layer"), model.hidden,
+                   model.heads, model.ffn, model.vocab, model.context));
   const ReplicaPlan& cut = plan.replicas.front();
   note(fmt::format("widths {}; {}; {}; {}; attention by {} over k", cut.hidden.describe(),
                    cut.groups.describe(), cut.ffn.describe(), cut.vocab.describe(), cut.attention));
   if (const index_t idle = plan.ranks - plan.mesh().ranks(); idle > 0)
-    warn(fmt::format("{} of {} ranks are idle", idle, plan.ranks));
+    warn(fmt::format("{} of {} {} idle", idle, counted(plan.ranks, "rank"),
+                     idle == 1 ? "is" : "are"));
   if (const DeviceChoice& choice = machine_.choice(); choice.gpu >= 0)
     note(fmt::format("rank 0 on {}; GPU ranks talk {}", machine_.device().name(),
                      choice.alone                                ? "to nobody"
@@ -130,8 +132,8 @@ void JobReport::open(const Trainer& trainer, double rate) {
     history_.set_emulated();
     warn("emulated: some ranks are made slower ([emulate]); times are not this machine's");
   }
-  note(fmt::format("steps {} to {}, {} sequences of {} tokens each", first_step_, trainer.steps(),
-                   plan.sequences(), model.context));
+  note(fmt::format("steps {} to {}, {} of {} tokens each", first_step_, trainer.steps(),
+                   counted(plan.sequences(), "sequence"), model.context));
 }
 
 // For people: who took how long, step by step, and what for.
@@ -393,7 +395,7 @@ void JobReport::finish(const std::string& reason) {
   table.reason = reason;
   table.steps = steps_done_;
   table.seconds = PhaseClock::now() - start_seconds_;
-  table.tokens_per_second = step_seconds_ > 0 ? step_tokens_ / step_seconds_ : 0;
+  table.tokens_per_second = step_seconds_ > 0 ? step_tokens_ / step_seconds_ : NAN;
   if (gemm_rate_ > 0 && step_seconds_ > 0) table.remarks.push_back(mfu_remark());
   if (noise_sequences_ > 0) table.remarks.push_back(batch_remark());
   for (const std::string& remark : prediction_.remarks()) table.remarks.push_back(remark);

@@ -10,6 +10,7 @@
 #include "app/config/model_text.hpp"
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
+#include "core/counted.hpp"
 #include "device/host_limits.hpp"
 #include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/checkpoint/checkpoint_state.hpp"
@@ -193,9 +194,9 @@ std::string placement_warning(Communicator& world) {
       std::count(nodes.begin(), nodes.end(), nodes[static_cast<std::size_t>(world.rank())]);
   if (here <= cores_available() || yields_when_idle()) return {};
   return fmt::format(
-      "{} ranks share {} cores and Open MPI does not yield: set OMPI_MCA_mpi_yield_when_idle=1, or "
+      "{} share {} and Open MPI does not yield: set OMPI_MCA_mpi_yield_when_idle=1, or "
       "start-up and ending become hundreds of times slower",
-      here, cores_available());
+      counted(here, "rank"), counted(cores_available(), "core"));
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/cluster/cluster_file.hpp"
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "hetero/cluster/run_factors.hpp"
 #include "sched/host_list.hpp"
@@ -50,12 +51,11 @@ std::vector<JobPart> parts_of(Cluster& cluster, const std::vector<std::string>& 
     if (std::ssize(nodes) != static_cast<std::ptrdiff_t>(end - rank) &&
         static_cast<index_t>(end - rank) != known.ranks_per_node)
       throw_error(ExitCode::config,
-                  "hetero.cluster: {} ranks run on {}, class {} was measured with {} on each node",
-                  end - rank, nodes[rank], known.name, known.ranks_per_node);
+                  "hetero.cluster: {} on {}, class {} was measured with {} on each node",
+                  counted(end - rank, "rank"), nodes[rank], known.name, known.ranks_per_node);
     if (static_cast<index_t>(end - rank) > known.ranks_per_node)
-      throw_error(ExitCode::config,
-                  "hetero.cluster: {} ranks run on {}, class {} was measured with {}", end - rank,
-                  nodes[rank], known.name, known.ranks_per_node);
+      throw_error(ExitCode::config, "hetero.cluster: {} on {}, class {} was measured with {}",
+                  counted(end - rank, "rank"), nodes[rank], known.name, known.ranks_per_node);
     if (parts.empty() || parts.back().node_class != own)
       parts.push_back({own, 1});
     else
@@ -135,11 +135,12 @@ std::vector<std::string> StepPrediction::remarks() const {
   if (known_ == nullptr || known_->ratios.empty()) return {};
   const double ratio = median_of(known_->ratios);
   const double predicted = known_->forecast.seconds();
-  std::vector<std::string> lines{fmt::format(
-      "hetero.cluster predicted {:.4g} ms a step, measured {:.4g} ms (medians of {} steps): "
-      "{:+.1f} "
-      "%",
-      1e3 * predicted, 1e3 * predicted * ratio, known_->ratios.size(), 100 * (ratio - 1))};
+  std::vector<std::string> lines{
+      fmt::format("hetero.cluster predicted {:.4g} ms a step, measured {:.4g} ms (medians of {}): "
+                  "{:+.1f} "
+                  "%",
+                  1e3 * predicted, 1e3 * predicted * ratio, counted(known_->ratios.size(), "step"),
+                  100 * (ratio - 1))};
   const ForecastFactors factors = known_->filter.factors();
   const ForecastTerms& terms = known_->forecast.terms;
   const auto off = [&](const char* what, double factor, double part) {

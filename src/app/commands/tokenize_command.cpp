@@ -1,4 +1,6 @@
 // `transformer3d tokenize`: the work is the ranks' (data/tokenize.hpp), the words are rank 0's.
+#include <fmt/ranges.h>
+
 #include "app/commands/commands.hpp"
 #include "app/commands/setup.hpp"
 #include "app/stop_signal.hpp"
@@ -43,6 +45,12 @@ int run_tokenize(Communicator& world, const CommandLine& command) {
       [](const std::string& text) { fmt::print(stderr, "transformer3d: {}\n", text); });
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
+    if (!result.older_valid.empty())
+      fmt::print(stderr,
+                 "transformer3d: warning: {} {} of an earlier command, whose texts are in {} now: "
+                 "remove {}, or call again with --valid\n",
+                 fmt::join(result.older_valid, ", "), result.older_valid.size() == 1 ? "is" : "are",
+                 result.train_path, result.older_valid.size() == 1 ? "it" : "them");
     write_output(report(result));
     flush_output();
   });

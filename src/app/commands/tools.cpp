@@ -6,6 +6,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/setup.hpp"
 #include "app/commands/tokenizer_check.hpp"
+#include "core/counted.hpp"
 #include "data/corpus_agreement.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "io/hdf5/token_file.hpp"
@@ -98,10 +99,10 @@ int run_evaluation(Communicator& world, const CommandLine& command) {
     throw AgreedError(
         ExitCode::diverged,
         fmt::format("the loss of {} on {} is {}", loaded.checkpoint.path, wish.token_file, loss));
-  std::string text = fmt::format(
-      "checkpoint {} (step {})\n{} sequences of {} tokens\nloss {:.6f}  perplexity {:.4f}",
-      loaded.checkpoint.path, loaded.checkpoint.state.step, total, config.model.context, loss,
-      std::exp(loss));
+  std::string text =
+      fmt::format("checkpoint {} (step {})\n{} of {} tokens\nloss {:.6f}  perplexity {:.4f}",
+                  loaded.checkpoint.path, loaded.checkpoint.state.step, counted(total, "sequence"),
+                  config.model.context, loss, std::exp(loss));
   // Bits per byte compare texts, which ids of an unknown tokenizer are not.
   const double bytes = comparable ? source->tokens().bytes_per_token() : 0;
   if (bytes > 0) text += fmt::format("  bits per byte {:.4f}", loss / std::log(2.0) / bytes);

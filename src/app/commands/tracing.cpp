@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "comm/agree.hpp"
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "device/host_limits.hpp"
 #include "io/posix_file.hpp"
@@ -230,7 +231,7 @@ TraceNews Tracing::write(index_t last_step) {
   const double seconds = static_cast<double>(Tracer::now() - facts_.end) / 1e9;
   news.text = fmt::format("trace of steps {} to {}: {}; collecting it took {:.2f} s",
                           facts_.first_step, facts_.last_step, news.text, seconds);
-  if (lost > 0) news.text += fmt::format("; {} spans had no room", lost);
+  if (lost > 0) news.text += "; " + counted(lost, "span") + " had no room";
   return news;
 }
 

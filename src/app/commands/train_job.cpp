@@ -135,6 +135,7 @@ class TrainJob {
                                    [this] { last_words_.end(); }});
     texts_ = open_texts(world_, config_);
     const std::vector<int> nodes = node_of_ranks(world_);
+    check_first_weights(world_, config_);
     // Another job's lock may have to be waited for: the limit is that of files.
     all_or_none(*checkpoint_group(world_), [&] {
       if (world_.rank() == 0) prepare_folder(1 + *std::max_element(nodes.begin(), nodes.end()));

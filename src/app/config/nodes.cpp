@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "core/levenshtein.hpp"
 #include "core/utf8.hpp"
@@ -196,8 +197,9 @@ void check_node_kinds(const std::vector<NodeFacts>& nodes,
     const auto& kind = kinds[rank];
     some_speed = some_speed || !kind || kind->speed != 0;
     if (!kind || kind->ranks == 0 || kind->ranks == nodes[rank].ranks) continue;
-    const std::string text = fmt::format("node {} has {} ranks, and its [[nodes]] says {}",
-                                         nodes[rank].name, nodes[rank].ranks, kind->ranks);
+    const std::string text =
+        fmt::format("node {} has {}, and its [[nodes]] says {}", nodes[rank].name,
+                    counted(nodes[rank].ranks, "rank"), kind->ranks);
     if (std::find(wrong.begin(), wrong.end(), text) == wrong.end()) wrong.push_back(text);
   }
   if (!some_speed)

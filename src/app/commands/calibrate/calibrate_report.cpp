@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "core/counted.hpp"
 #include "hetero/cluster/sampled_fit.hpp"
 #include "hetero/robust.hpp"
 #include "io/log/step_record.hpp"
@@ -106,8 +107,8 @@ std::string calibrate_report(const Cluster& measured, const std::vector<std::str
     text += "\n";
   }
   for (const StartTime& start : measured.startup.starts)
-    text +=
-        fmt::format("\nstart: {:.2f} s until {} ranks could compute\n", start.seconds, start.ranks);
+    text += fmt::format("\nstart: {:.2f} s until {} could compute\n", start.seconds,
+                        counted(start.ranks, "rank"));
   if (!notes.empty()) text += "\nnot measured:\n";
   for (const std::string& note : notes) text += "  " + note + "\n";
   return text + "\n";

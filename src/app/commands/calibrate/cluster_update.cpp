@@ -9,6 +9,7 @@
 
 #include "app/cluster/cluster_file.hpp"
 #include "app/commands/step_factors.hpp"
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "hetero/cluster/run_factors.hpp"
 #include "io/lock/lock_file.hpp"
@@ -116,7 +117,8 @@ std::string factors_text(const RunFactors& factors) {
     if (one.error > 0 && one.error <= kMostFactorError)
       text += fmt::format("{} {:.3f} +- {:.3f}, ", name, one.value, one.error);
   }
-  return text + fmt::format("of {} steps ({})", factors.steps, fmt::join(factors.runs, ", "));
+  return text +
+         fmt::format("of {} ({})", counted(factors.steps, "step"), fmt::join(factors.runs, ", "));
 }
 
 }  // namespace t3d

@@ -78,7 +78,7 @@ void print_times(const SessionTimes& times) {
              "({:.1f} tokens/s)\n",
              times.read_tokens, times.read_seconds, rate(times.read_tokens, times.read_seconds),
              times.written_tokens, times.write_seconds,
-             rate(times.written_tokens, times.write_seconds));
+             rate(times.timed_tokens, times.write_seconds));
 }
 
 /// The number that rank 0 has.

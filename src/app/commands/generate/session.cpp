@@ -97,7 +97,7 @@ void Session::write_step(const std::vector<EncodedPrompt>& prompts) {
       add_token(slot, logits.data() + static_cast<index_t>(at) * model_.vocab(),
                 prompts[static_cast<std::size_t>(number)]);
     }
-    times_.written_tokens += std::ssize(texts);
+    times_.timed_tokens += std::ssize(texts);
   };
   if (!going_on.empty()) add(going_on, model_.go_on(going_on));
   if (!sliding.empty()) add(sliding, model_.read(sliding));
@@ -115,6 +115,7 @@ void Session::add_token(index_t slot, const float* logits, const EncodedPrompt& 
   if (id == options_.eos) return finish(slot, "eos", prompt);
   text.ids.push_back(id);
   ++text.added;
+  ++times_.written_tokens;
   show(text, text.stops.add(text.characters->feed(id)));
   if (text.stops.stopped()) return finish(slot, "stop", prompt);
   if (text.added == options_.tokens) finish(slot, "length", prompt);

@@ -30,6 +30,7 @@ struct SessionOptions {
 struct SessionTimes {
   index_t read_tokens = 0, written_tokens = 0;
   double read_seconds = 0, write_seconds = 0;
+  index_t timed_tokens = 0;  // chosen in write_seconds: reading a prompt gives a token, too
 };
 
 class Session {

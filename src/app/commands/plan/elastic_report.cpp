@@ -18,19 +18,19 @@ std::string phase_line(const ElasticPlan& plan, std::size_t at, const PhaseSteps
   const ElasticPhase& phase = plan.schedule.phases[at];
   const ElasticOption& option = plan.options[phase.size];
   return fmt::format(
-      "  {:<5} {:<17} {:<24} {:<20} {:>7} {:>11} {:>10.2f} {:>15} {:>7.0f} %{:>9.3g} {:>9.4g}\n",
+      "  {:<5} {:<17} {:<24} {:<20} {:>7} {:>11} {:>10.2f} {:>15} {:>7.0f} %{:>10} {:>9.4g}\n",
       at + 1, fmt::format("{}-{}", steps.first + 1, steps.last),
       nodes_text(option.found.parts, cluster), mesh_text(option.found.plan), option.batch,
       option.found.plan.largest_micro(), 1e3 * option.found.seconds(),
       fmt::format("{:.3g}-{:.3g}", phase.first_noise, phase.last_noise),
-      100 * phase.progress / phase.steps, phase.hours, phase.cost);
+      100 * phase.progress / phase.steps, time_text(phase.hours), phase.cost);
 }
 
 /// All bring the same progress, so that work per cost is the inverse of cost.
 std::string sum_line(const ElasticPlan& plan, const std::string& name,
                      const ElasticSchedule& schedule, const std::string& size) {
-  return fmt::format("  {:<28} {:>9.4g} {:>11.4g} {:>10.0f} {:>12.4g} {:>13.3f}  {}\n", name,
-                     schedule.hours, schedule.cost, schedule.steps, schedule.sequences,
+  return fmt::format("  {:<28} {:>9} {:>11.4g} {:>10.0f} {:>12.4g} {:>13.3f}  {}\n", name,
+                     time_text(schedule.hours), schedule.cost, schedule.steps, schedule.sequences,
                      plan.planned.cost / schedule.cost, size);
 }
 
@@ -63,13 +63,13 @@ std::string elastic_text(const ElasticPlan& plan, const JobWish& wish, const Clu
       "{})\nthe batch {}\n\n",
       plan.noise.at(steps / 100), std::max(1.0, steps / 100), plan.noise.at(steps), steps,
       plan.noise.exponent, plan.noise_source, plan.batch_rule);
-  text += fmt::format("  {:<5} {:<17} {:<24} {:<20} {:>7} {:>11} {:>10} {:>15} {:>9}{:>9} {:>9}\n",
+  text += fmt::format("  {:<5} {:<17} {:<24} {:<20} {:>7} {:>11} {:>10} {:>15} {:>9}{:>10} {:>9}\n",
                       "phase", "steps", "nodes", "replicas x (p q r)", "batch", "micro-batch",
-                      "step ms", "noise scale", "useful", "hours", "cost");
+                      "step ms", "noise scale", "useful", "time", "cost");
   for (std::size_t at = 0; at < phases.size(); ++at)
     text += phase_line(plan, at, phases[at], cluster);
   text += fmt::format("\nto the same loss\n  {:<28} {:>9} {:>11} {:>10} {:>12} {:>13}\n", "",
-                      "hours", plan.currency, "steps", "sequences", "work per cost");
+                      "time", plan.currency, "steps", "sequences", "work per cost");
   text += sum_line(plan, "this schedule", plan.schedule, "");
   text +=
       sum_line(plan, "without --elastic", plan.planned, size_text(plan.planned_option, cluster));

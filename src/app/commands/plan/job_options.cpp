@@ -245,18 +245,28 @@ NearestOptions nearest_options(const std::vector<JobOption>& options) {
   return {least(&JobOption::hours), least(&JobOption::cost)};
 }
 
+HoursUnit unit_of_hours(double hours) {
+  if (hours < 1.0 / 30) return {"s", 3600};
+  return hours < 1 ? HoursUnit{"min", 60} : HoursUnit{"h", 1};
+}
+
+std::string time_text(double hours) {
+  const auto [unit, factor] = unit_of_hours(hours);
+  return fmt::format("{:.3g} {}", factor * hours, unit);
+}
+
 std::string unmet_text(const std::vector<JobOption>& options, const JobWish& wish) {
   const NearestOptions nearest = nearest_options(options);
   const JobOption &soonest = options[nearest.soonest], &cheapest = options[nearest.cheapest];
   return fmt::format(
-      "no plan keeps to {}; the nearest possible, with 95 %: the soonest ends within {:.3g} h "
-      "(cost {:.4g} {}; {}), the cheapest costs {:.4g} {} (ends within {:.3g} h; {})",
+      "no plan keeps to {}; the nearest possible, with 95 %: the soonest ends within {} "
+      "(cost {:.4g} {}; {}), the cheapest costs {:.4g} {} (ends within {}; {})",
       !wish.budget             ? "the deadline"
       : !wish.deadline_seconds ? "the budget"
                                : "the deadline and the budget",
-      soonest.hours.high, soonest.cost.high, soonest.job.currency, soonest.job.sizes.back().name,
-      cheapest.cost.high, cheapest.job.currency, cheapest.hours.high,
-      cheapest.job.sizes.back().name);
+      time_text(soonest.hours.high), soonest.cost.high, soonest.job.currency,
+      soonest.job.sizes.back().name, cheapest.cost.high, cheapest.job.currency,
+      time_text(cheapest.hours.high), cheapest.job.sizes.back().name);
 }
 
 std::string nodes_text(const std::vector<JobPart>& parts, const Cluster& cluster) {

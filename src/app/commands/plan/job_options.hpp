@@ -58,6 +58,15 @@ struct NearestOptions {
 /// "no plan keeps to the deadline; the nearest possible, ..."
 [[nodiscard]] std::string unmet_text(const std::vector<JobOption>& options, const JobWish& wish);
 
+/// A unit in which so many hours are no small fraction: seconds, minutes or hours.
+struct HoursUnit {
+  const char* name;
+  double per_hour;
+};
+[[nodiscard]] HoursUnit unit_of_hours(double hours);
+/// "4.2 min"
+[[nodiscard]] std::string time_text(double hours);
+
 /// "8 x c1 + 4 x c2"
 [[nodiscard]] std::string nodes_text(const std::vector<JobPart>& parts, const Cluster& cluster);
 /// "2 x (4 x 2 x 1)"; "2 x (4 x 2 x 1), d k j i" where axes have another order than the usual one.

@@ -19,6 +19,7 @@
 #include "app/config/data_lists.hpp"
 #include "app/config/defaults.hpp"
 #include "app/config/make_plan.hpp"
+#include "core/counted.hpp"
 #include "data/token_card.hpp"
 #include "hetero/cluster/run_factors.hpp"
 #include "hetero/simulate/job_plan.hpp"
@@ -109,8 +110,8 @@ index_t remaining_steps(const Config& config, const PlanCommand& command,
   if (done >= all)
     throw_error(ExitCode::config, "{} has done all {} steps: nothing is left to plan", from->path,
                 all);
-  notes.push_back(
-      fmt::format("goes on from {}: {} of {} steps remain", from->path, all - done, all));
+  notes.push_back(fmt::format("goes on from {}: {} of {} remain{}", from->path, all - done,
+                              counted(all, "step"), all - done == 1 ? "s" : ""));
   return all - done;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "app/commands/plan/plan_report.hpp"
+#include "core/counted.hpp"
 #include "io/log/svg.hpp"
 
 namespace t3d {
@@ -19,8 +20,8 @@ std::string plan_plot(const PlanReport& report) {
   }
   Svg svg(kWidth, kHeight);
   svg.text(kFrame.left, 24,
-           fmt::format("{}: hours and cost of {} sets of nodes", report.wish.name,
-                       report.options.size()),
+           fmt::format("{}: hours and cost of {}", report.wish.name,
+                       counted(report.options.size(), "set of nodes", "sets of nodes")),
            R"(font-size="15")");
   const SvgAxis cost = upward_axis(kFrame, most_cost, 5);
   const std::string currency = report.options.front().job.currency;
@@ -47,9 +48,9 @@ std::string plan_plot(const PlanReport& report) {
     svg.line(hours.at(one.hours.low), y, hours.at(one.hours.high), y, stroke);
     svg.line(x, cost.at(one.cost.low), x, cost.at(one.cost.high), stroke);
     const double size = at == report.chosen ? 5 : 3;
-    const std::string what =
-        fmt::format("{}, {}: {:.4g} h, {:.4g} {}", nodes_text(one.found.parts, report.cluster),
-                    mesh_text(one.found.plan), one.hours.middle, one.cost.middle, currency);
+    const std::string what = fmt::format(
+        "{}, {}: {}, {:.4g} {}", nodes_text(one.found.parts, report.cluster),
+        mesh_text(one.found.plan), time_text(one.hours.middle), one.cost.middle, currency);
     svg.rect({x - size, y - size, 2 * size, 2 * size},
              fmt::format(R"(fill="{}")", at == report.chosen ? "#d55e00" : colour), what);
     if (one.on_front || at == report.chosen)

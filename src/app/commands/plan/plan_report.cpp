@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/counted.hpp"
 #include "hetero/forecast/axis_order.hpp"
 #include "hetero/simulate/many_lives.hpp"
 
@@ -12,6 +13,12 @@ namespace {
 
 std::string interval_text(const Interval& one) {
   return fmt::format("{:.4g} ({:.4g}-{:.4g})", one.middle, one.low, one.high);
+}
+
+std::string time_interval_text(const Interval& hours) {
+  const auto [unit, factor] = unit_of_hours(hours.middle);
+  return fmt::format("{:.4g} {} ({:.4g}-{:.4g})", factor * hours.middle, unit, factor * hours.low,
+                     factor * hours.high);
 }
 
 std::string memory_text(const FoundPlan& found) {
@@ -44,7 +51,7 @@ std::string option_line(const PlanReport& report, std::size_t at, std::size_t wi
                           : "",
       nodes_text(one.found.parts, report.cluster), mesh_text(one.found.plan), width,
       choices_text(one.found.plan), 1e3 * one.found.seconds(), report.tokens_per_second(one.found),
-      memory_text(one.found), interval_text(one.hours), interval_text(one.cost),
+      memory_text(one.found), time_interval_text(one.hours), interval_text(one.cost),
       report.wish.deadline_seconds ? fmt::format(" {:>5.1f} %", 100 * one.in_time) : std::string());
 }
 
@@ -141,16 +148,17 @@ std::string plan_text(const PlanReport& report, std::size_t top) {
     complete = complete && one.complete;
   }
   std::string text = fmt::format(
-      "{} sets of nodes, {} candidates, {} priced in {:.2f} s{}\n"
-      "{} steps of {} sequences of {} tokens; hours and cost ({}): half of all lives, and 90 %\n\n",
-      report.searched.size(), candidates, priced, report.search_seconds,
+      "{}, {}, {} priced in {:.2f} s{}\n"
+      "{} of {} of {} tokens; time and cost ({}): half of all lives, and 90 %\n\n",
+      counted(report.searched.size(), "set of nodes", "sets of nodes"),
+      counted(candidates, "candidate"), priced, report.search_seconds,
       complete ? ", the others cannot be better" : "; not all that might be better were priced",
-      report.wish.steps, report.wish.sequences, report.context,
-      report.options.front().job.currency);
+      counted(report.wish.steps, "step"), counted(report.wish.sequences, "sequence"),
+      report.context, report.options.front().job.currency);
   const std::size_t width = mesh_width(report);
   text += fmt::format("  {:<24} {:<{}} {:>14} {:>10} {:>10}  {:<20} {:<24} {:<24}{}\n", "nodes",
                       "replicas x (p q r)", width, "micro-batch", "step ms", "tokens/s", "memory",
-                      "hours", "cost", report.wish.deadline_seconds ? " in time" : "");
+                      "time", "cost", report.wish.deadline_seconds ? " in time" : "");
   const bool front = report.wish.objective == "pareto";
   std::size_t listed = 0;
   for (std::size_t at = 0; at < report.options.size(); ++at)
@@ -173,7 +181,7 @@ std::string plan_text(const PlanReport& report, std::size_t top) {
   text += left_out_text(report);
   text += "\nwhat would change it\n";
   for (const Sensitivity& one : sensitivities(report))
-    text += fmt::format("  {:<40} hours {:+.1f} %, cost {:+.1f} %\n", one.what, 100 * one.hours,
+    text += fmt::format("  {:<40} time {:+.1f} %, cost {:+.1f} %\n", one.what, 100 * one.hours,
                         100 * one.cost);
   return text;
 }

@@ -128,3 +128,11 @@ TEST_CASE("the strictest partition of a job's classes limits it, and preemption 
   for (const JobOption& one : job_options(searched, small_wish(), cluster))
     for (const SimulatedClass& own : one.job.classes) CHECK(own.warned);
 }
+
+TEST_CASE("short times are in seconds or minutes") {
+  CHECK(time_text(2.5 / 3600) == "2.5 s");
+  CHECK(time_text(100.0 / 3600) == "100 s");
+  CHECK(time_text(4.5 / 60) == "4.5 min");
+  CHECK(time_text(1) == "1 h");
+  CHECK(time_text(123.4) == "123 h");
+}
