@@ -96,6 +96,7 @@ struct ScalingCommand {
   std::vector<index_t> ranks;
   std::vector<std::string> shapes{"auto"};
   bool weak = false, slurm = false;
+  bool roofline = true;  // each point's operators are measured
   index_t repeats = 5, steps = 30;
   double spread = 0.02;
   std::string launcher = "mpirun -n {ranks}";
@@ -164,7 +165,8 @@ struct CommandLine {
   WatchCommand watch;
   CalibrateCommand calibrate;
   ScalingCommand scaling;
-  std::string probe_output;  // file for the speeds; empty = none
+  std::string probe_output;     // file for the speeds; empty = none
+  std::string probe_operators;  // file for the plan's operators one by one; empty = speeds
 };
 
 /// Whether the words ask for something that needs no ranks, wherever it is called: no MPI then.

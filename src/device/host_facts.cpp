@@ -1,5 +1,7 @@
 #include "device/host_facts.hpp"
 
+#include <elf.h>
+#include <fmt/format.h>
 #include <link.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -7,8 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <sstream>
 #include <string_view>
 
@@ -49,6 +53,37 @@ int add_library(dl_phdr_info* info, std::size_t, void* list) {
   return 0;
 }
 
+/// The GNU build id among the notes of a segment, whose parts begin at multiples of `align`.
+std::string build_id_among(std::string_view notes, std::size_t align) {
+  const auto padded = [align](std::size_t size) { return (size + align - 1) / align * align; };
+  constexpr std::string_view kGnu("GNU\0", 4);
+  while (notes.size() >= sizeof(ElfW(Nhdr))) {
+    ElfW(Nhdr) head;
+    std::memcpy(&head, notes.data(), sizeof head);
+    const std::size_t text = sizeof head + padded(head.n_namesz), end = text + head.n_descsz;
+    if (end > notes.size()) break;
+    if (head.n_type == NT_GNU_BUILD_ID && notes.substr(sizeof head, head.n_namesz) == kGnu) {
+      std::string digits;
+      for (const char letter : notes.substr(text, head.n_descsz))
+        digits += fmt::format("{:02x}", static_cast<unsigned char>(letter));
+      return digits;
+    }
+    notes.remove_prefix(std::min(notes.size(), padded(end)));
+  }
+  return {};
+}
+
+/// The first object is the program itself; the others are not looked at.
+int read_build_id(dl_phdr_info* info, std::size_t, void* id) {
+  auto& found = *static_cast<std::string*>(id);
+  for (const auto& part : std::span(info->dlpi_phdr, info->dlpi_phnum)) {
+    if (part.p_type != PT_NOTE || !found.empty()) continue;
+    const auto* const begin = reinterpret_cast<const char*>(info->dlpi_addr + part.p_vaddr);
+    found = build_id_among({begin, part.p_memsz}, part.p_align == 8 ? 8 : 4);
+  }
+  return 1;
+}
+
 }  // namespace
 
 ProcessorFacts parse_cpuinfo(const std::string& text) {
@@ -69,6 +104,7 @@ HostFacts host_facts(const std::string& root) {
   facts.name = host_name();
   facts.kernel = kernel_name();
   facts.processor = processor_name(root);
+  facts.boot = file_text(root + "/proc/sys/kernel/random/boot_id");
   facts.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   const ProcessorFacts processor = parse_cpuinfo(file_text(root + "/proc/cpuinfo"));
   facts.sockets = processor.sockets;
@@ -81,6 +117,19 @@ HostFacts host_facts(const std::string& root) {
   facts.memory_limit_bytes = group_memory(root);
   facts.gpus = nvml_gpus();
   return facts;
+}
+
+bool share_machine(const std::vector<HostFacts>& hosts) {
+  std::set<std::string> boots;
+  return std::any_of(hosts.begin(), hosts.end(), [&](const HostFacts& host) {
+    return !host.boot.empty() && !boots.insert(host.boot).second;
+  });
+}
+
+std::string program_build_id() {
+  std::string id;
+  dl_iterate_phdr(read_build_id, &id);
+  return id;
 }
 
 std::vector<std::string> loaded_libraries() {

@@ -17,6 +17,7 @@ struct GpuFacts {
 
 struct HostFacts {
   std::string name, kernel, processor;
+  std::string boot;                // of the kernel; hosts that have the same one are one machine
   int cores = 0;                   // of the host that are switched on
   int sockets = 0;                 // processors
   double quota_cores = 0;          // of the control groups; 0 = none
@@ -30,6 +31,9 @@ struct HostFacts {
 /// Files are looked for under `root` (tests); GPUs are asked of the driver.
 [[nodiscard]] HostFacts host_facts(const std::string& root = "");
 
+/// Some of these hosts are one machine: namespaces or containers, whose messages never leave it.
+[[nodiscard]] bool share_machine(const std::vector<HostFacts>& hosts);
+
 /// "cpu MHz" of the first core and the number of different "physical id" in /proc/cpuinfo.
 struct ProcessorFacts {
   double clock_mhz = 0;
@@ -40,6 +44,10 @@ struct ProcessorFacts {
 /// Files of the shared libraries that this process has loaded, links followed, so that their names
 /// carry their versions: "/usr/lib/x86_64-linux-gnu/libhdf5_serial.so.103.3.0". Ascending.
 [[nodiscard]] std::vector<std::string> loaded_libraries();
+
+/// The linker's build id of this program in hexadecimal digits: another one where its code is
+/// another. Empty where it was linked without.
+[[nodiscard]] std::string program_build_id();
 
 /// Variables of the environment that change how this program and its libraries compute or send,
 /// with their values, by name.

@@ -69,6 +69,7 @@ std::vector<std::string> filled_in(const std::string& line, const SbatchWish& wi
     return {"#SBATCH --job-name=" + shell_word(job_name(wish.name))};
   if (begins(line, "program=")) {
     std::vector<std::string> lines = further_parts(wish.parts);
+    if (!wish.folder.empty()) lines.push_back(enter_text(wish.folder));
     lines.push_back("program=" + shell_word(wish.program));
     return lines;
   }
@@ -98,6 +99,10 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
+std::string enter_text(const std::string& folder) {
+  return fmt::format("cd {} || exit {}", shell_word(folder), static_cast<int>(ExitCode::no_input));
+}
+
 std::string sbatch_text(const SbatchWish& wish) {
   std::istringstream lines(kSbatchTemplate);
   std::string text;
@@ -107,6 +112,10 @@ std::string sbatch_text(const SbatchWish& wish) {
       text += line +
               "\n# Made by transformer3d. Site options (partition, time, account)"
               " by sbatch: sbatch -p gpu -t 24:00:00 ...\n";
+      if (!wish.folder.empty())
+        text +=
+            "# May be submitted from any folder: it starts in " + shell_word(wish.folder) +
+            ",\n# where relative paths of the input begin. Its log is where sbatch is called.\n";
       about = true;
       continue;
     }

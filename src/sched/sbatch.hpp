@@ -29,10 +29,14 @@ struct SbatchWish {
   /// Nodes to ask for; several = a heterogeneous job, whose ranks are one world in this order.
   /// Empty = left to sbatch.
   std::vector<SbatchPart> parts;
+  std::string folder;  // where relative paths begin; empty = where sbatch is called
 };
 
 /// Throws Error(config) where a path cannot stand in a script (a line break).
 [[nodiscard]] std::string sbatch_text(const SbatchWish& wish);
+
+/// A line of a shell script that goes there, or ends the script with 66.
+[[nodiscard]] std::string enter_text(const std::string& folder);
 
 /// The word as bash reads it back, quoted where needed.
 [[nodiscard]] std::string shell_word(const std::string& word);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Recomputes the numbers of a scaling study from the logs of its runs, by itself, and compares.
 
-    study_numbers.py DIR        DIR/scaling.csv, .json, .svg and .tex are of DIR/POINT/repeat-N/
+    study_numbers.py DIR        DIR/scaling.csv, .json, .svg and .tex are of DIR/POINT/repeat-N/, and the rooflines in
+                                scaling.json and DIR/roofline-POINT.svg of DIR/POINT/operators.json
 
 Prints what differs and ends with 1.
 """
@@ -11,6 +12,7 @@ import math
 import pathlib
 import statistics
 import sys
+import xml.etree.ElementTree
 
 
 def known(values):
@@ -86,6 +88,46 @@ def differs(found, wanted):
     return found in ("", None) or abs(float(found) - wanted) > 1e-8 * max(1e-12, abs(wanted))
 
 
+def product_counts(shape, number_format):
+    """Flops of C[m, n] = A[m, k] B[k, n], and bytes of its operands; with A transposed C is added to, in fp32."""
+    m, n, k, adds, _ = shape
+    size = 2 if number_format in ("bf16", "fp16") else 4
+    return 2 * m * n * k, size * (m * k + k * n) + (8 * m * n if adds else size * m * n)
+
+
+def roofline_faults(study, points, rooflines, missing):
+    faults = []
+    for picture in study.glob("*.svg"):
+        xml.etree.ElementTree.parse(picture)  # browsers are lenient, others are not
+    by_name = {roofline["name"]: roofline for roofline in rooflines}
+    for name in points:
+        measured = study / name / "operators.json"
+        if not measured.exists():
+            if name in by_name or not any(f"of {name}:" in reason for reason in missing):
+                faults.append(f"{name} has no operators.json, and that is not said")
+            continue
+        of_file, roofline = json.loads(measured.read_text()), by_name[name]
+        picture = (study / f"roofline-{name}.svg").read_text()
+        if of_file["operators"] != roofline["operators"]:
+            faults.append(f"{name}: operators in scaling.json are not those of operators.json")
+        best = 0
+        for one in of_file["operators"]:
+            if one["kind"] != "matmul":
+                continue
+            flops, size = product_counts(one["shape"], of_file["number_format"])
+            if differs(one["flops"], flops) or differs(one["bytes"], size):
+                faults.append(f"{name}: flops or bytes of {one}")
+            best = max(best, flops / one["seconds"])
+            if f"{flops / one['seconds'] / 1e9:.3g}</text>" not in picture:
+                faults.append(f"{name}: the rate of {one} is not in the picture")
+        if best == 0 or roofline["matmul_flops_per_second"] < best * (1 - 1e-9):
+            faults.append(f"{name}: a product is faster than the roof")
+        plans = [json.loads(run.read_text())["lives"][-1]["plan"] for run in (study / name).glob("repeat-*/run.json")]
+        if of_file["plan"] not in plans:
+            faults.append(f"{name}: its operators are of plan {of_file['plan']}, its runs of {plans}")
+    return faults
+
+
 def main():
     study = pathlib.Path(sys.argv[1])
     points = points_of(study)
@@ -94,7 +136,8 @@ def main():
                  for point in plan if point["name"] in points]
     base = min(with_runs, key=lambda point: (point[0], -point[1]))
     rows = list(csv.DictReader((study / "scaling.csv").open(newline="")))
-    of_json = json.loads((study / "scaling.json").read_text())["points"]
+    whole = json.loads((study / "scaling.json").read_text())
+    of_json = whole["points"]
     picture, latex = (study / "scaling.svg").read_text(), (study / "scaling.tex").read_text()
     faults = []
     if [int(row["ranks"]) for row in rows] != [point["ranks"] for point in plan] or len(of_json) != len(plan):
@@ -116,6 +159,7 @@ def main():
         for text in (picture, latex):
             if f"{1e3 * wanted['step_seconds']:.4g}" not in text or f"{wanted['speed_up']:.2f}" not in text:
                 faults.append(f"{planned['name']} is not as in the table in the picture or in LaTeX")
+    faults += roofline_faults(study, points, whole["rooflines"], whole["no_rooflines"])
     print("\n".join(faults) if faults else f"{len(points)} of {len(plan)} points recomputed")
     sys.exit(1 if faults else 0)
 

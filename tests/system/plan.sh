@@ -12,6 +12,13 @@ for file in input.toml plan.toml job.sbatch submit.sh job_plan.json plans.csv pl
   [[ -s out/$file ]] || fail "no out/$file"
 done
 bash -n out/job.sbatch && bash -n out/submit.sh || fail "scripts"
+# From another folder: sbatch is called, and ranks are started, where plan was.
+mkdir bin elsewhere
+printf '#!/bin/sh\npwd > "%s/submitted"\n' "$PWD" > bin/sbatch
+printf '#!/bin/sh\npwd > "%s/started"; exit 1\n' "$PWD" > bin/srun
+chmod +x bin/*
+(cd elsewhere && PATH=$OLDPWD/bin:$PATH sh ../out/submit.sh && SLURM_JOB_ID=1 PATH=$OLDPWD/bin:$PATH bash ../out/job.sbatch > out.log 2>&1)
+[[ $(cat submitted started) == "$PWD"$'\n'"$PWD" ]] || fail "the scripts start in $(cat submitted started)"
 run 1 simulate out/job_plan.json --runs 50
 expect_status 0
 

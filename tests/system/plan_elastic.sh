@@ -74,10 +74,11 @@ mkdir bin
 cat > bin/sbatch <<'SH'
 #!/bin/bash
 for word; do script=$word; done
-echo "sbatch $*" >> submitted
+echo "sbatch $*" >> submitted  # in the folder where plan was called
 SH
 chmod +x bin/sbatch
-submit() { PATH=$PWD/bin:$PATH sh out/submit.sh "$@"; }
+mkdir elsewhere
+submit() { (cd elsewhere && PATH=$OLDPWD/bin:$PATH sh ../out/submit.sh "$@"); }
 submit -A physics -t 1:00:00
 grep -q -- "-A physics -t 1:00:00.*phase-1.sbatch" submitted || fail "the first phase: $(cat submitted)"
 alone=(--set mesh.replicas=1 --set 'mesh.cuboid=[1,1,1]' --set debug.threads=1)

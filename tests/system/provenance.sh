@@ -21,6 +21,9 @@ assert len(run["plans"]) == 1 and len(run["inputs"]) == 2 and len(run["data"]) =
 built = run["programs"][one["program"]]
 said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
 assert all(built[key] in said for key in ("version", "commit", "compiler", "build_type")), (said, built)
+notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True).stdout
+assert built["build"] is None or f"Build ID: {built['build']}" in notes, (built["build"], notes)
+assert ("Build ID" in notes) == (built["build"] is not None)
 assert "-O" in built["flags"] and built["mpi"] and any("hdf5" in file for file in built["libraries"])
 host = run["hosts"][one["hosts"][0]]
 assert host["name"] == os.uname().nodename and host["cores"] == os.cpu_count() and host["memory_bytes"] > 2**20, host

@@ -13,6 +13,8 @@ grep -o "repeat [12] of 2, ranks-[12]" screen.log | tr '\n' ' ' | grep -q "^repe
   fail "the order of the runs"
 python3 "$T3D_SOURCE/tests/support/study_numbers.py" study || fail "the numbers"
 [[ ! -e study/ranks-1/repeat-1/ckpt ]] || fail "a checkpoint is left"
+grep -q "Roofline of .*</text>" study/roofline-ranks-1.svg && ! grep -qi "nan\|inf" study/roofline-ranks-2.svg || fail "the rooflines"
+grep -q '"emulated": false' study/ranks-1/operators.json || fail "operators.json"
 grep -q "threads = " study/ranks-2/input.toml || fail "ranks have other numbers of cores at other points"
 
 # One point more, one run lost: both are run, and no other.
@@ -47,10 +49,18 @@ cp -r study/ranks-1/repeat-1 runs/a && cp -r study/ranks-2/repeat-1 runs/b
 run 1 scaling --collect runs
 expect_status 0
 [[ $(wc -l < runs/scaling.csv) == 3 ]] || fail "runs without a study"
-sed -i 's/layers = 2 /layers = 3 /' runs/b/run.json
+expect_text "no roofline: of a: there is no runs/a/operators.json"
+sed -i 's/layers = 2 /layers = 3 /; s/watchdog_seconds = [0-9]*/watchdog_seconds = 99/; s/threads = 1 /threads = 7 /' runs/b/run.json
 run 1 scaling --collect runs
 expect_status 78
-expect_text "these runs do not belong together: model.layers is 2 in runs/a and 3 in runs/b"
+expect_text "these runs do not belong together: debug.threads is 1 in runs/a and 7 in runs/b; model.layers is 2 in runs/a and 3 in runs/b$"
+# Another build of the same commit: said, and its row is marked.
+cp study/ranks-2/repeat-1/run.json runs/b/
+sed -i 's/"build": "[0-9a-f]*"/"build": "0123"/' runs/b/run.json
+run 1 scaling --collect runs
+expect_status 0
+expect_text "warning: the program was replaced between the runs: runs/b is of commit .*, build 0123"
+grep -q "^strong,2,.*other program" runs/scaling.csv || fail "the row of the other program"
 cp study/ranks-2/repeat-1/run.json runs/b/
 head -c 300 runs/b/log.jsonl > cut.jsonl && cp cut.jsonl runs/b/log.jsonl
 run 1 scaling --collect runs

@@ -39,8 +39,10 @@ expect_status 69
 expect_text "cannot start no-such-launcher"
 
 # Two shapes of two ranks, with replicas; one that fails.
-run 1 scaling input.toml --ranks 1,2 --shapes '1x1x1,1x2x1,2*1x1x1' --repeat 1 --steps 6 -o shapes
+run 1 scaling input.toml --ranks 1,2 --shapes '1x1x1,1x2x1,2*1x1x1' --repeat 1 --steps 6 --no-roofline -o shapes
 expect_status 0
+expect_text "no roofline: of ranks-1-1x1x1: there is no shapes/ranks-1-1x1x1/operators.json"
+expect_text "probe INPUT --operators FILE"
 python3 "$T3D_SOURCE/tests/support/study_numbers.py" shapes || fail "shapes"
 grep -q "2 \* 1 x 1 x 1" shapes/scaling.csv || fail "replicas"
 if kpsewhich booktabs.sty > /dev/null 2>&1; then
@@ -57,6 +59,13 @@ expect_text "missing"
 job=$!
 for _ in $(seq 400); do [[ -s stop/ranks-1/repeat-1/log.jsonl ]] && break; sleep 0.05; done
 [[ -s stop/ranks-1/repeat-1/log.jsonl ]] || fail "no run has begun"
+# A second call in the folder ends, names the first, and changes nothing.
+find stop -name '*.toml' -o -name '*.json' | sort | xargs cat > before.txt
+run 1 scaling input.toml --ranks 1,2,3 --repeat 1 --steps 200000 --set log.every_steps=1000000 -o stop
+expect_status 69
+expect_text "stop/run.lock is held by process $job on .* two calls of scaling cannot work in one folder"
+find stop -name '*.toml' -o -name '*.json' | sort | xargs cat | cmp - before.txt || fail "the second call has changed the study"
+kill -0 $job || fail "the first call has ended"
 children=$(cat /proc/$job/task/*/children)
 kill -TERM $job
 wait $job
@@ -64,6 +73,7 @@ status=$?
 expect_status 75
 for child in $children; do [[ ! -e /proc/$child ]] || fail "the launcher goes on"; done
 ps -eo args | grep -v grep | grep -q "$PWD/stop\|stop/ranks-1/input.toml" && fail "ranks go on"
+[[ ! -e stop/run.lock ]] || fail "the lock stays after the end"
 grep -q "the same command runs what is missing" stop.log || fail "what to do"
 "$T3D_BIN" scaling input.toml --ranks 1,2 --repeat 1 --steps 200000 --set log.every_steps=1000000 -o stop > stop.log 2>&1 &
 job=$!
@@ -80,11 +90,27 @@ run 1 scaling input.toml --ranks 1,3 --repeat 2 --steps 6 --slurm --ranks-per-no
 expect_status 0
 bash -n array/study.sbatch || fail "study.sbatch"
 grep -q "^#SBATCH --array=0-3%1" array/study.sbatch && grep -q "^#SBATCH --nodes=2 --ntasks-per-node=2" array/study.sbatch || fail "sizes"
-for task in 0 1 1 2; do
-  SLURM_ARRAY_TASK_ID=$task T3D_LAUNCHER='mpirun -n {ranks}' bash array/study.sbatch > out.log 2>&1 || fail "task $task"
+mkdir elsewhere
+for task in 0 1 1 2; do # from another folder
+  (cd elsewhere && SLURM_ARRAY_TASK_ID=$task T3D_LAUNCHER='mpirun -n {ranks}' bash ../array/study.sbatch > ../out.log 2>&1) || fail "task $task"
 done
+[[ -s array/ranks-1/operators.json && -s array/ranks-3/operators.json ]] || fail "the tasks have measured no operators"
 [[ -e array/ranks-1/repeat-2/exit.json && -e array/ranks-3/repeat-1/exit.json && ! -e array/ranks-3/repeat-2 ]] || fail "tasks"
 [[ -z $(ls -d array/*/*.unfinished* 2> /dev/null) && ! -e array/ranks-1/repeat-1/ckpt ]] || fail "a task that was done ran again"
 run 1 scaling --collect array
 expect_status 0
 python3 "$T3D_SOURCE/tests/support/study_numbers.py" array || fail "the numbers of the array job"
+# A task leaves a run alone that somebody else is doing.
+rm array/ranks-3/repeat-1/exit.json
+"$T3D_BIN" array/ranks-1/input.toml -d array/ranks-3/repeat-1 --set run.steps=1000000 --set log.every_steps=1000000 > first.log 2>&1 &
+job=$!
+for _ in $(seq 400); do [[ -e array/ranks-3/repeat-1/run.lock ]] && break; sleep 0.05; done
+SLURM_ARRAY_TASK_ID=1 SLURM_JOB_ID=7 T3D_LAUNCHER='mpirun -n {ranks}' bash array/study.sbatch > out.log 2>&1
+status=$?
+expect_status 69
+expect_text "array/ranks-3/repeat-1 is being run by somebody else"
+run 1 scaling input.toml --ranks 1,3 --repeat 1 --steps 6 --set debug.threads=0 -o array # threads: the job says them
+kill -TERM $job
+wait $job
+expect_status 69
+expect_text "repeat 1 of 1, ranks-3: left alone, process $job on"

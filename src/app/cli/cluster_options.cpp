@@ -143,6 +143,10 @@ void add_probe(CLI::App& app, CommandLine& line) {
   sub->add_option("input", line.input, "input file")->required()->type_name("input.toml");
   sub->add_option("-o,--output", line.probe_output, "save the speeds (hetero.file replays them)")
       ->type_name("FILE");
+  sub->add_option("--operators", line.probe_operators,
+                  "time the operators of the plan one by one instead, for rooflines")
+      ->type_name("FILE")
+      ->excludes("--output");
   add_overrides(*sub, line);
 }
 

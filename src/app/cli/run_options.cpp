@@ -63,6 +63,8 @@ void add_scaling(CLI::App& app, CommandLine& line) {
                   "of each rank (debug.threads); 0 = cores / ranks of the largest point that has "
                   "a core for each")
       ->check(CLI::Range(index_t{0}, index_t{4096}));
+  sub->add_flag("!--no-roofline", command.roofline,
+                "do not measure the operators of each point's plan");
   sub->add_option("--collect", command.collect,
                   "run nothing: read the study, or the runs, in this folder")
       ->type_name("DIR")

@@ -3,6 +3,8 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/node_kinds.hpp"
+#include "app/commands/probe_operators.hpp"
+#include "app/commands/replan.hpp"
 #include "app/commands/setup.hpp"
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/data_lists.hpp"
@@ -83,14 +85,24 @@ int run_probe(Communicator& world, const CommandLine& command) {
     all_or_none(world, [&] { (void)open_corpus(std::move(cards), config, false); });
   }
   all_or_none(world, [&] {  // before anything is measured
-    if (world.rank() == 0 && !command.probe_output.empty())
-      (void)replaceable_file(command.probe_output);
+    if (world.rank() != 0) return;
+    for (const std::string& file : {command.probe_output, command.probe_operators})
+      if (!file.empty()) (void)replaceable_file(file);
   });
   const NodeKinds kinds = find_node_kinds(world, config);
   print_notes(world, kinds.notes);
   Machine machine(world, machine_options(config, kinds));
   Plan plan;
-  all_or_none(world, [&] { plan = make_plan(config, plan_facts(machine)); });
+  all_or_none(world, [&] {
+    plan = make_plan(config, plan_facts(machine));
+    if (!config.mesh.plan.empty()) plan = plan_instead("mesh.plan", config.mesh.plan, plan);
+  });
+  if (!command.probe_operators.empty()) {
+    stop_if_asked(world);
+    const std::string text = probe_operators(machine, plan, config, command.probe_operators);
+    if (world.rank() == 0) write_output(text);
+    return 0;
+  }
   const Formation formation(machine, plan, config.optimizer);
   ProbeBudget budget;
   budget.seconds = config.hetero.probe_seconds;

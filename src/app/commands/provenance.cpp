@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "app/config/defaults.hpp"
@@ -51,7 +52,10 @@ std::vector<std::string> own_command() {
 }
 
 ProgramFacts own_program() {
-  return {kVersion, kGit, kCompiler, kFlags, kBuildType, mpi_library_version(), loaded_libraries()};
+  return {kVersion,           kGit,
+          kCompiler,          kFlags,
+          kBuildType,         mpi_library_version(),
+          program_build_id(), loaded_libraries()};
 }
 
 // A rank's facts on their way to rank 0.
@@ -62,7 +66,7 @@ Json host_json(const HostFacts& host) {
             {"sockets", host.sockets},     {"quota", host.quota_cores},
             {"clock", host.clock_mhz},     {"most_clock", host.most_clock_mhz},
             {"memory", host.memory_bytes}, {"limit", host.memory_limit_bytes},
-            {"gpus", Json::array()}};
+            {"boot", host.boot},           {"gpus", Json::array()}};
   for (const GpuFacts& gpu : host.gpus)
     json["gpus"].push_back({gpu.name, gpu.identity, gpu.driver, gpu.memory_bytes});
   return json;
@@ -73,6 +77,7 @@ HostFacts host_of(const Json& json) {
   host.name = json["name"];
   host.kernel = json["kernel"];
   host.processor = json["processor"];
+  host.boot = json["boot"];
   host.cores = json["cores"];
   host.sockets = json["sockets"];
   host.quota_cores = json["quota"];
@@ -107,16 +112,19 @@ void add_ranks(const std::vector<std::string>& texts, const std::vector<int>& no
   }
 }
 
-/// Threads of a host's CPU ranks have fewer cores than they are.
+/// Threads of CPU ranks have fewer cores than they are: on a host, or on hosts that are one
+/// machine.
 bool shares_cores(const LifeStart& start) {
   std::vector<double> threads(start.hosts.size());
   for (const RankPlace& rank : start.ranks)
     threads[static_cast<std::size_t>(rank.host)] += rank.device == "cpu" ? rank.threads : 0;
+  std::map<std::string, double> of_machine;
   for (std::size_t at = 0; at < threads.size(); ++at) {
     const HostFacts& host = start.hosts[at];
     const double cores =
         host.quota_cores > 0 ? std::min<double>(host.quota_cores, host.cores) : host.cores;
     if (threads[at] > cores) return true;
+    if (!host.boot.empty() && (of_machine[host.boot] += threads[at]) > host.cores) return true;
   }
   return false;
 }
@@ -181,6 +189,7 @@ void Provenance::begin(Machine& machine, LifeStart start, const Ledger& predicte
     if (start.hosts.size() == 1) start.between.reset();  // then it was not measured
     start.shared_cores =
         std::find(crowded.begin(), crowded.end(), true) != crowded.end() || shares_cores(start);
+    start.emulated = start.emulated || share_machine(start.hosts);
     start.started = seconds_since_1970() - process_age_seconds();
     start.job = slurm_job();
     start.command = own_command();

@@ -22,16 +22,15 @@ std::string describe(const LockFile::Holder& holder) {
 }
 
 /// Waits until the lock is free or its owner gives a sign of life.
-void take(LockFile& file, const std::function<void(const std::string&)>& waiting) {
+void take(LockFile& file, const std::string& advice,
+          const std::function<void(const std::string&)>& waiting) {
   std::optional<LockFile::Holder> before;
   while (const std::optional<LockFile::Holder> now = file.try_take()) {
     const bool same =
         before && before->owner && now->owner && before->owner->token == now->owner->token;
     if (same && before->renewed != now->renewed)
-      throw_error(ExitCode::unavailable,
-                  "{} is held by {}, which is alive: two jobs cannot train in one folder. Wait for "
-                  "it, stop it, or choose another folder with -d",
-                  file.path(), describe(*now));
+      throw_error(ExitCode::unavailable, "{} is held by {}, which is alive: {}", file.path(),
+                  describe(*now), advice);
     waiting(fmt::format("{} is held by {}; last sign of life {:.0f} s ago, expires after {:.0f} s",
                         file.path(), describe(*now), now->age_seconds, kLockExpiresSeconds));
     before = now;
@@ -42,14 +41,15 @@ void take(LockFile& file, const std::function<void(const std::string&)>& waiting
 }  // namespace
 
 RunLock::RunLock(const std::vector<std::string>& folders, const std::string& run,
-                 const std::function<void(const std::string&)>& waiting) {
+                 const std::function<void(const std::string&)>& waiting,
+                 const std::string& advice) {
   const LockOwner owner = this_process(run);
   lease_.token = owner.token;
   std::set<std::filesystem::path> taken;
   for (const std::string& folder : folders) {
     if (!taken.insert(std::filesystem::canonical(folder)).second) continue;
     auto file = std::make_unique<LockFile>(folder, owner);
-    take(*file, [&](const std::string& text) {
+    take(*file, advice, [&](const std::string& text) {
       for (const auto& held : files_) held->renew();
       waiting(text);
     });

@@ -1,6 +1,6 @@
 // The lock of a run: as long as it is held, nobody else trains in the run's folders. Rank 0 takes
 // it before anything is written there. Evaluation, generation and inspection only read and need
-// none.
+// none. A scaling study locks its folder in the same way.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -17,13 +17,19 @@ namespace t3d {
 
 class LockFile;
 
+/// What to tell who meets the lock of a training that is alive.
+inline constexpr const char* kTwoTrainings =
+    "two jobs cannot train in one folder. Wait for it, stop it, or choose another folder with -d";
+
 class RunLock {
  public:
   /// Takes DIR/run.lock in every folder (they exist; some may be the same). While an owner gives
   /// no sign of life it is waited for, up to a minute: `waiting` gets a text twice a second and may
-  /// throw. Error(unavailable) names an owner that is alive; Error(io): nothing can be written.
+  /// throw. Error(unavailable) names an owner that is alive, with `advice`; Error(io): nothing can
+  /// be written.
   RunLock(const std::vector<std::string>& folders, const std::string& run,
-          const std::function<void(const std::string&)>& waiting);
+          const std::function<void(const std::string&)>& waiting,
+          const std::string& advice = kTwoTrainings);
   /// Gives the locks back, unless they are somebody else's by now.
   ~RunLock();
   RunLock(const RunLock&) = delete;

@@ -63,8 +63,8 @@ RecordJson or_null(const std::optional<double>& number) {
 RecordJson program_json(const ProgramFacts& program) {
   return {{"version", program.version},       {"commit", program.commit},
           {"compiler", program.compiler},     {"flags", program.flags},
-          {"build_type", program.build_type}, {"mpi", or_null(program.mpi)},
-          {"libraries", program.libraries}};
+          {"build_type", program.build_type}, {"build", or_null(program.build)},
+          {"mpi", or_null(program.mpi)},      {"libraries", program.libraries}};
 }
 
 RecordJson host_json(const HostFacts& host) {

@@ -17,6 +17,7 @@ namespace t3d {
 /// What was built, and what it runs with.
 struct ProgramFacts {
   std::string version, commit, compiler, flags, build_type, mpi;
+  std::string build;  // program_build_id(); tells builds of one commit apart
   std::vector<std::string> libraries;
 };
 
@@ -62,9 +63,9 @@ struct LifeStart {
   std::string number_format;
   std::optional<LinkFacts> inside, between;  // as probed
   double matmul_rate = 0, vendor_peak = 0;   // flops per second of all ranks; 0 = not known
-  bool emulated = false;                     // some rank is made slower
-  bool shared_cores = false;                 // some node has more threads of ranks than cores
-  AxisBytes predicted_step;                  // of all ranks, with the gathering of times
+  bool emulated = false;      // some rank is made slower, or several nodes are one machine
+  bool shared_cores = false;  // some node has more threads of ranks than cores
+  AxisBytes predicted_step;   // of all ranks, with the gathering of times
 };
 
 /// What is known when it has ended in order.

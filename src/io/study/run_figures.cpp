@@ -96,7 +96,8 @@ void read_common(const std::string& path, const RunJson& record, const RunJson& 
   run.common = telling_keys(named("inputs", life.at("input")).get<std::string>());
   const RunJson& program = named("programs", life.at("program"));
   for (const char* key : {"version", "commit", "compiler", "flags", "build_type"})
-    run.common[key] = program.at(key).get<std::string>();
+    run.program[key] = program.at(key).get<std::string>();
+  run.program["build"] = text_of(program, "build").value_or("");  // earlier versions have none
   run.common["data"] = life.at("data_hash").get<std::string>();
   std::set<std::string> processors, devices;
   for (const RunJson& key : life.at("hosts")) {
@@ -189,6 +190,9 @@ std::map<std::string, std::string> telling_keys(const std::string& resolved) {
   // Tables that say where and how long, and in which the points of a study differ.
   const std::set<std::string> passed_over{"run", "mesh",     "batch",  "checkpoint", "eval",
                                           "log", "schedule", "hetero", "nodes",      "emulate"};
+  const std::set<std::string> passed_over_keys{"debug.trace", "debug.check_finite",
+                                               "debug.watchdog_seconds", "debug.io_seconds",
+                                               "debug.lost_seconds"};
   std::map<std::string, std::string> keys;
   std::istringstream lines(resolved);
   std::string table;
@@ -204,8 +208,8 @@ std::map<std::string, std::string> telling_keys(const std::string& resolved) {
     // What is computed of the batch is another number where the batch grows with the ranks.
     const bool computed = comment != std::string::npos && line.substr(comment) == "  # computed";
     if (computed && table != "model") continue;
-    if (table == "debug" && line.starts_with("trace ")) continue;
-    keys[table + "." + line.substr(0, equals)] = line.substr(equals + 3, comment - equals - 3);
+    const std::string key = table + "." + line.substr(0, equals);
+    if (!passed_over_keys.contains(key)) keys[key] = line.substr(equals + 3, comment - equals - 3);
   }
   return keys;
 }
@@ -218,11 +222,16 @@ std::string difference(const RunFigures& a, const RunFigures& b) {
     const auto found = run.common.find(name);
     return found == run.common.end() ? std::string("not said") : found->second;
   };
-  for (const std::string& name : names)
-    if (value_in(a, name) != value_in(b, name))
-      return fmt::format("{} is {} in {} and {} in {}", name, value_in(a, name), a.folder,
-                         value_in(b, name), b.folder);
-  return {};
+  constexpr std::size_t kTold = 5;
+  std::string told;
+  std::size_t count = 0;
+  for (const std::string& name : names) {
+    if (value_in(a, name) == value_in(b, name) || ++count > kTold) continue;
+    told += fmt::format("{}{} is {} in {} and {} in {}", told.empty() ? "" : "; ", name,
+                        value_in(a, name), a.folder, value_in(b, name), b.folder);
+  }
+  if (count > kTold) told += fmt::format("; and {} more keys differ", count - kTold);
+  return told;
 }
 
 }  // namespace t3d

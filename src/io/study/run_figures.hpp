@@ -30,9 +30,11 @@ struct RunFigures {
   std::string why_no_energy;
   bool emulated = false, shared_cores = false;
   std::string missing_steps;  // of the last life, that log.jsonl lacks; empty where it has all
-  /// What runs of one study have in common: "model.layers" -> "2", "data" -> its hash, "commit",
-  /// "processor", ...; sequences and shape are not among them.
+  /// What runs of one study have in common: "model.layers" -> "2", "data" -> its hash, "processor",
+  /// ...; sequences and shape are not among them.
   std::map<std::string, std::string> common;
+  /// That ran: "version", "commit", "build", "compiler", "flags", "build_type".
+  std::map<std::string, std::string> program;
 };
 
 /// Steps of a run of `steps` that no median counts: the first fifth, at least two.
@@ -42,12 +44,13 @@ struct RunFigures {
 /// is damaged, Error(config) where the life did not end in order or has too few steps.
 [[nodiscard]] RunFigures read_run_figures(const std::string& folder);
 
-/// "model.layers is 2 in A and 3 in B", for the first key in which they differ; empty where they
-/// belong together.
+/// "model.layers is 2 in A and 3 in B; debug.threads is ...", for the first keys in which they
+/// differ; empty where they belong together. Programs are not compared.
 [[nodiscard]] std::string difference(const RunFigures& a, const RunFigures& b);
 
 /// The keys of a resolved input with their values, but for those in which the runs of a study
-/// differ, and those that change no figure.
+/// differ, and those that change no figure: of [debug] how long the run waits for what, what it
+/// checks and what it writes.
 [[nodiscard]] std::map<std::string, std::string> telling_keys(const std::string& resolved);
 
 }  // namespace t3d

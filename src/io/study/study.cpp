@@ -1,7 +1,10 @@
 #include "io/study/study.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "core/counted.hpp"
 #include "core/error.hpp"
@@ -109,10 +112,58 @@ void add_machine(const std::vector<StudyPoint>& points, StudyFigures& study) {
         const auto found = run.common.find(key);
         return found == run.common.end() ? std::string("?") : found->second;
       };
-      study.commit = word("commit");
       study.machine = fmt::format("{} node{}, {}", nodes, nodes == 1 ? "" : "s", word("processor"));
       if (word("device") != "cpu") study.machine += ", " + word("device");
     }
+  }
+}
+
+using Program = std::map<std::string, std::string>;
+
+std::string program_text(const Program& program) {
+  const auto word = [&](const char* key) {
+    const auto found = program.find(key);
+    return found == program.end() || found->second.empty() ? std::string("not known")
+                                                           : found->second;
+  };
+  constexpr std::size_t kDigits = 16;
+  return fmt::format("commit {}, build {} ({})", word("commit"), word("build").substr(0, kDigits),
+                     word("build_type"));
+}
+
+/// Of most runs; of as many the one that comes first.
+const Program* usual_program(const std::vector<StudyPoint>& points) {
+  std::map<Program, index_t> counts;
+  for (const StudyPoint& point : points)
+    for (const RunFigures& run : point.runs) ++counts[run.program];
+  const Program* usual = nullptr;
+  for (const StudyPoint& point : points)
+    for (const RunFigures& run : point.runs)
+      if (usual == nullptr || counts[run.program] > counts[*usual]) usual = &run.program;
+  return usual;
+}
+
+/// A rebuilt program may be as fast as before, or not: the figures stay, and say so.
+void add_programs(const std::vector<StudyPoint>& points, StudyFigures& study) {
+  const Program* const usual = usual_program(points);
+  if (usual == nullptr) return;
+  study.program = program_text(*usual);
+  std::map<Program, std::vector<std::string>> others;
+  for (std::size_t at = 0; at < points.size(); ++at)
+    for (const RunFigures& run : points[at].runs)
+      if (run.program != *usual) {
+        others[run.program].push_back(run.folder);
+        study.points[at].other_program = true;
+      }
+  constexpr std::size_t kNamed = 3;
+  for (const auto& [program, folders] : others) {
+    const auto named = std::span(folders).first(std::min(kNamed, folders.size()));
+    const std::string more =
+        folders.size() > kNamed ? fmt::format(" and {} more", folders.size() - kNamed) : "";
+    study.warnings.push_back(
+        fmt::format("the program was replaced between the runs: {}{} {} of {}; most runs are of {}",
+                    fmt::join(named, ", "), more, folders.size() == 1 ? "is" : "are",
+                    program_text(program), study.program));
   }
 }
 
@@ -138,6 +189,7 @@ std::string PointFigures::marks() const {
   add(shared_cores, "shared cores");
   add(emulated, "emulated");
   add(!holes.empty(), "steps missing");
+  add(other_program, "other program");
   return text;
 }
 
@@ -152,6 +204,7 @@ StudyFigures study_figures(std::string title, bool weak, index_t wanted_repeats,
   study.wanted_repeats = wanted_repeats;
   add_machine(points, study);
   for (const StudyPoint& point : points) study.points.push_back(figures_of(point));
+  add_programs(points, study);
   study.base = base_of(study.points);
   if (!study.base) return study;
   const PointFigures base = study.points[*study.base];

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "io/study/roofline.hpp"
 #include "io/study/run_figures.hpp"
 
 namespace t3d {
@@ -34,8 +35,9 @@ struct PointFigures {
   std::string name, shape;
   index_t ranks = 0, nodes = 0, repeats = 0, sequences = 0;
   bool missing = true, shared_cores = false, emulated = false;
-  RunSpread seconds;  // of a step: of the medians of its runs
-  RunSpread rate;     // tokens per second
+  bool other_program = false;  // some run is of another program than most runs of the study
+  RunSpread seconds;           // of a step: of the medians of its runs
+  RunSpread rate;              // tokens per second
   /// Rate / rate of the base, times the ranks of the base. Low and high: of this point's runs
   /// against the base's median.
   RunSpread speed_up;
@@ -47,7 +49,7 @@ struct PointFigures {
   double tensor_bytes = kUnknown, resident_bytes = kUnknown, joules = kUnknown;
   std::string why_no_energy;
   std::vector<std::string> holes;  // "FOLDER/log.jsonl lacks steps 5 to 9"
-  /// "shared cores", "emulated", "missing", "steps missing", joined by ", ".
+  /// "shared cores", "emulated", "other program", "missing", "steps missing", joined by ", ".
   [[nodiscard]] std::string marks() const;
 };
 
@@ -57,12 +59,16 @@ struct StudyFigures {
   index_t wanted_repeats = 0;        // 0 = not known
   std::vector<PointFigures> points;  // by ranks
   std::optional<std::size_t> base;   // fewest ranks, and of these the fastest; none without runs
-  std::string machine, commit;       // "2 nodes, AMD EPYC (2 cores), cpu"
+  std::string machine;               // "2 nodes, AMD EPYC (2 cores), cpu"
+  std::string program;               // of most runs: "commit abc, build 12ab (Release)"
+  std::vector<std::string> warnings;
+  std::vector<Roofline> rooflines;    // of the points whose operators were measured
+  std::vector<std::string> no_roofs;  // of the others, why there is none
 };
 
-/// Error(config), naming key and folders, where runs do not belong together: other model, data,
-/// program or processor; sequences that are not the same (strong) or do not grow with the ranks
-/// (weak).
+/// Error(config), naming key and folders, where runs do not belong together: other model, data or
+/// processor; sequences that are not the same (strong) or do not grow with the ranks (weak). A
+/// program that was replaced between runs is a warning.
 [[nodiscard]] StudyFigures study_figures(std::string title, bool weak, index_t wanted_repeats,
                                          std::vector<StudyPoint> points);
 

@@ -235,14 +235,16 @@ void draw_shares(Svg& svg, const StudyFigures& study) {
 
 std::string footnote(const StudyFigures& study) {
   std::string text = "bars: least to largest of the repeats";
-  bool shared = false, emulated = false;
+  bool shared = false, emulated = false, replaced = false;
   for (const PointFigures& point : study.points) {
+    replaced = replaced || point.other_program;
     shared = shared || point.shared_cores;
     emulated = emulated || point.emulated;
   }
   if (shared || emulated)
     text += fmt::format("; hollow: {}{}{}", shared ? "shared cores" : "",
                         shared && emulated ? ", " : "", emulated ? "emulated" : "");
+  if (replaced) text += "; several programs";
   return study.machine.empty() ? text : text + "; " + study.machine;
 }
 

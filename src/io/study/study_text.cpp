@@ -66,18 +66,21 @@ std::string study_remarks(const StudyFigures& study) {
   std::string text = fmt::format(
       "{} scaling of {}; {}; program {}.\nStep: median over a run's steps behind the warm-up, "
       "then median (least to largest) over the repeats. ",
-      study.weak ? "Weak" : "Strong", study.title, study.machine, study.commit);
+      study.weak ? "Weak" : "Strong", study.title, study.machine, study.program);
   if (study.base) {
     const index_t ranks = study.points[*study.base].ranks;
     text += fmt::format(
         "Speed-up: tokens per second / those on {} rank{}{}; efficiency: speed-up / ranks.\n",
         ranks, ranks == 1 ? "" : "s", ranks == 1 ? "" : fmt::format(", times {}", ranks));
   }
-  return text +
-         "mfu: flops of the model (causal attention) / matmul rate that the same ranks reached "
-         "together at the start; peak: / dense rate of the data sheets.\n"
-         "Waiting: part of the step in which rank 0 waited for others; imbalance: own time of the "
-         "slowest rank / mean - 1. Bytes: all ranks, a step.\n";
+  text +=
+      "mfu: flops of the model (causal attention) / matmul rate that the same ranks reached "
+      "together at the start; peak: / dense rate of the data sheets.\n"
+      "Waiting: part of the step in which rank 0 waited for others; imbalance: own time of the "
+      "slowest rank / mean - 1. Bytes: all ranks, a step.\n";
+  for (const std::string& reason : study.no_roofs) text += fmt::format("no roofline: {}\n", reason);
+  for (const std::string& warning : study.warnings) text += fmt::format("warning: {}\n", warning);
+  return text;
 }
 
 std::string study_table(const StudyFigures& study) {
@@ -129,7 +132,8 @@ std::string study_json(const StudyFigures& study) {
   json["title"] = study.title;
   json["scaling"] = kind_of(study);
   json["machine"] = study.machine;
-  json["commit"] = study.commit;
+  json["program"] = study.program;
+  json["warnings"] = study.warnings;
   json["wanted_repeats"] = study.wanted_repeats;
   json["base"] = nullptr;
   if (study.base) json["base"] = study.points[*study.base].name;
@@ -148,8 +152,13 @@ std::string study_json(const StudyFigures& study) {
     one["shared_cores"] = point.shared_cores;
     one["emulated"] = point.emulated;
     one["holes"] = point.holes;
+    one["other_program"] = point.other_program;
     json["points"].push_back(one);
   }
+  json["rooflines"] = nlohmann::ordered_json::array();
+  for (const Roofline& roofline : study.rooflines)
+    json["rooflines"].push_back(nlohmann::ordered_json::parse(roofline_text(roofline)));
+  json["no_rooflines"] = study.no_roofs;
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
   return json.dump(1, ' ', false, kReplace) + "\n";
 }

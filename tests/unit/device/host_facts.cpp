@@ -31,6 +31,17 @@ TEST_CASE("clock and sockets of /proc/cpuinfo") {
   CHECK(parse_cpuinfo("cpu MHz\n").clock_mhz == Approx(0));
 }
 
+TEST_CASE("hosts of one boot are one machine") {
+  HostFacts a, b;
+  CHECK_FALSE(share_machine({a, b}));  // nothing is known
+  a.boot = b.boot = "x";
+  CHECK(share_machine({a, b}));
+  CHECK_FALSE(share_machine({a}));
+  b.boot = "y";
+  CHECK_FALSE(share_machine({a, b}));
+  CHECK(host_facts().boot.size() > 30);
+}
+
 TEST_CASE("this host and its libraries") {
   const HostFacts facts = host_facts();
   CHECK(facts.cores >= 1);

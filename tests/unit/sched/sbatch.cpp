@@ -69,6 +69,21 @@ TEST_CASE("each component of a job has its own lines, and one step has the ranks
              !Catch::Contains("hetjob") && Catch::Contains("\ntasks=--ntasks=20\n"));
 }
 
+TEST_CASE("a script goes to its folder, and says so, behind the lines for Slurm") {
+  SbatchWish placed = wish();
+  placed.folder = "/data/my runs";
+  placed.parts.resize(2);
+  const std::string text = sbatch_text(placed);
+  const std::size_t enter = text.find("\ncd '/data/my runs' || exit 66\n");
+  REQUIRE(enter != std::string::npos);
+  CHECK(text.rfind("#SBATCH") < enter);
+  CHECK(enter < text.find("\nprogram="));
+  CHECK_THAT(text, Catch::Contains("# May be submitted from any folder: it starts in '/data/my "
+                                   "runs'"));
+  CHECK(output_of({"bash", "-n", "-c", text}, 10) == "");
+  CHECK_THAT(sbatch_text(wish()), !Catch::Contains("\ncd "));
+}
+
 TEST_CASE("bash reads what was meant") {
   const std::string text = sbatch_text(wish());
   CHECK(output_of({"bash", "-n", "-c", text}, 10) == "");

@@ -36,17 +36,18 @@ std::string phase_input(const ElasticPlan& plan, const std::vector<PhaseSteps>& 
 
 /// Which phase: by the newest checkpoint, so that it may be called at any time by anybody.
 std::string submit_text(const std::vector<PhaseSteps>& phases, const std::string& checkpoints,
-                        const std::string& folder) {
+                        const std::string& folder, const std::string& start) {
   std::string text = fmt::format(
       "#!/bin/sh\n"
-      "# Submits the phase of the run that its newest checkpoint is in; start it where the run's\n"
-      "# relative paths begin. Each phase's job calls it in the end, for the next one. Options of\n"
+      "# Submits the phase of the run that its newest checkpoint is in; may be called from any\n"
+      "# folder. Each phase's job calls it in the end, for the next one. Options of\n"
       "# sbatch stay for all phases: sh submit.sh -A account -t 24:00:00\n"
+      "{}\n"
       "if [ $# -gt 0 ]; then export T3D_SBATCH=\"$*\"; fi\n"
       "newest=$(ls -d {}/step-* 2> /dev/null | grep -v partial | sort | tail -n 1)\n"
       "step=$(echo \"$newest\" | sed 's/.*step-0*//')\n"
       "phase={}\n",
-      shell_word(checkpoints), phases.size());
+      enter_text(start), shell_word(checkpoints), phases.size());
   for (std::size_t at = phases.size() - 1; at-- > 0;)
     text +=
         fmt::format("if [ \"${{step:-0}}\" -lt {} ]; then phase={}; fi\n", phases[at].last, at + 1);
@@ -63,6 +64,7 @@ void write_elastic_files(const ElasticPlan& plan, const JobWish& wish, const Clu
                          const Config& config, const Origins& origins, const std::string& folder) {
   make_folder(folder);
   const std::string whole = std::filesystem::absolute(folder).lexically_normal().string();
+  const std::string start = std::filesystem::current_path().string();
   const std::vector<PhaseSteps> phases = whole_steps(plan);
   for (std::size_t at = 0; at < phases.size(); ++at) {
     const std::string name = fmt::format("{}/phase-{}", whole, at + 1);
@@ -72,6 +74,7 @@ void write_elastic_files(const ElasticPlan& plan, const JobWish& wish, const Clu
     script.program = std::filesystem::read_symlink("/proc/self/exe").string();
     script.input = name + ".toml";
     script.run_dir = config.run.dir;
+    script.folder = start;
     const FoundPlan& found = plan.options[phases[at].size].found;
     script.ranks = found.plan.ranks;
     script.parts = sbatch_parts(found.parts, cluster);
@@ -79,7 +82,8 @@ void write_elastic_files(const ElasticPlan& plan, const JobWish& wish, const Clu
     if (phases.size() > 1) script.next = whole + "/submit.sh";
     write_text_durably(name + ".sbatch", sbatch_text(script));
   }
-  write_text_durably(whole + "/submit.sh", submit_text(phases, config.checkpoint.dir, whole));
+  write_text_durably(whole + "/submit.sh",
+                     submit_text(phases, config.checkpoint.dir, whole, start));
   write_text_durably(whole + "/elastic.json", elastic_json(plan, wish, cluster));
 }
 

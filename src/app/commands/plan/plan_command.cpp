@@ -156,13 +156,16 @@ void write_files(const PlanReport& report, const Config& config, const Origins& 
   wish.program = std::filesystem::read_symlink("/proc/self/exe").string();
   wish.input = std::filesystem::absolute(folder + "/input.toml").string();
   wish.run_dir = config.run.dir;
+  wish.folder = std::filesystem::current_path().string();
   wish.ranks = chosen.found.plan.ranks;
   wish.parts = sbatch_parts(chosen.found.parts, report.cluster);
   ask_memory(chosen.found, report.cluster, config.checkpoint.asynchronous, wish.parts);
   write("job.sbatch", sbatch_text(wish));
   write("submit.sh",
-        fmt::format("#!/bin/sh\n# Further options of sbatch: sh submit.sh -t 24:00:00\n"
-                    "exec sbatch \"$@\" {}\n",
+        fmt::format("#!/bin/sh\n# May be called from any folder. Further options of sbatch: sh "
+                    "submit.sh -t 24:00:00\n"
+                    "{}\nexec sbatch \"$@\" {}\n",
+                    enter_text(wish.folder),
                     shell_word(std::filesystem::absolute(folder + "/job.sbatch").string())));
 }
 
@@ -177,8 +180,9 @@ void plan_phases(const PlanReport& report, const Config& config, const Origins& 
   if (!command.json)
     write_output(
         fmt::format("\n{}/: submit.sh, which starts the phase that the run is in; "
-                    "phase-N.toml and phase-N.sbatch; elastic.json\n",
-                    command.output));
+                    "phase-N.toml and phase-N.sbatch; elastic.json\n"
+                    "Call submit.sh from any folder: the run starts in {}\n",
+                    command.output, std::filesystem::current_path().string()));
 }
 
 void plan_it(const CommandLine& line) {
@@ -250,8 +254,9 @@ void plan_it(const CommandLine& line) {
   if (!command.json)
     write_output(
         fmt::format("\n{}/: input.toml for the run, plan.toml, submit.sh with job.sbatch, "
-                    "job_plan.json for simulate, plans.csv, plans.svg\n",
-                    command.output));
+                    "job_plan.json for simulate, plans.csv, plans.svg\n"
+                    "Call submit.sh from any folder: the run starts in {}\n",
+                    command.output, std::filesystem::current_path().string()));
 }
 
 }  // namespace

@@ -7,11 +7,27 @@
 #include "app/commands/scaling/study_plan.hpp"
 #include "core/error.hpp"
 #include "io/posix_file.hpp"
+#include "io/study/roofline_plot.hpp"
 #include "io/study/study_plot.hpp"
 #include "io/study/study_text.hpp"
 
 namespace t3d {
 namespace {
+
+/// What `probe --operators` has written, where it has.
+void add_roofline(const std::string& name, const std::string& file, StudyFigures& study) {
+  if (!path_exists(file)) {
+    study.no_roofs.push_back(fmt::format("of {}: there is no {}", name, file));
+    return;
+  }
+  study.rooflines.push_back(parse_roofline(read_record_file(file), file));
+  study.rooflines.back().name = name;
+}
+
+std::string roofline_file(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '-');
+  return fmt::format("roofline-{}.svg", name);
+}
 
 /// Every repeat that has ended, also those beyond the wanted ones, of an earlier call.
 std::vector<RunFigures> finished_runs(const std::string& dir, const PlannedPoint& point) {
@@ -43,7 +59,10 @@ StudyFigures of_study(const std::string& dir) {
     if (by_shape.empty()) points.push_back({point.name, point.ranks, {}});
     for (auto& [shape, one] : by_shape) points.push_back(std::move(one));
   }
-  return study_figures(plan.title, plan.weak, plan.repeats, std::move(points));
+  StudyFigures study = study_figures(plan.title, plan.weak, plan.repeats, std::move(points));
+  for (const PlannedPoint& point : plan.points)
+    add_roofline(point.name, operators_file(dir, point), study);
+  return study;
 }
 
 /// Folders below `dir`, two deep, that have a run.json.
@@ -83,7 +102,11 @@ StudyFigures of_runs(const std::string& dir) {
   std::vector<StudyPoint> points;
   for (auto& [key, point] : by_shape) points.push_back(std::move(point));
   const std::string title = std::filesystem::path(dir).lexically_normal().filename().string();
-  return study_figures(title.empty() ? dir : title, weak, 0, std::move(points));
+  StudyFigures study = study_figures(title.empty() ? dir : title, weak, 0, std::move(points));
+  for (const std::string& folder : folders)
+    add_roofline(std::filesystem::path(folder).lexically_relative(dir).string(),
+                 folder + "/operators.json", study);
+  return study;
 }
 
 }  // namespace
@@ -98,8 +121,18 @@ std::string write_study(const std::string& dir, const StudyFigures& study) {
   write_text_durably(dir + "/scaling.json", study_json(study));
   write_text_durably(dir + "/scaling.tex", study_latex(study));
   write_text_durably(dir + "/scaling.svg", study_plot(study));
-  return study_table(study) +
-         fmt::format("in {}: scaling.csv, scaling.json, scaling.tex, scaling.svg\n", dir);
+  std::string files = "scaling.csv, scaling.json, scaling.tex, scaling.svg";
+  for (const Roofline& roofline : study.rooflines) {
+    const std::string file = roofline_file(roofline.name);
+    write_text_durably(dir + "/" + file, roofline_plot(roofline));
+    files += ", " + file;
+  }
+  std::string text = study_table(study) + fmt::format("in {}: {}\n", dir, files);
+  if (!study.no_roofs.empty())
+    text +=
+        "(transformer3d probe INPUT --operators FILE, with the ranks of the run, measures what a "
+        "roofline is drawn of)\n";
+  return text;
 }
 
 }  // namespace t3d

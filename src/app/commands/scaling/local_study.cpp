@@ -6,6 +6,7 @@
 
 #include "app/commands/scaling/launch.hpp"
 #include "core/error.hpp"
+#include "io/lock/lock_look.hpp"
 #include "io/output.hpp"
 #include "io/posix_file.hpp"
 #include "io/study/study.hpp"
@@ -30,8 +31,9 @@ void put_aside(const std::string& folder) {
 
 class LocalStudy {
  public:
-  LocalStudy(const std::string& dir, const StudyPlan& plan, const std::string& launcher)
-      : dir_(dir), plan_(plan), launcher_(launcher), seconds_(plan.points.size()) {}
+  LocalStudy(const std::string& dir, const StudyPlan& plan, const std::string& launcher,
+             const RunLock& lock)
+      : dir_(dir), plan_(plan), launcher_(launcher), lock_(lock), seconds_(plan.points.size()) {}
 
   StudyEnd run() {
     for (index_t repeat = 1; repeat <= plan_.repeats; ++repeat)
@@ -44,8 +46,9 @@ class LocalStudy {
   void visit(std::size_t at, index_t repeat) {
     const PlannedPoint& point = plan_.points[at];
     if (is_finished(dir_, point, repeat)) {
-      seconds_[at].push_back(read_run_figures(repeat_folder(dir_, point, repeat)).seconds);
-      return;
+      const std::string folder = repeat_folder(dir_, point, repeat);
+      seconds_[at].push_back(read_run_figures(folder).seconds);
+      return measure_operators(point, folder);
     }
     if (failed_.contains(at)) return;
     if (settled(seconds_[at], plan_.spread)) {
@@ -60,14 +63,16 @@ class LocalStudy {
   void start(std::size_t at, index_t repeat) {
     const PlannedPoint& point = plan_.points[at];
     const std::string folder = repeat_folder(dir_, point, repeat);
-    put_aside(folder);
-    std::vector<std::string> words = launcher_words(launcher_, point.ranks);
-    const std::vector<std::string> own{std::filesystem::read_symlink("/proc/self/exe").string(),
-                                       input_file(dir_, point), "-q", "-d", folder};
-    words.insert(words.end(), own.begin(), own.end());
-    // Ranks may be more than cores: the study says so, the launcher need not refuse.
-    const LaunchEnd end = launch(words, {"OMPI_MCA_rmaps_base_oversubscribe=1"}, folder + ".log");
     const std::string what = fmt::format("repeat {} of {}, {}", repeat, plan_.repeats, point.name);
+    lock_.check();
+    if (const LockLook look = look_at_lock(folder);
+        look.state == LockLook::State::alive || look.state == LockLook::State::silent) {
+      failed_.insert(at);
+      return say(fmt::format("{}: left alone, {} is doing it", what, look.owner));
+    }
+    put_aside(folder);
+    const LaunchEnd end =
+        start_ranks(point, {input_file(dir_, point), "-q", "-d", folder}, folder + ".log");
     if (end.stopped) {
       end_.stopped = true;
       return say(what + ": stopped");
@@ -81,11 +86,35 @@ class LocalStudy {
     std::filesystem::remove_all(folder + "/ckpt", none);
     seconds_[at].push_back(read_run_figures(folder).seconds);
     say(fmt::format("{}: {:.4g} ms a step", what, 1e3 * seconds_[at].back()));
+    measure_operators(point, folder);
+  }
+
+  /// Once, with the plan of that run. A study without it has its times all the same.
+  void measure_operators(const PlannedPoint& point, const std::string& run) {
+    const std::string file = operators_file(dir_, point);
+    if (!plan_.roofline || path_exists(file)) return;
+    const std::string log = fmt::format("{}/{}/operators.log", dir_, point.name);
+    const LaunchEnd end = start_ranks(point, operators_words(dir_, point, run), log);
+    end_.stopped = end.stopped;
+    if (!path_exists(file))
+      say(fmt::format("{}: its operators were not measured ({}); see {}", point.name,
+                      end.stopped ? "stopped" : fmt::format("status {}", end.status), log));
+  }
+
+  /// This program with these words.
+  LaunchEnd start_ranks(const PlannedPoint& point, const std::vector<std::string>& own,
+                        const std::string& log) const {
+    std::vector<std::string> words = launcher_words(launcher_, point.ranks);
+    words.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
+    words.insert(words.end(), own.begin(), own.end());
+    // Ranks may be more than cores: the study says so, the launcher need not refuse.
+    return launch(words, {"OMPI_MCA_rmaps_base_oversubscribe=1"}, log);
   }
 
   const std::string& dir_;
   const StudyPlan& plan_;
   const std::string& launcher_;
+  const RunLock& lock_;
   std::vector<std::vector<double>> seconds_;  // of the finished runs, by point
   std::set<std::size_t> failed_, told_;
   StudyEnd end_;
@@ -112,8 +141,9 @@ std::vector<std::string> launcher_words(const std::string& launcher, index_t ran
   return words;
 }
 
-StudyEnd run_study(const std::string& dir, const StudyPlan& plan, const std::string& launcher) {
-  return LocalStudy(dir, plan, launcher).run();
+StudyEnd run_study(const std::string& dir, const StudyPlan& plan, const std::string& launcher,
+                   const RunLock& lock) {
+  return LocalStudy(dir, plan, launcher, lock).run();
 }
 
 }  // namespace t3d

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "app/commands/scaling/study_plan.hpp"
+#include "io/lock/run_lock.hpp"
 
 namespace t3d {
 
@@ -15,8 +16,10 @@ struct StudyEnd {
 /// Runs what `dir` does not have yet. `launcher`: words with {ranks} for their number. A run that
 /// has not ended is begun anew, and what it left stays as repeat-N.unfinished-M. The checkpoint at
 /// the end of each run is removed: a study is of times.
+/// `lock`: of `dir`; Error(unavailable) where it is lost. A run that somebody else is doing (a task
+/// of the study's array job) is left alone, and failed.
 [[nodiscard]] StudyEnd run_study(const std::string& dir, const StudyPlan& plan,
-                                 const std::string& launcher);
+                                 const std::string& launcher, const RunLock& lock);
 
 /// "mpirun -n {ranks}", 4 -> mpirun, -n, 4.
 [[nodiscard]] std::vector<std::string> launcher_words(const std::string& launcher, index_t ranks);

@@ -1,13 +1,19 @@
 // transformer3d scaling INPUT --ranks ... runs a scaling study; scaling --collect DIR reads one.
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <utility>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/scaling/collect.hpp"
 #include "app/commands/scaling/local_study.hpp"
 #include "app/commands/scaling/slurm_study.hpp"
+#include "app/stop_signal.hpp"
 #include "comm/mpi/mpi_world.hpp"
 #include "core/error.hpp"
 #include "device/host_limits.hpp"
+#include "io/lock/run_lock.hpp"
 #include "io/output.hpp"
 #include "io/posix_file.hpp"
 
@@ -22,6 +28,20 @@ index_t threads_of(const ScalingCommand& command) {
   for (const index_t one : command.ranks)
     if (one <= cores) ranks = std::max(ranks, one);
   return cores / ranks;
+}
+
+/// Of the study's folder: its runs are put aside and begun by one call at a time.
+std::unique_ptr<RunLock> lock_study(const std::string& dir, const std::string& title) {
+  bool told = false;
+  const auto waiting = [&](const std::string& text) {
+    if (wait_for_stop_signal(std::chrono::milliseconds{0}) != 0)
+      throw_error(ExitCode::retry, "asked to stop by a signal while waiting: {}", text);
+    if (!std::exchange(told, true)) fmt::print(stderr, "transformer3d: waiting: {}\n", text);
+  };
+  return std::make_unique<RunLock>(
+      std::vector<std::string>{dir}, title, waiting,
+      "two calls of scaling cannot work in one folder. Wait for it, stop it, or choose another "
+      "folder with -o");
 }
 
 int report(const std::string& dir, const StudyFigures& study) {
@@ -40,15 +60,21 @@ int start_study(ScalingCommand command, const std::vector<std::string>& override
   command.ranks.erase(std::unique(command.ranks.begin(), command.ranks.end()), command.ranks.end());
   StudyPlan plan = plan_study(command, overrides, threads_of(command));
   const std::string dir = command.output.empty() ? "scaling-" + plan.title : command.output;
+  make_folder(dir);
+  const std::unique_ptr<RunLock> lock = lock_study(dir, plan.title);
   plan = keep_study(dir, std::move(plan));
   if (command.slurm) {
     write_text_durably(dir + "/study.sbatch", slurm_study(dir, plan, command.ranks_per_node));
+    const std::string study = std::filesystem::absolute(dir).lexically_normal().string();
     write_output(
-        fmt::format("sbatch {0}/study.sbatch\nthen: transformer3d scaling --collect {0}\n", dir));
+        fmt::format("sbatch {0}/study.sbatch\nthen: transformer3d scaling --collect {0}\n"
+                    "(both from any folder; the runs start in {1}, where their relative paths "
+                    "begin)\n",
+                    study, std::filesystem::current_path().string()));
     flush_output();
     return 0;
   }
-  const StudyEnd end = run_study(dir, plan, command.launcher);
+  const StudyEnd end = run_study(dir, plan, command.launcher, *lock);
   const int status = report(dir, collect_study(dir));
   if (end.stopped)
     throw_error(ExitCode::retry, "stopped by a signal; the same command runs what is missing");

@@ -7,6 +7,16 @@
 #include "sched/sbatch.hpp"
 
 namespace t3d {
+namespace {
+
+/// The first task of a point measures the operators of its plan, for the roofline.
+constexpr const char* kOperators =
+    R"(  operators=${folder%/*}/operators
+  [[ -e $operators.json ]] || "${launcher[@]}" "$program" probe "${folder%/*}/input.toml" \
+    --operators "$operators.json" --set "mesh.plan=$folder/plan.toml" > "$operators.log" 2>&1
+)";
+
+}  // namespace
 
 std::string slurm_study(const std::string& dir, const StudyPlan& plan, index_t ranks_per_node) {
   index_t most = 1;
@@ -25,6 +35,7 @@ std::string slurm_study(const std::string& dir, const StudyPlan& plan, index_t r
       R"(#!/bin/bash
 # A scaling study: {points} points, {repeats} times each, one run at a time. Submit it again to run what is missing;
 # then: transformer3d scaling --collect {study}
+# May be submitted from any folder: the runs start in {here}, where relative paths of the input begin.
 #SBATCH --nodes={nodes} --ntasks-per-node={per_node}
 #SBATCH --array=0-{last}%1
 #SBATCH --time=01:00:00
@@ -37,16 +48,24 @@ names=({names})
 ranks=({ranks})
 point=$((SLURM_ARRAY_TASK_ID % {points})) repeat=$((SLURM_ARRAY_TASK_ID / {points} + 1))
 n=${{ranks[point]}} point=${{names[point]}}
-cd {here} || exit 1
+{enter}
+program={program}
 folder={study}/$point/repeat-$repeat
 grep -qs '"code": 0,' "$folder/exit.json" && exit 0
+# Another job, or a call of scaling, may be at it.
+if [[ -e $folder ]] && "$program" status --json "$folder" 2> /dev/null | grep -q '"alive": *true'; then
+  echo "$folder is being run by somebody else" >&2
+  exit 69
+fi
 [[ -e $folder ]] && mv "$folder" "$folder.unfinished-$SLURM_JOB_ID"
 nodes=$(((n + {per_node} - 1) / {per_node}))
 launcher=(srun --mpi=pmix --kill-on-bad-exit=1 --wait=0 --nodes=$nodes --ntasks=$n --ntasks-per-node=$(((n + nodes - 1) / nodes)))
 [[ -n ${{T3D_LAUNCHER:-}} ]] && launcher=(${{T3D_LAUNCHER//\{{ranks\}}/$n}})
-"${{launcher[@]}}" {program} {study}/"$point"/input.toml -q -d "$folder"
+"${{launcher[@]}}" "$program" {study}/"$point"/input.toml -q -d "$folder"
 status=$?
-grep -qs '"code": 0,' "$folder/exit.json" && rm -rf "$folder/ckpt"
+if grep -qs '"code": 0,' "$folder/exit.json"; then
+  rm -rf "$folder/ckpt"
+{operators}fi
 exit $status
 )",
       fmt::arg("points", plan.points.size()), fmt::arg("repeats", plan.repeats),
@@ -55,6 +74,7 @@ exit $status
       fmt::arg("last", std::ssize(plan.points) * plan.repeats - 1),
       fmt::arg("name", shell_word(plan.title)), fmt::arg("names", names.substr(1)),
       fmt::arg("ranks", ranks.substr(1)), fmt::arg("here", shell_word(here)),
+      fmt::arg("operators", plan.roofline ? kOperators : ""), fmt::arg("enter", enter_text(here)),
       fmt::arg("program", shell_word(std::filesystem::read_symlink("/proc/self/exe").string())));
 }
 

@@ -93,7 +93,12 @@ class Planner {
   }
 
   StudyPlan plan() const {
-    StudyPlan study{title_, command_.weak, command_.repeats, command_.spread, {}};
+    StudyPlan study;
+    study.title = title_;
+    study.weak = command_.weak;
+    study.repeats = command_.repeats;
+    study.spread = command_.spread;
+    study.roofline = command_.roofline;
     if (command_.shapes == std::vector<std::string>{"auto"}) {
       for (const index_t ranks : command_.ranks)
         study.points.push_back(point(fmt::format("ranks-{}", ranks), ranks, {"mesh.cuboid=auto"}));
@@ -180,7 +185,11 @@ StudyPlan read_study(const std::string& dir) {
   const std::string path = study_file(dir);
   const auto json = nlohmann::json::parse(read_text_file(path), nullptr, false);
   try {
-    StudyPlan study{json.at("title"), json.at("weak"), json.at("repeats"), json.at("spread"), {}};
+    StudyPlan study;
+    study.title = json.at("title");
+    study.weak = json.at("weak");
+    study.repeats = json.at("repeats");
+    study.spread = json.at("spread");
     for (const auto& point : json.at("points")) {
       study.points.push_back({point.at("name"), point.at("ranks"), ""});
       if (study.points.back().name.find('/') != std::string::npos) throw_error(ExitCode::io, "/");
@@ -192,7 +201,6 @@ StudyPlan read_study(const std::string& dir) {
 }
 
 StudyPlan keep_study(const std::string& dir, StudyPlan plan) {
-  make_folder(dir);
   if (path_exists(study_file(dir))) {
     const StudyPlan before = read_study(dir);
     if (before.weak != plan.weak)
@@ -225,6 +233,17 @@ std::string input_file(const std::string& dir, const PlannedPoint& point) {
 
 std::string repeat_folder(const std::string& dir, const PlannedPoint& point, index_t repeat) {
   return fmt::format("{}/{}/repeat-{}", dir, point.name, repeat);
+}
+
+std::string operators_file(const std::string& dir, const PlannedPoint& point) {
+  return fmt::format("{}/{}/operators.json", dir, point.name);
+}
+
+std::vector<std::string> operators_words(const std::string& dir, const PlannedPoint& point,
+                                         const std::string& run) {
+  return {"probe",       input_file(dir, point),
+          "--operators", operators_file(dir, point),
+          "--set",       fmt::format("mesh.plan={}/plan.toml", run)};
 }
 
 bool is_finished(const std::string& dir, const PlannedPoint& point, index_t repeat) {

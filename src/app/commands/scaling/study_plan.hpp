@@ -5,6 +5,7 @@
 //   DIR/POINT/input.toml     the user's input with the point's ranks, shape and sequences
 //   DIR/POINT/repeat-N/      run folder; finished where exit.json says 0 (without checkpoints)
 //   DIR/POINT/repeat-N.log   what the launcher and the run have said
+//   DIR/POINT/operators.json the operators of its plan one by one (io/study/roofline.hpp)
 #pragma once
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ struct StudyPlan {
   std::string title;
   bool weak = false;
   index_t repeats = 0;
-  double spread = 0;  // at which repeats end early
+  double spread = 0;     // at which repeats end early
+  bool roofline = true;  // operators are measured; not kept
   std::vector<PlannedPoint> points;
 };
 
@@ -34,7 +36,7 @@ struct StudyPlan {
 [[nodiscard]] StudyPlan plan_study(const ScalingCommand& command,
                                    const std::vector<std::string>& overrides, index_t threads);
 
-/// Joins `plan` with what stands in `dir`, which is created: points of both, repeats of `plan`.
+/// Joins `plan` with what stands in `dir`, which exists: points of both, repeats of `plan`.
 /// Writes study.json and the inputs. Error(config) where the folder is of another study.
 [[nodiscard]] StudyPlan keep_study(const std::string& dir, StudyPlan plan);
 /// Error(no_input) where there is no study.json, Error(io) where it is none.
@@ -43,6 +45,11 @@ struct StudyPlan {
 [[nodiscard]] std::string input_file(const std::string& dir, const PlannedPoint& point);
 [[nodiscard]] std::string repeat_folder(const std::string& dir, const PlannedPoint& point,
                                         index_t repeat);
+[[nodiscard]] std::string operators_file(const std::string& dir, const PlannedPoint& point);
+/// Words of the program that measure the operators of the plan that a finished repeat had.
+[[nodiscard]] std::vector<std::string> operators_words(const std::string& dir,
+                                                       const PlannedPoint& point,
+                                                       const std::string& run);
 /// That repeat has ended with all steps done.
 [[nodiscard]] bool is_finished(const std::string& dir, const PlannedPoint& point, index_t repeat);
 

@@ -128,6 +128,25 @@ TEST_CASE("steps that the log lacks are named, in the middle and at its end") {
   CHECK(read_run_figures(folder.path()).missing_steps == "steps 1, 5 and 9 to 10");
 }
 
+TEST_CASE("keys of [debug] that change no figure are passed over, the others are named") {
+  const std::string debug =
+      "[debug]\ncheck_finite = true  # default\nwatchdog_seconds = 5  # default\nio_seconds = 1  # "
+      "default\nlost_seconds = 2  # default\ntrace = [1, 2]  # i:3\nthreads = 1  # i:4\ngraphs = "
+      "true  # default\nreplan = []  # default\n";
+  const auto keys = telling_keys(debug);
+  CHECK(keys == std::map<std::string, std::string>{
+                    {"debug.threads", "1"}, {"debug.graphs", "true"}, {"debug.replan", "[]"}});
+  RunFigures a, b;
+  a.folder = "a";
+  b.folder = "b";
+  a.common = b.common = keys;
+  CHECK(difference(a, b).empty());
+  b.common["debug.threads"] = "2";
+  b.common["debug.graphs"] = "false";
+  CHECK(difference(a, b) ==
+        "debug.graphs is true in a and false in b; debug.threads is 1 in a and 2 in b");
+}
+
 TEST_CASE("keys that tell runs apart") {
   const auto keys = telling_keys(kInput);
   CHECK(keys == std::map<std::string, std::string>{

@@ -20,7 +20,8 @@ RunFigures run_of(index_t ranks, double seconds) {
   run.tokens = 800;
   run.seconds = seconds;
   run.counted_bytes = 1000;
-  run.common = {{"model.layers", "2"}, {"processor", "P"}, {"commit", "abc"}, {"device", "cpu"}};
+  run.common = {{"model.layers", "2"}, {"processor", "P"}, {"device", "cpu"}};
+  run.program = {{"commit", "abc"}, {"build", "0123456789abcdef01"}, {"build_type", "Release"}};
   return run;
 }
 
@@ -91,6 +92,27 @@ TEST_CASE("runs that do not belong together are named") {
         "which is no strong scaling");
   CHECK(fault_of({{"ranks-1", 1, {run_of(1, 1)}}, {"ranks-4", 4, {other}}}, true).empty());
   CHECK(fault_of({{"ranks-1", 1, {run_of(2, 1)}}}) == "r2 has 2 ranks, and stands for 1");
+}
+
+TEST_CASE("a program that was replaced between runs is a warning, and marks the point") {
+  std::vector<StudyPoint> points = three_points();
+  CHECK(study_of(points).warnings.empty());
+  CHECK(study_of(points).program == "commit abc, build 0123456789abcdef (Release)");
+  // Built anew from the same commit.
+  points[1].runs[2].program["build"] = "77";
+  points[1].runs[2].folder = "ranks-1/repeat-3";
+  const StudyFigures study = study_of(points);
+  REQUIRE(study.warnings.size() == 1);
+  CHECK(study.warnings[0] ==
+        "the program was replaced between the runs: ranks-1/repeat-3 is of commit abc, build 77 "
+        "(Release); most runs are of commit abc, build 0123456789abcdef (Release)");
+  CHECK(study.points[0].marks() == "other program");
+  CHECK(study.points[2].marks().empty());
+  CHECK(study_table(study).find("warning: the program was replaced") != std::string::npos);
+  CHECK(study_csv(study).find(",other program\r\n") != std::string::npos);
+  CHECK(study_json(study).find("\"other_program\": true") != std::string::npos);
+  CHECK(study_plot(study).find("several programs") != std::string::npos);
+  CHECK(study_latex(study).find("% warning: the program") != std::string::npos);
 }
 
 TEST_CASE("repeats end when they are close together") {

@@ -1,0 +1,124 @@
+// Rooflines: roofs and points as numbers, their file, and what the picture shows of them.
+#include "io/study/roofline.hpp"
+
+#include <cmath>
+
+#include "core/error.hpp"
+#include "io/study/roofline_plot.hpp"
+#include "support/catch.hpp"
+
+namespace t3d {
+namespace {
+
+/// 100 GFLOP/s and 20 GB/s: the roofs meet at 5 flops per byte.
+Roofline example() {
+  Roofline roofline;
+  roofline.name = "ranks-2";
+  roofline.processor = "A & B 7";
+  roofline.device = "cpu";
+  roofline.number_format = "fp32";
+  roofline.ranks = 2;
+  roofline.matmul_rate = 100e9;
+  roofline.stream_rate = 20e9;
+  roofline.points = {{"matmul", {64, 128, 32, 0, 1}, 3, 5e8, 2e7, 1e-2, 0.01},
+                     {"matmul", {64, 32, 128, 0, 0}, 3, 4e8, 2e7, 1e-2, 0.01},
+                     {"matmul", {128, 32, 64, 1, 0}, 9, 5e8, 1e7, 1e-2, 0.01},
+                     {"attention_forward", {2, 32, 4, 4, 16}, 1, 1e7, 1e6, 1e-3, 0.02},
+                     {"residual", {1 << 20}, 5, 8.7e4, 1 << 20, 1e-4, 0.01},
+                     {"residual", {1 << 22}, 5, 3.5e5, 1 << 22, 3e-4, 0.01}};
+  return roofline;
+}
+
+std::string fault_of(const std::string& text) {
+  try {
+    (void)parse_roofline(text, "operators.json");
+  } catch (const Error& error) {
+    return fmt::format("{} {}", static_cast<int>(error.code()), error.what());
+  }
+  return "";
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("roofs: the slower of memory and products") {
+  const Roofline roofline = example();
+  CHECK(roofline.ridge() == Approx(5));
+  CHECK(roofline.allowed(0.25) == Approx(5e9));
+  CHECK(roofline.allowed(5) == Approx(100e9));
+  CHECK(roofline.allowed(40) == Approx(100e9));
+  CHECK(roofline.points[0].intensity() == Approx(25));
+  CHECK(roofline.points[0].rate() == Approx(50e9));
+  CHECK(Roofline().ridge() == Approx(0));
+}
+
+TEST_CASE("what operators are called") {
+  const std::vector<RooflinePoint> points = example().points;
+  CHECK(use_of(points[0]) == "forward");
+  CHECK(use_of(points[1]) == "input gradient");
+  CHECK(use_of(points[2]) == "weight gradient");
+  CHECK(use_of(points[4]) == "residual");
+  CHECK(shape_text(points[0]) == "64 x 128 x 32");
+  CHECK(shape_text(points[3]) == "2 x 32 places, 4 heads of 16");
+  CHECK(shape_text(points[4]) == "1.00 MiB");
+}
+
+TEST_CASE("the file of a roofline gives the same numbers back, or is refused") {
+  Roofline roofline = example();
+  roofline.vendor_peak = 3e11;
+  roofline.notes = {"a note"};
+  const std::string text = roofline_text(roofline);
+  const Roofline back = parse_roofline(text, "operators.json");
+  CHECK(roofline_text(back) == text);
+  CHECK(back.points[0].shape == roofline.points[0].shape);
+  CHECK(fault_of("{}").starts_with("74 operators.json is no measurement of operators"));
+  CHECK(fault_of(text.substr(0, 300)).starts_with("74 "));
+  CHECK(fault_of(replaced(text, "\"seconds\": 0.01", "\"seconds\": 0")).starts_with("74 "));
+  CHECK(fault_of(replaced(text, "\"bytes\": 20000000.0", "\"bytes\": null")).starts_with("74 "));
+}
+
+TEST_CASE("shown are all products, and of each other kind the shape with most time") {
+  const std::vector<RooflinePoint> shown = shown_points(example());
+  REQUIRE(shown.size() == 5);
+  CHECK(shown[0].times == Approx(9));  // most of a step
+  CHECK(shown[4].shape == std::vector<double>{1 << 22});
+}
+
+TEST_CASE("the picture has its points where their numbers are") {
+  Roofline roofline = example();
+  // From half the least to twice the largest intensity: 0.0417 to 100; the point of 25 flops per
+  // byte lies at log(25 / 0.0417) / log(100 / 0.0417) of 706 pixels behind the 70th.
+  const double least = roofline.points[5].intensity() / 2;
+  const double x = 70 + 706 * std::log(25 / least) / std::log(100 / least);
+  const std::string picture = roofline_plot(roofline);
+  CHECK(picture.find(fmt::format("<rect x=\"{:.1f}\"", x - 4.5)) != std::string::npos);
+  for (const char* text :
+       {"width=\"800\"", "Roofline of A &amp; B 7", "measured matmul rate, 100 GFLOP/s",
+        "measured streaming, 20 GB/s", "arithmetic intensity, FLOP per byte", "attained, GFLOP/s",
+        "64 x 128 x 32", "forward 64 x 128 x 32: 25 FLOP per byte, 50 GFLOP/s, 50 % of the roof",
+        "1 more shapes are in scaling.json"})
+    CHECK_THAT(picture, Catch::Contains(text));
+  CHECK_THAT(picture, !Catch::Contains("vendor peak") && !Catch::Contains("nan"));
+  CHECK_THAT(picture, !Catch::Contains("Hollow"));
+  roofline.points[0].error = 0.2;
+  roofline.vendor_peak = 2e12;
+  CHECK_THAT(roofline_plot(roofline), Catch::Contains("vendor peak, 2 TFLOP/s") &&
+                                          Catch::Contains("Hollow: not known to 5 %"));
+}
+
+TEST_CASE("a roofline of nothing says so") {
+  Roofline none = example();
+  none.points.clear();
+  CHECK_THAT(roofline_plot(none), Catch::Contains("no operator of this plan was measured"));
+  none = example();
+  none.matmul_rate = 0;
+  const std::string picture = roofline_plot(none);
+  CHECK_THAT(picture, Catch::Contains("no operator") && !Catch::Contains("inf"));
+}
+
+}  // namespace t3d
