@@ -41,7 +41,11 @@ double Roofline::allowed(double intensity) const {
 double Roofline::ridge() const { return stream_rate > 0 ? matmul_rate / stream_rate : 0; }
 
 std::string use_of(const RooflinePoint& point) {
-  if (!point.is_matmul()) return point.kind;
+  if (!point.is_matmul()) {
+    std::string words = point.kind;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    return words;
+  }
   if (point.shape[3] != 0) return "weight gradient";
   return point.shape[4] != 0 ? "forward" : "input gradient";
 }

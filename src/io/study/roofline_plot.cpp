@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kWidth = 800;
 constexpr SvgFrame kFrame{70, 62, 706, 340};
-constexpr double kTable = 462, kRow = 17;  // pixels: its first line, and between lines
+constexpr double kTable = 488, kRow = 17;  // pixels: its first line, and between lines
 constexpr std::size_t kMostMatmuls = 30;
 constexpr double kGiga = 1e9;
 constexpr double kMark = 4.5;       // half a side
@@ -175,17 +175,17 @@ class Picture {
       svg.line(x_.at(x_.low), y(roofline_.vendor_peak), x_.at(x_.high), y(roofline_.vendor_peak),
                R"(stroke="#cc3311" stroke-width="1.5" stroke-dasharray="7 4")", "vendor peak");
     svg.unclip();
-    svg.text(kFrame.right() - 6, y(roofline_.matmul_rate) - 7,
+    svg.text(x_.at(ridge) - 10, y(roofline_.matmul_rate) - 7,
              "measured matmul rate, " + rate_text(roofline_.matmul_rate), kRight);
     if (roofline_.vendor_peak > 0)
       svg.text(kFrame.right() - 6, y(roofline_.vendor_peak) - 6,
                "vendor peak, " + rate_text(roofline_.vendor_peak), kRight);
-    // Along the slanted roof, above it.
+    // Along the slanted roof, below it.
     const double along = std::sqrt(x_.low * ridge);
     const double at_x = x_.at(along), at_y = y(along * roofline_.stream_rate);
     const double angle = std::atan2(at_y - y(ridge * roofline_.stream_rate), x_.at(ridge) - at_x) *
                          180 / std::numbers::pi;
-    svg.text(at_x, at_y - 8,
+    svg.text(at_x, at_y + 18,
              fmt::format("measured streaming, {:.3g} GB/s", roofline_.stream_rate / kGiga),
              fmt::format(R"x(font-size="12" text-anchor="middle" transform="rotate({} {} {})")x",
                          pixels(-angle), pixels(at_x), pixels(at_y)));
@@ -224,7 +224,7 @@ void draw_table(Svg& svg, const std::vector<RooflinePoint>& points) {
     svg.text(left + 16, y, std::to_string(at + 1), kRight);
     draw_mark(svg, left + 26, y - 4, mark_of(point), "");
     svg.text(left + 36, y, use_of(point), kSmall);
-    svg.text(left + 136, y, shape_text(point), kSmall);
+    svg.text(left + 152, y, shape_text(point), kSmall);
     svg.text(left + 362, y, fmt::format("{:.3g}", point.rate() / kGiga), kRight);
   }
 }

@@ -62,6 +62,7 @@ TEST_CASE("what operators are called") {
   CHECK(use_of(points[0]) == "forward");
   CHECK(use_of(points[1]) == "input gradient");
   CHECK(use_of(points[2]) == "weight gradient");
+  CHECK(use_of(points[3]) == "attention forward");
   CHECK(use_of(points[4]) == "residual");
   CHECK(shape_text(points[0]) == "64 x 128 x 32");
   CHECK(shape_text(points[3]) == "2 x 32 places, 4 heads of 16");
