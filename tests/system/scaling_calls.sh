@@ -86,7 +86,7 @@ for _ in $(seq 200); do ps -eo args | grep -v grep | grep -q "stop/ranks-1/input
 ps -eo args | grep -v grep | grep -q "stop/ranks-1/input.toml" && fail "ranks outlive a study that was killed"
 
 # The tasks of the array job.
-run 1 scaling input.toml --ranks 1,3 --repeat 2 --steps 6 --slurm --ranks-per-node 2 -o array
+run 1 scaling input.toml --ranks 1,3 --repeat 2 --steps 6 --threads 1 --slurm --ranks-per-node 2 -o array
 expect_status 0
 bash -n array/study.sbatch || fail "study.sbatch"
 grep -q "^#SBATCH --array=0-3%1" array/study.sbatch && grep -q "^#SBATCH --nodes=2 --ntasks-per-node=2" array/study.sbatch || fail "sizes"
@@ -109,7 +109,7 @@ SLURM_ARRAY_TASK_ID=1 SLURM_JOB_ID=7 T3D_LAUNCHER='mpirun -n {ranks}' bash array
 status=$?
 expect_status 69
 expect_text "array/ranks-3/repeat-1 is being run by somebody else"
-run 1 scaling input.toml --ranks 1,3 --repeat 1 --steps 6 --set debug.threads=0 -o array # threads: the job says them
+run 1 scaling input.toml --ranks 1,3 --repeat 1 --steps 6 --threads 1 -o array
 kill -TERM $job
 wait $job
 expect_status 69
