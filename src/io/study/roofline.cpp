@@ -54,7 +54,7 @@ std::string shape_text(const RooflinePoint& point) {
   const std::vector<double>& x = point.shape;
   if (point.is_matmul()) return fmt::format("{:g} x {:g} x {:g}", x[0], x[1], x[2]);
   if (x.size() == kAttentionColumns)
-    return fmt::format("{:g} x {:g} places, {:g} heads of {:g}", x[0], x[1], x[2], x[4]);
+    return fmt::format("{:g} x {:g}, {:g} heads of {:g}", x[0], x[1], x[2], x[4]);
   if (x.size() == 2) return fmt::format("{:g} x {:g}", x[0], x[1]);
   return x.empty() ? "" : format_bytes(x[0]);
 }

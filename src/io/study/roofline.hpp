@@ -38,7 +38,7 @@ struct Roofline {
 
 /// "forward", "input gradient" or "weight gradient" of a product of a linear; else its kind in words.
 [[nodiscard]] std::string use_of(const RooflinePoint& point);
-/// "512 x 384 x 1152" (m, n, k), "4 x 128 places, 6 heads of 64", "12.5 MiB".
+/// "512 x 384 x 1152" (m, n, k), "4 x 128, 6 heads of 64", "12.5 MiB".
 [[nodiscard]] std::string shape_text(const RooflinePoint& point);
 
 /// JSON of operators.json; parse_roofline() gives the same numbers back.

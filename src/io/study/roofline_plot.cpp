@@ -224,7 +224,7 @@ void draw_table(Svg& svg, const std::vector<RooflinePoint>& points) {
     svg.text(left + 16, y, std::to_string(at + 1), kRight);
     draw_mark(svg, left + 26, y - 4, mark_of(point), "");
     svg.text(left + 36, y, use_of(point), kSmall);
-    svg.text(left + 152, y, shape_text(point), kSmall);
+    svg.text(left + 158, y, shape_text(point), kSmall);
     svg.text(left + 362, y, fmt::format("{:.3g}", point.rate() / kGiga), kRight);
   }
 }

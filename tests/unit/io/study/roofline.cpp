@@ -65,7 +65,7 @@ TEST_CASE("what operators are called") {
   CHECK(use_of(points[3]) == "attention forward");
   CHECK(use_of(points[4]) == "residual");
   CHECK(shape_text(points[0]) == "64 x 128 x 32");
-  CHECK(shape_text(points[3]) == "2 x 32 places, 4 heads of 16");
+  CHECK(shape_text(points[3]) == "2 x 32, 4 heads of 16");
   CHECK(shape_text(points[4]) == "1.00 MiB");
 }
 
