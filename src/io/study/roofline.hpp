@@ -36,7 +36,8 @@ struct Roofline {
   [[nodiscard]] double ridge() const;
 };
 
-/// "forward", "input gradient" or "weight gradient" of a product of a linear; else its kind in words.
+/// "forward", "input gradient" or "weight gradient" of a product of a linear; else its kind in
+/// words.
 [[nodiscard]] std::string use_of(const RooflinePoint& point);
 /// "512 x 384 x 1152" (m, n, k), "4 x 128, 6 heads of 64", "12.5 MiB".
 [[nodiscard]] std::string shape_text(const RooflinePoint& point);
