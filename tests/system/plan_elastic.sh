@@ -41,7 +41,14 @@ expect_text "is below batch.sequences"
 # Under mean the batch stays, and with it the size; what a run has measured is taken.
 run 1 "${plan[@]}" --elastic --noise-from pilot
 expect_status 0
-grep -q "from pilot: 60 steps" screen.log && grep -q "one size is the best" screen.log || fail "the pilot's noise"
+grep -q "from pilot: 60 steps up to step 60, of 8 sequences;" screen.log && grep -q "one size is the best" screen.log || fail "the pilot's noise"
+# Planned for another context: the same tokens are other sequences.
+noise_at_end() { sed -n 's/.*"at_end": \([0-9.e+-]*\),.*/\1/p' screen.log; }
+run 1 "${plan[@]}" --elastic --noise-from pilot --json
+noise=$(noise_at_end)
+run 1 "${plan[@]}" --elastic --noise-from pilot --set model.context=16 --json
+expect_text "of 16 sequences of 16 tokens (its own have 32)"
+awk -v a="$noise" -v b="$(noise_at_end)" 'BEGIN { exit !(a > 0 && b / a > 1.999 && b / a < 2.001) }' || fail "noise scale $noise of context 32"
 
 # A law by hand, and a batch that may grow: phases, each with more than the one before; sooner than one size for no more.
 run 1 "${plan[@]}" --elastic --noise 200,1.5 --most-batch 64 -o out --json
@@ -68,19 +75,41 @@ for ((n = 1; n <= phases; ++n)); do
   [[ -s out/phase-$n.toml ]] && bash -n "out/phase-$n.sbatch" || fail "phase $n"
 done
 sh -n out/submit.sh || fail "submit.sh"
+for read in phase-2.toml phase-1.sbatch submit.sh; do
+  cp input.toml "out/$read"
+  run 1 plan "out/$read" --cluster cluster.toml --elastic --noise 200,1.5 -o out
+  expect_status 64
+  expect_text "out/$read would be written over"
+done
+run 1 "${plan[@]}" --elastic --noise 200,1.5 --most-batch 64 -o out --json
 
 # The phases as jobs, one after another: here submit.sh's sbatch is a script that starts the ranks of the phase.
 mkdir bin
 cat > bin/sbatch <<'SH'
 #!/bin/bash
-for word; do script=$word; done
-echo "sbatch $*" >> submitted  # in the folder where plan was called
+{ printf '[%s]' "$@"; echo " after=${T3D_AFTER-} ${SLURM_RESTART_COUNT-} $SLURM_CONF"; } >> submitted
 SH
 chmod +x bin/sbatch
 mkdir elsewhere
-submit() { (cd elsewhere && PATH=$OLDPWD/bin:$PATH sh ../out/submit.sh "$@"); }
-submit -A physics -t 1:00:00
-grep -q -- "-A physics -t 1:00:00.*phase-1.sbatch" submitted || fail "the first phase: $(cat submitted)"
+submit() { (cd elsewhere && SLURM_CONF=conf PATH=$OLDPWD/bin:$PATH sh ../out/submit.sh "$@" 2> ../told); }
+last_is() { [[ $(tail -n 1 submitted) == "$1" ]] || fail "not $1: $(tail -n 1 submitted)"; }
+script() { echo "[$PWD/out/phase-$1.sbatch]"; }
+submit
+last_is "$(script 1) after=  conf"
+options=(-A physics --comment "Anna's \"run\", \$HOME  *" '')
+kept=$(printf '[%s]' "${options[@]}")
+submit "${options[@]}"
+last_is "$kept$(script 1) after=  conf"
+submit -A physics --comment "one line
+and another"
+last_is "and another]$(script 1) after=  conf"
+submit "${options[@]}"
+
+# As a job's last act: its own numbers stay with it. Where its checkpoint is not seen, there is no other job.
+T3D_AFTER=17 SLURM_RESTART_COUNT=2 submit
+last_is "$kept[--dependency=afterany:17]$(script 1) after=  conf"
+T3D_AFTER=17 T3D_PAUSED=$PWD/out/phase-1.toml submit && fail "phase 1 once more"
+grep -q "phase 1 has paused, but $PWD has no checkpoint of it in runs/t/ckpt" told || fail "not told: $(cat told)"
 alone=(--set mesh.replicas=1 --set 'mesh.cuboid=[1,1,1]' --set debug.threads=1)
 for ((n = 1; n <= phases; ++n)); do
   run 1 "out/phase-$n.toml" "${alone[@]}"
@@ -93,8 +122,8 @@ for ((n = 1; n <= phases; ++n)); do
     run 1 "out/phase-$n.toml" "${alone[@]}"
     expect_status 75
     expect_text "paused at step $step"
-    submit
-    tail -n 1 submitted | grep -q "phase-$((n + 1)).sbatch" || fail "after phase $n: $(tail -n 1 submitted)"
+    T3D_AFTER=17 T3D_PAUSED=$PWD/out/phase-$n.toml submit || fail "after phase $n: $(cat told)"
+    last_is "$kept[--dependency=afterany:17]$(script $((n + 1))) after=  conf"
   else
     expect_status 0
     expect_text "all steps done"

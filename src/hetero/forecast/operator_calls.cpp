@@ -182,10 +182,18 @@ class MicroCalls {
   Calls& calls_;
 };
 
-/// The optimizer, what clipping reads, and copies of the weights in the activations' type.
+/// Mean and sum look at every gradient once more on its way out, for the noise scale. (Adasum's
+/// own sums have it.)
+bool measures_noise(const Plan& plan) {
+  return plan.aggregate.method != AggregateMethod::adasum && plan.replicas.size() > 1;
+}
+
+/// The optimizer, what clipping and the noise scale read, and copies of the weights in the
+/// activations' type.
 void add_update(const RankView& rank, index_t micros, Calls& calls) {
   const double acc = static_cast<double>(size_of(rank.accumulator)),
                act = static_cast<double>(size_of(rank.activation));
+  const double looks = measures_noise(rank.plan) ? 2 : 1;
   const double updates =
       rank.plan.updates_locally() ? static_cast<double>(rank.plan.leaves_per_replica()) : 1;
   for (const BucketSize& size : bucket_sizes(rank)) {
@@ -193,7 +201,7 @@ void add_update(const RankView& rank, index_t micros, Calls& calls) {
     calls.stream(OperatorKind::optimizer,
                  shard * acc * static_cast<double>(optimizer_numbers(rank.plan.optimizer)),
                  trained * updates);
-    calls.stream(OperatorKind::residual, shard * acc, trained);
+    calls.stream(OperatorKind::residual, shard * acc, trained * looks);
     const bool cast = size.matrices && rank.activation != rank.accumulator;
     const index_t gathers = rank.plan.keep_weights ? 1 : size.uses * micros;
     if (cast)

@@ -11,6 +11,7 @@
 #include "hetero/cost/flops.hpp"
 #include "hetero/cost/memory.hpp"
 #include "hetero/forecast/candidate_bounds.hpp"
+#include "hetero/forecast/class_memory.hpp"
 #include "hetero/forecast/forecaster.hpp"
 #include "hetero/planner/planner.hpp"
 
@@ -217,31 +218,36 @@ class NodesSearch {
     return static_cast<index_t>(static_cast<double>(own.memory_bytes) * request_.memory_part);
   }
 
-  /// The first rank of each slab has the largest parts of it.
-  [[nodiscard]] bool fits(const JobCandidate& candidate, FoundPlan& found) {
-    index_t slot = 0;
-    double least = kInfinite;
-    std::set<std::pair<std::size_t, index_t>> seen;
+  /// class_memory() where cuts are even: the first rank of each slab has the largest parts of it.
+  [[nodiscard]] std::vector<ClassMemory> first_ranks_memory(const Plan& plan) const {
+    const std::size_t own = result_.parts.front().node_class;
+    const bool on_gpu = rates_.cluster().classes[own].device != "cpu";
+    std::vector<ClassMemory> most(rates_.cluster().classes.size());
+    std::set<index_t> seen;
     const auto memo = std::make_shared<CostMemo>();
-    for (index_t d = 0; d < std::ssize(found.plan.replicas); ++d) {
-      const ReplicaPlan& replica = found.plan.replica(d);
-      const auto& [p, q, r] = replica.cuboid;
-      for (index_t i = 0; i < p; ++i, slot += q * r) {
-        const index_t rank =
-            found.plan.place.empty() ? slot : found.plan.place[static_cast<std::size_t>(slot)];
-        const std::size_t node_class = nodes_.seat(rank).node_class;
-        const index_t largest = replica.tokens.back().size(i);
-        if (!seen.insert({node_class, largest}).second) continue;
-        const NodeClass& own = rates_.cluster().classes[node_class];
-        const index_t needed =
-            needed_bytes(memory_cost(found.plan, {d, i, 0, 0}, memo), own.device != "cpu");
-        const double left =
-            own.memory_bytes > 0 ? static_cast<double>(room(own) - needed) : kInfinite;
-        if (found.needed_bytes == 0 || left < least) {
-          least = left;
-          found.needed_bytes = needed;
-          found.room_bytes = own.memory_bytes > 0 ? room(own) : 0;
-        }
+    for (index_t d = 0; d < std::ssize(plan.replicas); ++d) {
+      const Partition& tokens = plan.replica(d).tokens.back();
+      for (index_t i = 0; i < tokens.parts(); ++i)
+        if (seen.insert(tokens.size(i)).second)
+          most[own].needed_bytes = std::max(
+              most[own].needed_bytes, needed_bytes(memory_cost(plan, {d, i, 0, 0}, memo), on_gpu));
+    }
+    return most;
+  }
+
+  [[nodiscard]] bool fits(const JobCandidate& candidate, FoundPlan& found) {
+    double least = kInfinite;
+    const std::vector<ClassMemory> most =
+        one_class() ? first_ranks_memory(found.plan) : class_memory(found.plan, nodes_);
+    for (const JobPart& part : result_.parts) {
+      const NodeClass& own = rates_.cluster().classes[part.node_class];
+      const index_t needed = most[part.node_class].needed_bytes;
+      const double left =
+          own.memory_bytes > 0 ? static_cast<double>(room(own) - needed) : kInfinite;
+      if (found.needed_bytes == 0 || left < least) {
+        least = left;
+        found.needed_bytes = needed;
+        found.room_bytes = own.memory_bytes > 0 ? room(own) : 0;
       }
     }
     if (least >= 0) return true;

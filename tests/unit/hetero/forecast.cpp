@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "hetero/cost/flops.hpp"
+#include "hetero/cost/memory.hpp"
 #include "hetero/forecast/candidate_bounds.hpp"
+#include "hetero/forecast/class_memory.hpp"
 #include "hetero/forecast/even_reach.hpp"
 #include "hetero/forecast/plan_search.hpp"
 #include "support/catch.hpp"
@@ -50,6 +52,58 @@ TEST_CASE("operators one by one are the work that is counted") {
                   Approx(static_cast<double>(work.attention)));
           }
         }
+}
+
+TEST_CASE("mean and sum of two replicas look at the gradients once more, for the noise scale") {
+  const auto residual_bytes = [](AggregateMethod method, index_t replicas) {
+    Config config = gpt_input();
+    config.aggregate.method = method;
+    config.batch.sequences = 4 * replicas;
+    config.batch.micro = 2;
+    const Plan plan = plan_of(config, Grid{1, 2, 1, {}, {}, {}}, replicas);
+    double bytes = 0;
+    for (const OperatorCall& call : step_calls(plan, Coord{}))
+      if (call.kind == OperatorKind::residual) bytes += call.shape[0] * call.times;
+    return bytes;
+  };
+  Config config = gpt_input();
+  const Plan plan = plan_of(config, Grid{1, 2, 1, {}, {}, {}});
+  const auto gradients = 4 * static_cast<double>(parameters_at_rest(plan, Coord{}));
+  for (const AggregateMethod method : {AggregateMethod::mean, AggregateMethod::sum})
+    CHECK(residual_bytes(method, 2) - residual_bytes(method, 1) == Approx(gradients));
+  CHECK(residual_bytes(AggregateMethod::adasum, 2) ==
+        Approx(residual_bytes(AggregateMethod::adasum, 1)));
+}
+
+TEST_CASE("a class needs what its fullest rank needs, wherever in its slab that is") {
+  Cluster cluster = small_cluster(2);
+  cluster.classes.push_back(cluster.classes.front());
+  cluster.classes.back().name = "c2";
+  const JobNodes nodes(cluster, {{0, 1}, {1, 2}});  // 4 + 8 ranks
+  std::vector<Config> configs{gpt_input(), llama_input()};
+  configs.back().optimizer.kind = OptimizerKind::muon;
+  for (const Config& config : configs)
+    for (const Grid& grid :
+         {Grid{2, 3, 2, {1, 4}, {3, 0, 1}, {2, 1}}, Grid{1, 4, 3, {}, {1, 2, 9, 1}, {1, 1, 2}}}) {
+      const Plan plan = plan_of(config, grid);
+      std::vector<ClassMemory> most(2);
+      for (int rank = 0; rank < plan.ranks; ++rank) {
+        const Coord coord = plan.mesh().coord_of(rank);
+        ClassMemory& own = most[nodes.seat(rank).node_class];
+        own.needed_bytes =
+            std::max(own.needed_bytes, needed_bytes(memory_cost(plan, coord), false));
+        own.parameters = std::max(own.parameters, parameters_at_rest(plan, coord));
+      }
+      const std::vector<ClassMemory> found = class_memory(plan, nodes);
+      REQUIRE(found.size() == 2);
+      for (std::size_t at = 0; at < found.size(); ++at) {
+        CHECK(found[at].needed_bytes == Approx(most[at].needed_bytes).epsilon(0.01));
+        CHECK(found[at].parameters == Approx(most[at].parameters).epsilon(0.01));
+      }
+      // The first ranks of the slabs are not the fullest.
+      const index_t first = needed_bytes(memory_cost(plan, Coord{}), false);
+      CHECK(static_cast<double>(first) < 0.9 * static_cast<double>(most[0].needed_bytes));
+    }
 }
 
 TEST_CASE("ranks reach each other by the innermost level that has both") {

@@ -34,28 +34,55 @@ std::string phase_input(const ElasticPlan& plan, const std::vector<PhaseSteps>& 
   return planned_input(std::move(config), origins, option.found, "");
 }
 
-/// Which phase: by the newest checkpoint, so that it may be called at any time by anybody.
+/// The end of submit.sh. What Slurm told the job that calls it is not the next one's, least of all
+/// SLURM_RESTART_COUNT. A phase that has paused has a checkpoint: where none is seen, the next job
+/// would pause at once and call again, for ever.
+constexpr const char* kSubmit = R"sh(
+for name in $(env | sed -n 's/^\(SLURM_[A-Za-z0-9_]*\)=.*/\1/p'); do
+  case $name in SLURM_CONF | SLURM_CLUSTERS) ;; *) unset "$name" ;; esac
+done
+paused=${T3D_PAUSED##*/phase-}
+paused=${paused%.toml}
+if [ "$phase" -le "${paused:-0}" ]; then
+  echo "submit.sh: phase $paused has paused, but $PWD has no checkpoint of it in $checkpoints" >&2
+  exit 1
+fi
+after=${T3D_AFTER:+--dependency=afterany:$T3D_AFTER}
+unset T3D_AFTER T3D_PAUSED
+if [ -e "$options" ]; then
+  eval "set -- $(cat "$options")"
+  echo "submit.sh: sbatch$(cat "$options"), as $options says" >&2
+fi
+exec sbatch "$@" $after "$folder/phase-$phase.sbatch"
+)sh";
+
+/// Which phase: by the newest checkpoint, so that it may be called at any time by anybody. Options
+/// are kept as words for a shell, in a file: a job's environment may not reach the next job.
 std::string submit_text(const std::vector<PhaseSteps>& phases, const std::string& checkpoints,
                         const std::string& folder, const std::string& start) {
   std::string text = fmt::format(
-      "#!/bin/sh\n"
-      "# Submits the phase of the run that its newest checkpoint is in; may be called from any\n"
-      "# folder. Each phase's job calls it in the end, for the next one. Options of\n"
-      "# sbatch stay for all phases: sh submit.sh -A account -t 24:00:00\n"
-      "{}\n"
-      "if [ $# -gt 0 ]; then export T3D_SBATCH=\"$*\"; fi\n"
-      "newest=$(ls -d {}/step-* 2> /dev/null | grep -v partial | sort | tail -n 1)\n"
-      "step=$(echo \"$newest\" | sed 's/.*step-0*//')\n"
-      "phase={}\n",
-      enter_text(start), shell_word(checkpoints), phases.size());
+      R"sh(#!/bin/sh
+# Submits the phase of the run that its newest checkpoint is in; may be called from any folder.
+# Each phase's job calls it in the end, for the next one. Options of sbatch stay for all phases,
+# until others are given: sh submit.sh -A account -t 24:00:00
+{}
+folder={}
+checkpoints={}
+options=$folder/submit.options
+if [ $# -gt 0 ]; then
+  words=
+  for word; do words="$words '$(printf '%s\n' "$word" | sed "s/'/'\\\\''/g")'"; done
+  printf '%s\n' "$words" > "$options" || exit
+fi
+newest=$(ls -d "$checkpoints"/step-* 2> /dev/null | grep -E '/step-[0-9]+$' | sort | tail -n 1)
+step=$(echo "$newest" | sed 's/.*step-0*//')
+phase={}
+)sh",
+      enter_text(start), shell_word(folder), shell_word(checkpoints), phases.size());
   for (std::size_t at = phases.size() - 1; at-- > 0;)
     text +=
         fmt::format("if [ \"${{step:-0}}\" -lt {} ]; then phase={}; fi\n", phases[at].last, at + 1);
-  return text + fmt::format(
-                    "after=${{T3D_AFTER:+--dependency=afterany:$T3D_AFTER}}\n"
-                    "unset T3D_AFTER\n"
-                    "exec sbatch $T3D_SBATCH $after {}/phase-$phase.sbatch\n",
-                    shell_word(folder));
+  return text + (kSubmit + 1);
 }
 
 }  // namespace
@@ -85,6 +112,14 @@ void write_elastic_files(const ElasticPlan& plan, const JobWish& wish, const Clu
   write_text_durably(whole + "/submit.sh",
                      submit_text(phases, config.checkpoint.dir, whole, start));
   write_text_durably(whole + "/elastic.json", elastic_json(plan, wish, cluster));
+}
+
+std::vector<std::string> elastic_file_names() {
+  std::vector<std::string> names{"submit.sh", "submit.options", "elastic.json"};
+  for (int at = 1; at <= kMostPhases; ++at)
+    for (const char* kind : {"toml", "sbatch"})
+      names.push_back(fmt::format("phase-{}.{}", at, kind));
+  return names;
 }
 
 }  // namespace t3d

@@ -11,4 +11,7 @@ namespace t3d {
 void write_elastic_files(const ElasticPlan& plan, const JobWish& wish, const Cluster& cluster,
                          const Config& config, const Origins& origins, const std::string& folder);
 
+/// What it may write.
+[[nodiscard]] std::vector<std::string> elastic_file_names();
+
 }  // namespace t3d

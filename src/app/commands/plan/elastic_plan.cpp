@@ -5,33 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/commands/plan/noise_of_run.hpp"
 #include "core/error.hpp"
-#include "io/log/noise_log.hpp"
 
 namespace t3d {
 namespace {
 
 /// Stretches of the training, each of which may have a size of its own.
 constexpr index_t kStretches = 48;
-
-NoiseLaw law_of_run(const std::string& dir, index_t context) {
-  std::vector<NoiseStep> steps;
-  for (const LoggedNoise& one : logged_noise(dir))
-    steps.push_back({static_cast<double>(one.step), one.tokens / static_cast<double>(context),
-                     one.gradient_signal, one.gradient_noise});
-  NoiseLaw law;
-  if (steps.empty())
-    throw_error(ExitCode::config,
-                "{}/log.jsonl has no noise scale: it is measured where two replicas or more train "
-                "(mesh.replicas >= 2), some hundred steps of them. Or give it: --noise B,EXPONENT",
-                dir);
-  if (!fit_noise(std::move(steps), law))
-    throw_error(ExitCode::config,
-                "{}/log.jsonl has too few steps for a noise scale: their gradients together show "
-                "no signal above the noise. Train longer, or give it: --noise B,EXPONENT",
-                dir);
-  return law;
-}
 
 void know_noise(const Config& config, const PlanCommand& command, const JobWish& wish,
                 ElasticPlan& plan) {
@@ -49,10 +30,14 @@ void know_noise(const Config& config, const PlanCommand& command, const JobWish&
                 "takes it from the folder of a run with two replicas or more (a few hundred steps "
                 "of this model and data), --noise B,EXPONENT from you: B sequences at the end of "
                 "the run, growing with the part of it to the power of EXPONENT");
-  plan.noise = law_of_run(command.noise_from, config.model.context);
+  const NoiseOfRun run = noise_of_run(command.noise_from, config.model.context);
+  plan.noise = run.law;
   plan.noise_source = fmt::format(
-      "from {}: {} steps up to step {:.0f}, of {:.0f} sequences; {}", command.noise_from,
+      "from {}: {} steps up to step {:.0f}, of {:.4g} sequences{}; {}", command.noise_from,
       plan.noise.steps, plan.noise.last, plan.noise.sequences,
+      run.context != config.model.context
+          ? fmt::format(" of {} tokens (its own have {})", config.model.context, run.context)
+          : "",
       plan.noise.spread > 1
           ? fmt::format("they lie around the law by a factor of {:.2f}", plan.noise.spread)
           : "too few for more than one number");

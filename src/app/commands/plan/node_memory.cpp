@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "app/commands/resident.hpp"
-#include "hetero/cost/memory.hpp"
+#include "hetero/forecast/class_memory.hpp"
 
 namespace t3d {
 namespace {
@@ -17,23 +17,10 @@ index_t node_memory_bytes(const FoundPlan& found, std::size_t node_class, const 
   const NodeClass& own = cluster.classes[node_class];
   if (own.device != "cpu") return 0;
   const Plan& plan = found.plan;
-  const JobNodes nodes(cluster, found.parts);
-  const auto memo = std::make_shared<CostMemo>();
-  index_t most = 0, parameters = 0, slot = 0;
-  for (index_t d = 0; d < std::ssize(plan.replicas); ++d) {
-    const auto& [p, q, r] = plan.replica(d).cuboid;
-    // The first rank of each slab has the largest parts of it.
-    for (index_t i = 0; i < p; ++i, slot += q * r) {
-      const index_t rank = plan.place.empty() ? slot : plan.place[static_cast<std::size_t>(slot)];
-      if (nodes.seat(rank).node_class != node_class) continue;
-      const Coord coord{d, i, 0, 0};
-      most = std::max(most, needed_bytes(memory_cost(plan, coord, memo), false));
-      parameters = std::max(parameters, parameters_at_rest(plan, coord));
-    }
-  }
+  const ClassMemory most = class_memory(plan, JobNodes(cluster, found.parts))[node_class];
   const index_t others = checkpoint_bound(plan, false), writer = checkpoint_bound(plan, true);
-  const index_t rank =
-      most + program_bytes(plan.ranks).all() + others + snapshot_bytes(plan, rule, parameters);
+  const index_t rank = most.needed_bytes + program_bytes(plan.ranks).all() + others +
+                       snapshot_bytes(plan, rule, most.parameters);
   return own.ranks_per_node * rank + std::max<index_t>(0, writer - others);
 }
 

@@ -93,7 +93,10 @@ void check_output(const PlanCommand& command) {
   std::error_code none;
   if (std::filesystem::exists(folder, none) && !std::filesystem::is_directory(folder, none))
     throw_error(ExitCode::usage, "-o: {} is no folder", command.output);
-  for (const char* name : {"input.toml", "plan.toml", "phase-1.toml"})
+  std::vector<std::string> written{"input.toml", "plan.toml",  "plans.json", "plans.csv",
+                                   "plans.svg",  "job.sbatch", "submit.sh",  "job_plan.json"};
+  if (command.elastic) written = elastic_file_names();
+  for (const std::string& name : written)
     for (const std::string& read : {command.input, command.cluster})
       if (std::filesystem::equivalent(folder / name, read, none))
         throw_error(ExitCode::usage, "-o: {} would be written over; name another folder", read);
