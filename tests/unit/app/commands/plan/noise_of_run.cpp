@@ -20,6 +20,14 @@ void write_log(const std::string& dir) {
   write_text_durably(dir + "/log.jsonl", log);
 }
 
+/// Of sequences of 16 tokens.
+void write_input(const std::string& dir) {
+  write_text_durably(dir + "/resolved.toml",
+                     "version = 1\n[run]\nsteps = 60\n[model]\nlayers = 1\nhidden = 8\nheads = 1\n"
+                     "vocab = 256\ncontext = 16\n[data]\ntrain = \"text.txt\"\nformat = \"bytes\"\n"
+                     "[batch]\nsequences = 16\n");
+}
+
 std::string life(index_t first_step, index_t context) {
   return fmt::format("{{\"first_step\": {}, \"context\": {}}}", first_step, context);
 }
@@ -42,11 +50,11 @@ TEST_CASE("the noise scale counts in planned sequences") {
     check(64, 64);
   }
   SECTION("its input says it") {
-    write_text_durably(dir + "/resolved.toml", "version = 1\n[model]\ncontext = 16\n");
+    write_input(dir);
     check(32, 16);
   }
   SECTION("its record says it, before its input") {
-    write_text_durably(dir + "/resolved.toml", "version = 1\n[model]\ncontext = 16\n");
+    write_input(dir);
     write_text_durably(dir + "/run.json", "{\"lives\": [" + life(0, 64) + "]}");
     check(64, 64);
     check(32, 64);
