@@ -30,7 +30,7 @@ pause=$(sed -n 's/^pause_at = \([0-9]*\).*/\1/p' out/phase-1.toml)
 end=$(sed -n 's/.*"last_step": \([0-9]*\).*/\1/p' out/elastic.json | tail -n 1)
 
 for ((n = 1; n <= phases; ++n)); do
-  run 1 "out/phase-$n.toml" -d whole --set mesh.replicas=1 --set 'mesh.cuboid=[1,1,1]'
+  run 1 "out/phase-$n.toml" -d whole --set mesh.replicas=1 --set 'mesh.cuboid=[1,1,1]' --set debug.threads=1
   expect_status $((n < phases ? 75 : 0))
 done
 
