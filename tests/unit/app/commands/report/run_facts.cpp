@@ -95,8 +95,8 @@ TEST_CASE("a file that cannot be understood is told, and the rest is there") {
             "[run]\nname = \"t\"  # default\nsteps = 20\n[data]\ntrain = [\"a\", \"b\"]\n");
   const RunFacts facts = read_run_facts(run.dir());
   REQUIRE(facts.notes.size() == 2);
-  CHECK_THAT(facts.notes[0], test::contains("plans/0.toml is not a plan"));
-  CHECK_THAT(facts.notes[1], test::contains("run.json is no JSON object"));
+  CHECK_THAT(facts.notes[0], test::contains("run.json is no record of a run: it is a JSON array"));
+  CHECK_THAT(facts.notes[1], test::contains("plans/0.toml is not a plan"));
   CHECK(facts.input.at("run.steps") == "20");
   CHECK(facts.input.at("data.train") == "[a, b]");
   CHECK(facts.json["record"].is_null());
