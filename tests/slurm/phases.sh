@@ -34,6 +34,8 @@ for ((n = 1; n <= phases; ++n)); do
   expect_status $((n < phases ? 75 : 0))
 done
 
+# The signals have to arrive before the first phase is over, on fast machines, too.
+sed -i 's/^slowdown = .*/slowdown = [4]/' out/phase-1.toml
 start_cluster 2 --conf AuthInfo=cred_expire=5
 jobs() { scontrol -o show job | sed -n 's/^JobId=\([0-9]*\) .*/\1/p'; }
 chain_ended() { [[ -z "$(squeue -h)" ]]; }

@@ -16,11 +16,15 @@ done
 awk '/^alpha_seconds = |^beta_seconds_per_byte = /{ if ($3 <= 0 || $3 > 1e-2) exit 1 }' c.toml || fail "links"
 
 # Ranks without a core of their own are no measure of ranks that have one, and that is said.
-cores=$(env -u OMP_NUM_THREADS nproc) # which obeys that variable
-grep -q "more ranks than cores" out.log && ((cores > 1)) && fail "two ranks share a core"
-run $((cores + 1)) calibrate --seconds 1 --formats fp32 --class crowd -o crowd.toml
+whole=$T3D_BIN
+use_one_core
+run 2 calibrate --seconds 1 --formats fp32 --class crowd -o crowd.toml
 expect_status 0
 expect_text "there are more ranks than cores"
+T3D_BIN=$whole
+run 1 calibrate --seconds 1 --formats fp32 --class alone -o alone.toml
+expect_status 0
+grep -q "more ranks than cores" out.log && fail "one rank shares no core"
 
 # Another class beside it; what a person wrote about the first one stays.
 sed -i '0,/^price_per_node_hour = 0 /s//price_per_node_hour = 2.5 /' c.toml

@@ -77,5 +77,5 @@ expect_status 0
 expect_text "$warned.*; mesh.replicas = 2 keeps their number"
 run 3 "${adasum[@]}" -d kept --set mesh.replicas=2 --set run.steps=6
 expect_status 0
-expect_text "1 of 3 ranks are idle"
+expect_text "1 of 3 ranks is idle"
 ! grep -q "$warned" kept/run.log || fail "a warning about a number of replicas that stays"

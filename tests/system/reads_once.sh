@@ -21,7 +21,7 @@ for BROKEN_FILE in /input.toml /words-train.h5; do
   BROKEN_RANK=2
   run 3 "${idle[@]}" -d run -r never
   expect_status 0
-  expect_text "1 of 3 ranks are idle"
+  expect_text "1 of 3 ranks is idle"
 done
 # On the rank that reads for all, the same fault ends all of them, with one message.
 BROKEN_RANK=0

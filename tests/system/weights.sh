@@ -189,7 +189,7 @@ refused 64 "llama is there already" import "$models/llama" -o llama
 refused 64 "export takes --set data.tokenizer" export llama -o y --set model.context=3
 refused 78 "holds weights alone" tune.toml -r llama/step-00000000 -d y --set init.from=llama
 # What cannot be begun from leaves no folder behind.
-refused 66 "there is no nowhere" tune.toml -d left --set init.from=nowhere
+refused 78 "there is no nowhere" tune.toml -d left --set init.from=nowhere
 refused 78 "model.rope_base: 500 -> 7" tune.toml -d left --set init.from=llama --set model.rope_base=7
 [[ ! -e left ]] || fail "refused starts have left a folder"
 mkdir pickled

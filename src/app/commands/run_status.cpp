@@ -190,7 +190,8 @@ RunStatus look_at_run(const std::string& dir) {
 }
 
 void add_missing(RunStatus& status, MissingSteps missing) {
-  if (status.saved_step) missing.expect_up_to(*status.saved_step);
+  // The last step's checkpoint stands before the evaluation after it, the step's line behind both.
+  if (status.saved_step) missing.expect_up_to(*status.saved_step - (status.alive() ? 1 : 0));
   status.missing = std::move(missing);
 }
 

@@ -6,8 +6,8 @@
 //
 // A bound is what no plan of the candidate can beat: operators of the rank with the largest parts
 // at the best rates of any class of the set, and the messages that it sends at least
-// (candidate_bounds.hpp): at first as if every axis were the innermost one, and, before the
-// candidate is priced, by the best of its orders.
+// (candidate_bounds.hpp): at first as if every axis had its best place by itself, and, before
+// the candidate is priced, by the best of its orders.
 // Candidates are priced by ascending bound until a bound is above the best price, so the best plan
 // of a set of equal nodes is that of complete enumeration unless `most_priced` ends it before.
 // Plans of several classes are dealt out one by one (plan_shape()), which decides their places,

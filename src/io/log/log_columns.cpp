@@ -193,7 +193,7 @@ class ColumnReader {
   void add_hole(const StepRange& hole) {
     for (const index_t step : {hole.first, hole.last}) {
       const auto number = static_cast<double>(step);
-      if (out_.steps.back() == number) continue;
+      if (!out_.steps.empty() && out_.steps.back() == number) continue;
       LogColumn& steps = out_.columns[table_.column(table_.places_of("step"), "step", -1)];
       steps.rows.push_back(static_cast<std::uint32_t>(out_.steps.size()));
       steps.values.push_back(number);

@@ -154,8 +154,8 @@ class RunLog::Impl {
     missing.expect_up_to(options_.start_step);
     if (missing.count() > 0)
       warn(
-          fmt::format("{} lacks {}: it was cut or edited, could not be written, or log.json was "
-                      "off; the run goes on",
+          fmt::format("{} lacks {}: it was cut or edited, could not be written, log.json was off, or "
+                      "a life ended in its last evaluation; the run goes on",
                       path, missing.text()));
   }
 

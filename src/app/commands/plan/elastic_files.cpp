@@ -39,7 +39,7 @@ std::string phase_input(const ElasticPlan& plan, const std::vector<PhaseSteps>& 
 /// would pause at once and call again, for ever.
 constexpr const char* kSubmit = R"sh(
 for name in $(env | sed -n 's/^\(SLURM_[A-Za-z0-9_]*\)=.*/\1/p'); do
-  case $name in SLURM_CONF | SLURM_CLUSTERS) ;; *) unset "$name" ;; esac
+  case $name in SLURM_CONF | SLURM_CLUSTERS | SLURM_JWT) ;; *) unset "$name" ;; esac
 done
 paused=${T3D_PAUSED##*/phase-}
 paused=${paused%.toml}
@@ -72,10 +72,13 @@ options=$folder/submit.options
 if [ $# -gt 0 ]; then
   words=
   for word; do words="$words '$(printf '%s\n' "$word" | sed "s/'/'\\\\''/g")'"; done
-  printf '%s\n' "$words" > "$options" || exit
+  printf '%s\n' "$words" > "$options.new" && mv "$options.new" "$options" || exit
 fi
-newest=$(ls -d "$checkpoints"/step-* 2> /dev/null | grep -E '/step-[0-9]+$' | sort | tail -n 1)
-step=$(echo "$newest" | sed 's/.*step-0*//')
+# The newest lineage's, as the run itself goes on from: step-N, step-N.lineage-L, and either with .1 and so on.
+newest=$(ls -d "$checkpoints"/step-* 2> /dev/null |
+  sed -nE 's#.*/step-([0-9]+)\.lineage-([0-9]+)(\.[0-9]+)?$#\2 \1#p; t; s#.*/step-([0-9]+)(\.[0-9]+)?$#0 \1#p' |
+  sort -k 1,1n -k 2,2n | tail -n 1)
+step=$(echo "$newest" | sed 's/.* 0*//')
 phase={}
 )sh",
       enter_text(start), shell_word(folder), shell_word(checkpoints), phases.size());

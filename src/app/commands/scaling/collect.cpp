@@ -20,8 +20,12 @@ void add_roofline(const std::string& name, const std::string& file, StudyFigures
     study.no_roofs.push_back(fmt::format("of {}: there is no {}", name, file));
     return;
   }
-  study.rooflines.push_back(parse_roofline(read_record_file(file), file));
-  study.rooflines.back().name = name;
+  try {
+    study.rooflines.push_back(parse_roofline(read_record_file(file), file));
+    study.rooflines.back().name = name;
+  } catch (const Error& error) {  // the study has its times all the same
+    study.no_roofs.push_back(fmt::format("of {}: {}", name, error.what()));
+  }
 }
 
 std::string roofline_file(std::string name) {
