@@ -105,6 +105,7 @@ HostFacts host_facts(const std::string& root) {
   facts.kernel = kernel_name();
   facts.processor = processor_name(root);
   facts.boot = file_text(root + "/proc/sys/kernel/random/boot_id");
+  facts.boot.resize(std::min(facts.boot.size(), facts.boot.find('\n')));
   facts.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   const ProcessorFacts processor = parse_cpuinfo(file_text(root + "/proc/cpuinfo"));
   facts.sockets = processor.sockets;
