@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Predicted steps of `plan` beside the steps of real runs, on this machine (docs/results/planner.md).
 
-  bench/plan_accuracy.py --program P --work DIR [--repeats 2] [--ranks 1,2,8x6] [--seconds 100] [--every 1]
+  bench/plan_accuracy.py --program P --work DIR [--repeats 2] [--ranks 1,2,8x64] [--seconds 100] [--every 1]
 
-Calibrates once for each number of ranks, then goes through models and shapes. "8x6" are eight ranks that [emulate] makes six times slower
+Calibrates once for each number of ranks, then goes through models and shapes. "8x64" are eight ranks that [emulate] makes 64 times slower
 by sleeping, so that they do not wait for cores. Three predictions of the median step of a run:
 
   tables      from cluster.toml alone, which knows none of these shapes
@@ -15,6 +15,7 @@ Prints a line for each, then mean, 90 % quantile and worst of the relative error
 import argparse
 import itertools
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -67,7 +68,9 @@ class Bench:
         file = self.work / f"cluster-{ranks}{'' if slower == 1 else f'x{slower}'}.toml"
         if not file.exists() and slower > 1:
             tables = [tomllib.loads((self.work / self.calibrate(count, 1)).read_text()) for count in (1, ranks)]
-            write_cluster(slowed_cluster(*tables, [slower] * ranks, ranks), file)
+            # Copying and adding what comes is slowed, too; and the calibrated ranks shared the cores.
+            shared = max(1, ranks / len(os.sched_getaffinity(0)))
+            write_cluster(slowed_cluster(*tables, [slower] * ranks, ranks, slower / shared), file)
         elif not file.exists():
             self.program("calibrate", "-o", file.name, "--class", f"ranks{ranks}", "--seconds", self.args.seconds, "--threads", 1,
                          ranks=ranks)

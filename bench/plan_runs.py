@@ -56,24 +56,31 @@ def write_cluster(cluster, path):
     path.write_text("\n".join(lines) + "\n")
 
 
-def slowed_cluster(measured, together, slowdown, ranks_per_node=1):
+def times(table, factor):
+    """A table of operators or of a collective whose seconds are `factor` times as many."""
+    more = dict(table)
+    for key in ("terms", "term_errors"):
+        if key in table:
+            more[key] = [factor * x for x in table[key]]
+    more["samples"] = [row[:-2] + [factor * row[-2], factor * row[-1]] for row in table["samples"]]
+    return more
+
+
+def slowed_cluster(measured, together, slowdown, ranks_per_node=1, messages=1):
     """A cluster file of classes x1, x8, ...: one for each factor in `slowdown`, which has an entry for each rank. Operators are those of
-    the cluster file `measured` (one rank) times the factor, collectives those of `together` (as many ranks as there are)."""
+    the cluster file `measured` (one rank) times the factor, collectives those of `together` (as many ranks as there are) times
+    `messages`."""
     cluster = {key: value for key, value in measured.items() if key not in ("class", "operator", "level", "collective")}
-    one, level = measured["class"][0], together["level"][0]
+    one, level = measured["class"][0], dict(together["level"][0], **{"class": "", "nodes": 0})
     cluster["class"], cluster["operator"] = [], []
     for factor in sorted(set(slowdown)):
         name = f"x{factor}"
         nodes = slowdown.count(factor) // ranks_per_node
         cluster["class"].append(dict(one, name=name, nodes=nodes, ranks_per_node=ranks_per_node, node_list=""))
-        for table in measured["operator"]:
-            scaled = dict(table)
-            scaled["class"] = name
-            for key in ("terms", "errors"):
-                if key in table:
-                    scaled[key] = [factor * x for x in table[key]]
-            scaled["samples"] = [row[:-2] + [factor * row[-2], factor * row[-1]] for row in table["samples"]]
-            cluster["operator"].append(scaled)
-    cluster["level"] = [dict(level, **{"class": "", "nodes": 0})]
-    cluster["collective"] = [dict(table, **{"class": ""}) for table in together.get("collective", [])]
+        cluster["operator"] += [dict(times(table, factor), **{"class": name}) for table in measured["operator"]]
+    for key in level:
+        if key.startswith(("alpha_", "beta_")):
+            level[key] *= messages
+    cluster["level"] = [level]
+    cluster["collective"] = [dict(times(table, messages), **{"class": ""}) for table in together.get("collective", [])]
     return cluster

@@ -1,21 +1,7 @@
 # plan on a slow network: replicas sum inside the nodes and cuboids reach over the network, another order of axes than the
 # usual one. A run takes it by the input and by the plan; its losses are those of one rank, its bytes those of the formula.
 . "$T3D_SOURCE/tests/support/job.sh"
-make_text 20000
-cat > input.toml <<TOML
-version = 1
-[run]
-steps = 2000
-[model]
-layers = 2
-hidden = 64
-heads = 4
-vocab = 256
-context = 32
-[data]
-train = "text.txt"
-format = "bytes"
-TOML
+make_plan_input
 run 1 calibrate --preset h100,ib-ndr -o cluster.toml
 expect_status 0
 sed -i 's/^ranks_per_node = .*/ranks_per_node = 2/; 0,/^nodes = 1 /s//nodes = 2 /

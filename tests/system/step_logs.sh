@@ -39,6 +39,14 @@ expect_status 0
 expect_text "log.csv is filled up with 5 steps of log.jsonl, from step 1 on"
 compare 12 2
 
+# A fill-up that was ended after three steps: the next start puts the rest.
+cp -r run half
+head -n 4 run/log.csv > half/log.csv
+run 1 "${args[@]}" -d half --set run.steps=14 --set log.csv=true
+expect_status 0
+expect_text "log.csv is filled up with 9 steps of log.jsonl, from step 4 on"
+[[ "$(tail -n +2 half/log.csv | cut -d , -f 1 | paste -sd ' ')" == "$(seq -s ' ' 1 14)" ]] || fail "steps of half/log.csv"
+
 # A hole, as of a full disk, and an end before the checkpoint: said at once by whoever reads, and at the next start.
 sed -i -e '3,4d' -e '11,$d' run/log.jsonl
 holes="steps 3 to 4 and 11 to 12"

@@ -14,9 +14,10 @@ FilledUp fill_up(const std::string& log, const std::vector<index_t>& is_there,
   const std::set<index_t> known(is_there.begin(), is_there.end());
   LogLines lines(log);
   while (const auto line = lines.next()) {
-    if (!known.empty()) {
-      const auto step = step_of_line(*line);
-      if (step && !known.contains(*step)) done.lacking.miss({*step, *step});
+    const auto step = step_of_line(*line);
+    if (!step || known.contains(*step)) continue;
+    if (!known.empty() && *step < *known.rbegin()) {
+      done.lacking.miss({*step, *step});
     } else if (const auto record = parse_step(*line)) {
       if (done.steps++ == 0) done.first = record->step;
       put(*record);

@@ -12,11 +12,12 @@ namespace t3d {
 
 struct FilledUp {
   index_t first = 0, steps = 0;  // that were put
-  MissingSteps lacking;          // steps of the log that are not among those that are there
+  MissingSteps lacking;          // steps of the log before the last one there that are not there
 };
 
-/// Where nothing `is_there` yet: put() hears every record of `log`, a log.jsonl. Else nothing is
-/// put: between the steps that are there no other can be written. Error(io).
+/// put() hears the records of `log`, a log.jsonl, that are behind all steps that are there: all of
+/// them where nothing is yet, and the rest where a fill-up was ended. Between the steps that are
+/// there no other can be written. Error(io).
 FilledUp fill_up(const std::string& log, const std::vector<index_t>& is_there,
                  const std::function<void(const StepRecord&)>& put);
 

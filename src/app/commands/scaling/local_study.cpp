@@ -89,10 +89,10 @@ class LocalStudy {
     measure_operators(point, folder);
   }
 
-  /// Once, with the plan of that run. A study without it has its times all the same.
+  /// Tried once, with the plan of that run. A study without it has its times all the same.
   void measure_operators(const PlannedPoint& point, const std::string& run) {
     const std::string file = operators_file(dir_, point);
-    if (!plan_.roofline || path_exists(file)) return;
+    if (!plan_.roofline || path_exists(file) || !tried_.insert(file).second) return;
     const std::string log = fmt::format("{}/{}/operators.log", dir_, point.name);
     const LaunchEnd end = start_ranks(point, operators_words(dir_, point, run), log);
     end_.stopped = end.stopped;
@@ -117,6 +117,7 @@ class LocalStudy {
   const RunLock& lock_;
   std::vector<std::vector<double>> seconds_;  // of the finished runs, by point
   std::set<std::size_t> failed_, told_;
+  std::set<std::string> tried_;  // files of operators
   StudyEnd end_;
 };
 
