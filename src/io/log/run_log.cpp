@@ -153,10 +153,10 @@ class RunLog::Impl {
                               path, options_.start_step));
     missing.expect_up_to(options_.start_step);
     if (missing.count() > 0)
-      warn(
-          fmt::format("{} lacks {}: it was cut or edited, could not be written, log.json was off, or "
-                      "a life ended in its last evaluation; the run goes on",
-                      path, missing.text()));
+      warn(fmt::format(
+          "{} lacks {}: it was cut or edited, could not be written, log.json was off, or "
+          "a life ended in its last evaluation; the run goes on",
+          path, missing.text()));
   }
 
   static double since(Clock::time_point time) {
