@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -348,16 +349,24 @@ TEST_CASE("what is switched on later gets the steps before from log.jsonl") {
   CHECK(scene.read("run/log.csv") == always);
   CHECK(events("run/tensorboard") == std::vector<index_t>{1, 2, 3, 4, 5, 6, 7});
   CHECK(scene.read("run/run.log").find("log.csv is filled up with 4 steps") != std::string::npos);
-  // Off for a life: between lines there is no place for others.
+  // Off for a life: its steps are behind those that are there.
   options.csv = options.tensorboard = false;
   run(7, 9);
   options.csv = options.tensorboard = true;
   run(9, 10);
-  CHECK(lines_of(scene.read("run/log.csv")).size() == 9);
-  CHECK(count_of(scene.read("run/run.log"), "lacks steps 8 to 9, which log.jsonl has") == 2);
-  fs::remove(scene.path("run/log.csv"));
+  CHECK(csv_steps(scene.read("run/log.csv")).size() == 10);
+  CHECK(count_of(scene.read("run/run.log"), "filled up with 2 steps of log.jsonl, from step 8") ==
+        2);
+  // Between lines there is no place for others.
+  auto lines = lines_of(scene.read("run/log.csv"));
+  lines.erase(lines.begin() + 5);
+  std::ofstream(scene.path("run/log.csv")) << fmt::format("{}\n", fmt::join(lines, "\n"));
   run(10, 11);
-  CHECK(csv_steps(scene.read("run/log.csv")).size() == 11);
+  CHECK(csv_steps(scene.read("run/log.csv")).size() == 10);
+  CHECK(count_of(scene.read("run/run.log"), "lacks step 5, which log.jsonl has") == 1);
+  fs::remove(scene.path("run/log.csv"));
+  run(11, 12);
+  CHECK(csv_steps(scene.read("run/log.csv")).size() == 12);
 }
 
 TEST_CASE("a folder that cannot be written is an error with path and reason") {
