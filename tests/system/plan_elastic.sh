@@ -124,6 +124,16 @@ for ((n = 1; n <= phases; ++n)); do
     expect_text "paused at step $step"
     T3D_AFTER=17 T3D_PAUSED=$PWD/out/phase-$n.toml submit || fail "after phase $n: $(cat told)"
     last_is "$kept[--dependency=afterany:17]$(script $((n + 1))) after=  conf"
+    # Checkpoints of a later lineage have its number in their names; the newest lineage counts.
+    saved=runs/t/ckpt/step-$(printf %08d "$step")
+    mv "$saved" "$saved.lineage-9"
+    submit
+    last_is "$kept$(script $((n + 1))) after=  conf"
+    mkdir runs/t/ckpt/step-00000001.lineage-10
+    submit
+    last_is "$kept$(script 1) after=  conf"
+    rmdir runs/t/ckpt/step-00000001.lineage-10
+    mv "$saved.lineage-9" "$saved"
   else
     expect_status 0
     expect_text "all steps done"

@@ -1,4 +1,4 @@
-// The manual page and the completions: what they make of placeholders and of letters that mean
+// The manual page and the completions: what they make of the names of values and of letters that mean
 // something to roff and to the shells. tests/system/installed.sh shows them at work.
 #include "app/manual/completion.hpp"
 #include "app/manual/man_page.hpp"
@@ -32,7 +32,7 @@ CommandFacts program_with(const std::string& value_name, const std::string& help
 
 }  // namespace
 
-TEST_CASE("placeholders say what may stand there") {
+TEST_CASE("the name of a value says what may stand there") {
   CHECK(value_kind("FILE").file);
   CHECK(value_kind("INPUT...").file);
   CHECK(value_kind("DIR...").folder);
