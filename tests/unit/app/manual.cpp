@@ -1,5 +1,5 @@
-// The manual page and the completions: what they make of the names of values and of letters that mean
-// something to roff and to the shells. tests/system/installed.sh shows them at work.
+// The manual page and the completions: what they make of the names of values and of letters that
+// mean something to roff and to the shells. tests/system/installed.sh shows them at work.
 #include "app/manual/completion.hpp"
 #include "app/manual/man_page.hpp"
 #include "support/catch.hpp"
