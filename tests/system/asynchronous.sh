@@ -33,12 +33,15 @@ grep -q 'no target of its samples counts' skips/run.log || fail "every step has 
 ! grep -q 'no checkpoint of step' skips/run.log || fail "checkpoints were lost: $(grep 'no checkpoint' skips/run.log | head -n 2)"
 [[ $(ls skips/ckpt | grep -c '^step') -le 2 ]] || fail "too many checkpoints: $(ls skips/ckpt)"
 
-# The process that writes, of a run in the background: $writer. Its rank does not wait for it.
+# The process that writes, of a run in the background: $writer. Its rank does not wait for it. Its first operation takes
+# longer, so that it is found before it has answered.
+faults=$(dirname "$T3D_BIN")/tests/libt3d_io_fault.so
 trap 'kill -KILL $(cat /proc/${job:-0}/task/*/children) ${job:-} 2> /dev/null' EXIT
 start() { # DIR, file | publish, arguments
   local dir=$1 what=$2
   shift 2
-  mpirun -n 2 --oversubscribe "$T3D_BIN" input.toml -d "$dir" "${base[@]}" --set run.steps=100000 "$@" > out.log 2>&1 &
+  LD_PRELOAD=$faults IO_FAULT_PROCESS=$what IO_FAULT_PREFIX=$PWD/$dir IO_FAULT_AT=1 IO_FAULT_MODE=delay IO_FAULT_SECONDS=2 \
+    mpirun -n 2 --oversubscribe "$T3D_BIN" input.toml -d "$dir" "${base[@]}" --set run.steps=100000 "$@" > out.log 2>&1 &
   job=$!
   for _ in $(seq 3000); do
     writer=$(writer_of "$dir" "$what") && return
@@ -46,13 +49,23 @@ start() { # DIR, file | publish, arguments
   done
   fail "no process that writes"
 }
+# A signal also succeeds on a process that has ended and is not yet waited for.
+stopped() {
+  local state
+  for _ in $(seq 500); do
+    state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null) || return
+    [[ $state == T ]] && return
+    [[ $state == Z ]] && return 1
+  done
+  return 1
+}
 # Found while it is at work, and stopped there.
 writer_of() {
   local pid
   for pid in $(cat "/proc/$job"/task/*/children 2> /dev/null); do
     for pid in $(cat "/proc/$pid"/task/*/children 2> /dev/null); do
-      tr '\0' ' ' < "/proc/$pid/cmdline" 2> /dev/null | grep -q "checkpoint-writer [0-9]* $2" || continue
-      kill -STOP "$pid" 2> /dev/null && echo "$pid" && return
+      { tr '\0' ' ' < "/proc/$pid/cmdline"; } 2> /dev/null | grep -q "checkpoint-writer [0-9]* $2" || continue
+      kill -STOP "$pid" 2> /dev/null && stopped "$pid" && echo "$pid" && return
     done
   done
   return 1
@@ -93,10 +106,7 @@ done
 ls killed-file/ckpt | grep -q partial && fail "left over: $(ls killed-file/ckpt)"
 
 # At a stop there is no later checkpoint: then the ranks write it themselves.
-export LD_PRELOAD=$(dirname "$T3D_BIN")/tests/libt3d_io_fault.so IO_FAULT_PROCESS=file IO_FAULT_PREFIX=$PWD/stop IO_FAULT_AT=1 \
-  IO_FAULT_MODE=delay IO_FAULT_SECONDS=2 # time to find the one process of the stop
 start stop file --set checkpoint.every_steps=0 --set checkpoint.every_minutes=0.005
-unset LD_PRELOAD
 kill -USR1 $job
 kill -KILL "$writer"
 for _ in $(seq 3000); do
