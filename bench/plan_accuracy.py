@@ -3,8 +3,8 @@
 
   bench/plan_accuracy.py --program P --work DIR [--repeats 2] [--ranks 1,2,8x64] [--seconds 100] [--every 1]
 
-Calibrates once for each number of ranks, then goes through models and shapes. "8x64" are eight ranks that [emulate] makes 64 times slower
-by sleeping, so that they do not wait for cores. Three predictions of the median step of a run:
+Calibrates once for each number of ranks, then goes through models and shapes. "8x64" are eight ranks that [emulate], and --slowdown of
+calibrate, make 64 times slower by sleeping, so that they do not wait for cores. Three predictions of the median step of a run:
 
   tables      from cluster.toml alone, which knows none of these shapes
   left out    times two factors (computing, messages) fitted on all other shapes of as many ranks: leave one shape out
@@ -15,13 +15,11 @@ Prints a line for each, then mean, 90 % quantile and worst of the relative error
 import argparse
 import itertools
 import json
-import os
 import pathlib
 import statistics
 import subprocess
-import tomllib
 
-from plan_runs import QUIET, Program, slowed_cluster, write_cluster
+from plan_runs import QUIET, Program
 
 GPT = dict(heads=8, ffn=0, norm="layernorm", activation="gelu", position="learned", bias=True)
 LLAMA = dict(heads=8, kv_heads=4, ffn=0, norm="rmsnorm", activation="swiglu", position="rope", bias=False, tied_embeddings=False)
@@ -66,14 +64,10 @@ class Bench:
 
     def calibrate(self, ranks, slower):
         file = self.work / f"cluster-{ranks}{'' if slower == 1 else f'x{slower}'}.toml"
-        if not file.exists() and slower > 1:
-            tables = [tomllib.loads((self.work / self.calibrate(count, 1)).read_text()) for count in (1, ranks)]
-            # Copying and adding what comes is slowed, too; and the calibrated ranks shared the cores.
-            shared = max(1, ranks / len(os.sched_getaffinity(0)))
-            write_cluster(slowed_cluster(*tables, [slower] * ranks, ranks, slower / shared), file)
-        elif not file.exists():
+        if not file.exists():
+            slowdown = ["--slowdown", ",".join([str(slower)] * ranks)] if slower > 1 else []
             self.program("calibrate", "-o", file.name, "--class", f"ranks{ranks}", "--seconds", self.args.seconds, "--threads", 1,
-                         ranks=ranks)
+                         "--formats", "fp32", *slowdown, ranks=ranks)
         return file.name
 
     def predicted(self, shape, cluster):
@@ -119,14 +113,16 @@ class Bench:
         runs = [self.measured(shape, slower, option["step_seconds"])[0] for _ in range(self.args.repeats)]
         seconds = statistics.median(runs)
         return dict(name=name, shape=shape, slower=slower, size=size, compute=compute, ranks=ranks, measured=seconds,
-                    spread=(max(runs) - min(runs)) / seconds, tables=option["step_seconds"], parts=parts(option),
-                    before=dict(parts=parts(before), seconds=first[0], own=first[1]))
+                    spread=(max(runs) - min(runs)) / seconds, tables=option["step_seconds"],
+                    terms=option["terms"], before=dict(terms=before["terms"], seconds=first[0], own=first[1]))
 
 
-def parts(option):
-    """Seconds of computing and of messages."""
-    messages = sum(value for name, value in option["terms"].items() if name.startswith("messages"))
-    return option["step_seconds"] - messages, messages
+def parts(terms, slower):
+    """Seconds of computing and of messages. Those of weights go on while a slower rank sleeps, and are left out there."""
+    computing = sum(value for name, value in terms.items() if not name.startswith("messages"))
+    weights = sum(value for name, value in terms.items() if name.split(" ")[:2] == ["messages", "over"] and name.split(" ")[2] in ("i", "ij", "ik"))
+    messages = sum(value for name, value in terms.items() if name.startswith("messages"))
+    return computing, messages - (weights if slower > 1 else 0)
 
 
 def after_steps(before, own_parts, steps=18):
@@ -170,8 +166,12 @@ def main():
     bench = Bench(args)
     ranks = [[int(part) for part in (word + "x1").split("x")[:2]] for word in args.ranks.split(",")]
     shapes = [(shape, slower) for count, slower in ranks for shape in SHAPES[count]]
-    rows = [bench.row(name, *shape, size, "fp32")
-            for number, (name, shape, size) in enumerate(itertools.product(args.models.split(","), shapes, SIZES)) if number % args.every == 0]
+    combinations = [(name, *shape, size) for name, shape, size in itertools.product(args.models.split(","), shapes, SIZES)
+                    if shape[0][0] * shape[0][1] <= size[0]]  # a sequence for each slab
+    rows = [bench.row(*combination, "fp32") for combination in combinations[::args.every]]
+    for row in rows:
+        row["parts"] = parts(row["terms"], row["slower"])
+        row["before"]["parts"] = parts(row["before"]["terms"], row["slower"])
     for row in rows:
         row["after"] = after_steps(row["before"], row["parts"])
         first, second = fitted([other for other in rows if (other["ranks"], other["slower"]) == (row["ranks"], row["slower"]) and

@@ -4,8 +4,7 @@
   bench/plan_decision.py --program P --work DIR [--others 20 10]
 
 Eight ranks share this machine's cores. [emulate] makes all of them slower by sleeping, four 8 times, two 16, two 32 times, so that they do
-not wait for cores. Operators are measured on one rank and multiplied, collectives with eight; `plan` deals out the job, the run
-takes its plan.toml whole. Turns A B A B, medians. With --others the best so many of all shapes, micro-batches and kinds of recompute that
+not wait for cores. `calibrate --slowdown` measures these ranks, `plan` deals out the job, the run takes its plan.toml whole. Turns A B A B, medians. With --others the best so many of all shapes, micro-batches and kinds of recompute that
 `plan` gives for these ranks when they are written, and so many drawn from the rest, take their turns too.
 """
 import argparse
@@ -17,7 +16,7 @@ import statistics
 import subprocess
 import tomllib
 
-from plan_runs import QUIET, Program, slowed_cluster, write_cluster
+from plan_runs import QUIET, Program
 
 SEQUENCES = 64
 SLOWDOWN = [8, 8, 8, 8, 16, 16, 32, 32]
@@ -86,15 +85,15 @@ def main():
     parser.add_argument("--work", required=True, type=pathlib.Path)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--seconds", type=float, default=120, help="of the calibration")
     parser.add_argument("--others", type=int, nargs=2, metavar=("BEST", "DRAWN"), help="measure these too")
     args = parser.parse_args()
     args.program, args.work = args.program.resolve(), args.work.resolve()
     program = Program(args.program, args.work)
     (args.work / "input.toml").write_text(INPUT.format(steps=args.steps, sequences=SEQUENCES) + QUIET)
-    for name, ranks in (("one", 1), ("eight", len(SLOWDOWN))):
-        program("calibrate", "-o", f"{name}.toml", "--class", "x1", "--seconds", 40, "--threads", 1, ranks=ranks)
-    tables = [tomllib.loads((args.work / f"{name}.toml").read_text()) for name in ("one", "eight")]
-    write_cluster(slowed_cluster(*tables, SLOWDOWN), args.work / "cluster.toml")
+    subprocess.run(["rm", "-f", args.work / "cluster.toml"], check=True)
+    program("calibrate", "-o", "cluster.toml", "--formats", "fp32", "--seconds", args.seconds, "--slowdown", ",".join(map(str, SLOWDOWN)),
+            ranks=len(SLOWDOWN))
     print(program("plan", "input.toml", "--cluster", "cluster.toml", "--nodes", len(SLOWDOWN), "-o", "out"))
 
     def step(*options):

@@ -121,7 +121,8 @@ struct CalibrateCommand {
   std::string from_run;              // run folder whose factors are added; empty = none
   bool from_slurm = false;
   double seconds = 240;
-  index_t threads = 0;  // of a CPU rank; 0 = its part of the node's cores
+  index_t threads = 0;           // of a CPU rank; 0 = its part of the node's cores
+  std::vector<double> slowdown;  // by rank, emulated: as emulate.slowdown; empty = none
 };
 
 struct CommandLine {

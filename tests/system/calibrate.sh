@@ -26,6 +26,25 @@ run 1 calibrate --seconds 1 --formats fp32 --class alone -o alone.toml
 expect_status 0
 grep -q "more ranks than cores" out.log && fail "one rank shares no core"
 
+# Emulated slower ranks: each a node, a class for each factor, operators and launches so many times longer.
+run 2 calibrate --seconds 4 --formats fp32 --slowdown 1,6 -o emulated.toml
+expect_status 0
+grep -q '^calibrated_by = .*emulated' emulated.toml || fail "not marked as emulated"
+python3 - << 'EOF' || fail "six times slower is not"
+import statistics, tomllib
+cluster = tomllib.load(open("emulated.toml", "rb"))
+assert [(one["name"], one["nodes"], one["ranks_per_node"]) for one in cluster["class"]] == [("x1", 1, 1), ("x6", 1, 1)]
+assert [level["name"] for level in cluster["level"]] == ["network"]
+for kind in ("activation", "residual", "optimizer"):
+    # Their shapes differ: seconds of a byte.
+    rates = {table["class"]: table["terms"][1] for table in cluster["operator"] if table["kind"] == kind}
+    assert 3 < rates["x6"] / rates["x1"] < 40, (kind, rates)
+EOF
+run 2 calibrate --seconds 1 --slowdown 2 -o none.toml
+expect_status 64
+expect_text "has 1 factor, and there are 2 ranks"
+[[ ! -e none.toml ]] || fail "a file was written"
+
 # Another class beside it; what a person wrote about the first one stays.
 sed -i '0,/^price_per_node_hour = 0 /s//price_per_node_hour = 2.5 /' c.toml
 run 1 calibrate --seconds 1 --formats fp32 --class slow --add c.toml -o d.toml

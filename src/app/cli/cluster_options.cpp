@@ -9,6 +9,7 @@
 #include "app/cluster/cluster_presets.hpp"
 #include "core/error.hpp"
 #include "core/plan.hpp"
+#include "core/slowdown.hpp"
 #include "core/utf8.hpp"
 
 namespace t3d {
@@ -178,6 +179,12 @@ void add_calibrate(CLI::App& app, CalibrateCommand& command) {
       ->type_name("NAME,...");
   sub->add_option("--threads", command.threads, "of a CPU rank; 0 = its part of the cores")
       ->check(CLI::Range(index_t{0}, index_t{4096}));
+  sub->add_option("--slowdown", command.slowdown,
+                  "emulate CPU ranks of one thread that are so many times slower, a factor for "
+                  "each rank, and each a node of its own: for runs with emulate.slowdown")
+      ->delimiter(',')
+      ->check(CLI::Range(1.0, kMostSlowdown))
+      ->type_name("FACTOR,...");
   sub->add_option("--from-run", command.from_run,
                   "measure nothing: what the steps of this run (with hetero.cluster) took over "
                   "what the file of --add says")

@@ -15,6 +15,8 @@ constexpr index_t kSmallest = 1024, kGrowth = 2;  // bytes of a rank's part
 constexpr int kSamples = 9;
 constexpr double kShortest = 1e-3;  // seconds of a sample
 constexpr int kMostCalls = 100;
+/// A step's messages are in other buffers each time: calls go through as much as caches hold.
+constexpr index_t kFootprint = index_t{64} << 20;
 
 /// One verb at one size of a member's part, on buffers that all sizes share.
 class VerbRun {
@@ -23,34 +25,39 @@ class VerbRun {
       : group_(group),
         verb_(verb),
         counts_(static_cast<std::size_t>(group.size()), bytes / size_of(DType::f32)),
-        whole_{buffer.data, DType::f32, group.size(), counts_.front()},
-        part_(whole_.row_range(group.rank(), 1)) {}
+        places_(std::max<index_t>(1, std::min(kFootprint, buffer.bytes()) / (bytes * members()))),
+        buffers_{buffer.data, DType::f32, places_ * members(), counts_.front()} {}
 
   void start(Queue& queue) {
+    const TensorView whole = buffers_.row_range(next_ * members(), members()),
+                     part = whole.row_range(group_.rank(), 1);
+    next_ = (next_ + 1) % places_;
     switch (verb_) {
-      case Verb::all_gather: return group_.all_gather(part_, whole_, counts_).wait(queue);
-      case Verb::reduce_scatter: return group_.reduce_scatter(whole_, part_, counts_).wait(queue);
-      case Verb::all_reduce: return group_.all_reduce(whole_, ReduceOp::sum).wait(queue);
-      default: return group_.broadcast(whole_, 0).wait(queue);
+      case Verb::all_gather: return group_.all_gather(part, whole, counts_).wait(queue);
+      case Verb::reduce_scatter: return group_.reduce_scatter(whole, part, counts_).wait(queue);
+      case Verb::all_reduce: return group_.all_reduce(whole, ReduceOp::sum).wait(queue);
+      default: return group_.broadcast(whole, 0).wait(queue);
     }
   }
   /// That the rank sends which sends most.
   [[nodiscard]] index_t bytes_sent() const {
-    const int members = group_.size();
-    const index_t count = members * counts_.front();
+    const index_t count = members() * counts_.front();
     switch (verb_) {
       case Verb::all_gather: return all_gather_bytes(counts_, 0, DType::f32);
       case Verb::reduce_scatter: return reduce_scatter_bytes(counts_, 0, DType::f32);
-      case Verb::all_reduce: return all_reduce_bytes(count, members, 0, DType::f32);
-      default: return broadcast_bytes(count, members, 0, 0, DType::f32);
+      case Verb::all_reduce: return all_reduce_bytes(count, members(), 0, DType::f32);
+      default: return broadcast_bytes(count, members(), 0, 0, DType::f32);
     }
   }
 
  private:
+  [[nodiscard]] int members() const { return group_.size(); }
+
   Communicator& group_;
   Verb verb_;
   std::vector<index_t> counts_;
-  TensorView whole_, part_;
+  index_t places_, next_ = 0;
+  TensorView buffers_;  // [places x members, count]
 };
 
 /// Those of equal shape become one: the median of the groups.

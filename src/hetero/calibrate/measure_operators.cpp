@@ -98,7 +98,7 @@ class KindMeasurement {
       try {
         const auto run = operator_run(machine_, kind_, compute_, shape, 0);
         const Sampled one =
-            sample(machine_.queue, run, kFirst, {0.1, 1e-4, 1e-3, budget_.cpu_time});
+            sample(machine_.queue, run, kFirst, {0.1, 1e-4, 1e-3, budget_.cpu_time, rest()});
         affordable = work * seconds / one.seconds;
         if (kGrowth * one.seconds > seconds) break;
       } catch (const std::exception& error) {
@@ -109,14 +109,18 @@ class KindMeasurement {
     return affordable;
   }
 
+  [[nodiscard]] double rest() const { return budget_.slowdown - 1; }
+
   Sample measure_one(const OperatorShape& shape, double end) const {
     const double footprint = kind_ == OperatorKind::optimizer ? 4 * kFootprint : kFootprint;
     const auto run =
         operator_run(machine_, kind_, compute_, shape, std::min(footprint, made_bytes_));
     const double seconds = std::max(0.0, end - PhaseClock::now());
     // All of the time: a rank that ends early leaves its neighbours a faster memory.
-    const Sampled one = sample(machine_.queue, run, seconds, {0, 2e-3, 0.1, budget_.cpu_time});
-    return {shape, one.seconds, one.seconds * one.error};
+    const Sampled one =
+        sample(machine_.queue, run, seconds, {0, 2e-3, 0.1, budget_.cpu_time, rest()});
+    const double slowed = budget_.slowdown * one.seconds;
+    return {shape, slowed, slowed * one.error};
   }
 
   const ProbeMachine& machine_;
@@ -146,7 +150,7 @@ std::vector<OperatorTable> measure_operators(const ProbeMachine& machine, Comput
   return tables;
 }
 
-std::pair<double, double> measure_launch(const ProbeMachine& machine) {
+std::pair<double, double> measure_launch(const ProbeMachine& machine, double slowdown) {
   constexpr int kCalls = 200, kSamples = 15;
   const Tensor a = probe_numbers(machine, DType::f32, 1, 16),
                b = probe_numbers(machine, DType::f32, 1, 16);
@@ -155,7 +159,8 @@ std::pair<double, double> measure_launch(const ProbeMachine& machine) {
     machine.queue.synchronize();
     const double start = PhaseClock::now();
     for (int call = 0; call < kCalls; ++call) machine.ops.copy(machine.queue, a, b);
-    times.push_back((PhaseClock::now() - start) / kCalls);  // without waiting for the device
+    times.push_back(slowdown * (PhaseClock::now() - start) /
+                    kCalls);  // without waiting for the device
     machine.queue.synchronize();
   }
   return {median_of(std::span<const double>(times)), median_error_of(times)};

@@ -13,6 +13,8 @@ struct OperatorBudget {
   double seconds = 60;    // wall time of all kinds together, about
   index_t bytes = 0;      // of buffers at most; 0 = any
   bool cpu_time = false;  // as ProbeBudget's
+  /// Emulation: of this rank, which rests after each call, and takes so many times as long.
+  double slowdown = 1;
 };
 
 struct OperatorHooks {
@@ -31,7 +33,9 @@ struct OperatorHooks {
                                                            std::vector<std::string>& faults);
 
 /// Median seconds of the host to queue one small operator, and their standard error.
-[[nodiscard]] std::pair<double, double> measure_launch(const ProbeMachine& machine);
+/// `slowdown`: of an emulated slower rank, times which they are.
+[[nodiscard]] std::pair<double, double> measure_launch(const ProbeMachine& machine,
+                                                       double slowdown = 1);
 
 /// The samples of several ranks at the same shapes as one: the median, with what the ranks and
 /// their samples differ. Shapes that not all have are left out.

@@ -1,7 +1,9 @@
 #include "hetero/speed/sampler.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 #include <vector>
 
 #include "core/phase_clock.hpp"
@@ -10,8 +12,32 @@
 
 namespace t3d {
 
-double timed(Queue& queue, const std::function<void()>& body, int calls, bool cpu_time) {
-  const auto now = [cpu_time] { return cpu_time ? thread_cpu_seconds() : PhaseClock::now(); };
+namespace {
+
+double rest_after(double seconds, const SampleRule& rule) {
+  return std::min(rule.rest * seconds, kLongestRest);
+}
+
+double timed_with_rests(Queue& queue, const std::function<void()>& body, int calls,
+                        const SampleRule& rule) {
+  double sum = 0;
+  for (int call = 0; call < calls; ++call) {
+    queue.mark()->wait();
+    const double start = thread_cpu_seconds();
+    body();
+    queue.mark()->wait();
+    const double seconds = thread_cpu_seconds() - start;
+    sum += seconds;
+    std::this_thread::sleep_for(std::chrono::duration<double>(rest_after(seconds, rule)));
+  }
+  return sum;
+}
+
+}  // namespace
+
+double timed(Queue& queue, const std::function<void()>& body, int calls, const SampleRule& rule) {
+  if (rule.rest > 0) return timed_with_rests(queue, body, calls, rule);
+  const auto now = [&] { return rule.cpu_time ? thread_cpu_seconds() : PhaseClock::now(); };
   queue.mark()->wait();
   const double start = now();
   for (int call = 0; call < calls; ++call) body();
@@ -23,7 +49,7 @@ Sampled sample(Queue& queue, const std::function<void()>& body, double seconds,
                const SampleRule& rule) {
   const double end = PhaseClock::now() + seconds;
   const auto fits = [&](double next) { return PhaseClock::now() + next <= end; };
-  const auto measured = [&](int calls) { return timed(queue, body, calls, rule.cpu_time); };
+  const auto measured = [&](int calls) { return timed(queue, body, calls, rule); };
   const double first = measured(1);  // touches pages, makes primitives, chooses engines
   if (!fits(first)) return {first, 1};
   const double once = measured(1);
@@ -31,7 +57,7 @@ Sampled sample(Queue& queue, const std::function<void()>& body, double seconds,
   const double shortest = std::min(rule.shortest, seconds / 8);
   const double wished = std::clamp(seconds / 25, shortest, rule.longest);
   const int calls = std::max(1, static_cast<int>(std::ceil(wished / std::max(once, 1e-9))));
-  const double long_sample = once * calls;
+  const double long_sample = (once + rest_after(once, rule)) * calls;
   const auto next = [&] { return measured(calls) / calls; };
 
   WarmUp warm_up;

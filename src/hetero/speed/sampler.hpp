@@ -12,7 +12,12 @@ struct SampleRule {
   /// Seconds of the calling thread's CPU time: where ranks share cores, wall time is their
   /// neighbours' doing. For one thread on a CPU only.
   bool cpu_time = false;
+  /// After each call the thread sleeps for so many times what it took, kLongestRest at most: others
+  /// use cores and caches meanwhile, as while an emulated slower rank sleeps (comm/dilation.hpp).
+  /// Not counted. With cpu_time only.
+  double rest = 0;
 };
+inline constexpr double kLongestRest = 16e-3;  // seconds
 
 struct Sampled {
   double seconds = 0;  // median, of one call
@@ -21,8 +26,9 @@ struct Sampled {
 
 /// Wall seconds (or the thread's CPU seconds) from an empty queue to its being empty again, by
 /// `calls` calls of `body`: on a GPU the device's time, once the calls are long enough together.
+/// Of the rule's: cpu_time and rest.
 [[nodiscard]] double timed(Queue& queue, const std::function<void()>& body, int calls,
-                           bool cpu_time = false);
+                           const SampleRule& rule = {});
 
 /// About `seconds` of wall time at most, but at least one call.
 [[nodiscard]] Sampled sample(Queue& queue, const std::function<void()>& body, double seconds,

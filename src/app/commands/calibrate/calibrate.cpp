@@ -16,6 +16,7 @@
 #include "app/stop_signal.hpp"
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
+#include "core/counted.hpp"
 #include "device/process_status.hpp"
 #include "io/output.hpp"
 #include "io/partial_file.hpp"
@@ -29,10 +30,10 @@ namespace {
 /// Of the time: operators, then collectives, then files.
 constexpr double kOperators = 0.66, kCollectives = 0.22, kFiles = 0.1;
 
-Calibration calibration_now() {
+Calibration calibration_now(bool emulated) {
   const std::time_t now = std::time(nullptr);
   return {Calibrated::measured, fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now)),
-          fmt::format("transformer3d {} ({})", kVersion, kGit)};
+          fmt::format("transformer3d {} ({}){}", kVersion, kGit, emulated ? ", emulated" : "")};
 }
 
 /// What stands in --add, on all ranks; empty where there is none.
@@ -90,9 +91,9 @@ class Calibration3d {
     std::optional<Machine> machine;
     machine.emplace(world_, options(ComputeType::fp32));
     const StartTime start = start_time(world_, process_age_seconds());
-    const JobClasses job = find_classes(*machine, known, wish_.class_name);
+    const JobClasses job = find_classes(*machine, known, wish_.class_name, wish_.slowdown);
     const auto rank = static_cast<std::size_t>(world_.rank());
-    if (crowded_ranks(world_)[rank])
+    if (crowded_ranks(world_)[rank] && wish_.slowdown.empty())
       notes_.push_back(
           "what sharing cores costs: there are more ranks than cores, and the times are those on a "
           "core; such a job takes longer than plan expects");
@@ -116,7 +117,7 @@ class Calibration3d {
     const std::vector<Cluster> ranks = gathered(world_, own);
     all_or_none(world_, [&] {
       if (world_.rank() != 0) return;
-      const Calibration now = calibration_now();
+      const Calibration now = calibration_now(!wish_.slowdown.empty());
       all = combined(ranks, now);
       all.storage = storage;
       if (!storage.writes.empty()) all.storage.calibration = now;
@@ -146,7 +147,8 @@ class Calibration3d {
     MachineOptions options;
     options.device = *choice_of<DeviceRule>(wish_.device);
     options.precision.compute = compute;
-    options.threads = static_cast<int>(wish_.threads);
+    options.threads = wish_.slowdown.empty() ? static_cast<int>(wish_.threads) : 1;
+    if (!wish_.slowdown.empty()) options.device = DeviceRule::cpu;
     return options;
   }
   [[nodiscard]] std::string folder() const {
@@ -231,6 +233,10 @@ int run_calibrate(Communicator& world, const CommandLine& command) {
   die_of_stop_signals(remove_partial_files);
   const CalibrateCommand& wish = command.calibrate;
   all_or_none(world, [&] {  // before anything is measured
+    if (!wish.slowdown.empty() && std::ssize(wish.slowdown) != world.size())
+      throw_error(ExitCode::usage, "--slowdown has {}, and there {} {}",
+                  counted(wish.slowdown.size(), "factor"), world.size() == 1 ? "is" : "are",
+                  counted(world.size(), "rank"));
     if (world.rank() == 0) check_output(wish);
   });
   std::string report;

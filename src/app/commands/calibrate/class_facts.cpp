@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "app/config/nodes.hpp"
@@ -98,10 +99,17 @@ std::string class_name_of(const std::string& device) {
   return name.empty() ? "nodes" : name;
 }
 
-JobClasses find_classes(Machine& machine, const Cluster& known, const std::string& name) {
+JobClasses find_classes(Machine& machine, const Cluster& known, const std::string& name,
+                        const std::vector<double>& slowdown) {
   Communicator& world = machine.world();
   JobClasses job;
   job.node_of_ranks = node_of_ranks(world);
+  job.slowdown.assign(job.node_of_ranks.size(), 1);
+  const bool emulated = !slowdown.empty();
+  if (emulated) {
+    job.slowdown = slowdown;
+    std::iota(job.node_of_ranks.begin(), job.node_of_ranks.end(), 0);
+  }
   const auto here = [&](std::size_t rank) {
     return std::count(job.node_of_ranks.begin(), job.node_of_ranks.end(), job.node_of_ranks[rank]);
   };
@@ -117,19 +125,20 @@ JobClasses find_classes(Machine& machine, const Cluster& known, const std::strin
         std::count(job.node_of_ranks.begin(),
                    job.node_of_ranks.begin() + static_cast<std::ptrdiff_t>(rank), node)));
     job.leaves.push_back(facts[kLeaf]);
-    const NodeClass* const listed = listed_class(known, facts[kHost]);
-    const std::string kind = listed != nullptr
-                                 ? "listed " + listed->name
-                                 : fmt::format("{} {} {} {} {}", facts[kDevice], facts[kProcessor],
-                                               facts[kCores], facts[kGpus], here(rank));
+    const NodeClass* const listed = emulated ? nullptr : listed_class(known, facts[kHost]);
+    const std::string kind =
+        listed != nullptr
+            ? "listed " + listed->name
+            : fmt::format("{} {} {} {} {} {}", facts[kDevice], facts[kProcessor], facts[kCores],
+                          facts[kGpus], here(rank), job.slowdown[rank]);
     const auto [entry, fresh] = kinds.try_emplace(kind, static_cast<int>(job.classes.size()));
     const auto at = static_cast<std::size_t>(entry->second);
     if (fresh) {
       NodeClass one;
+      const bool by_device = facts[kGpus] == "1" || facts[kProcessor].empty();
       one.name = listed != nullptr ? listed->name
-                                   : class_name_of(facts[kGpus] == "1" || facts[kProcessor].empty()
-                                                       ? facts[kDevice]
-                                                       : facts[kProcessor]);
+                 : emulated        ? fmt::format("x{}", job.slowdown[rank])
+                                   : class_name_of(facts[by_device ? kDevice : kProcessor]);
       one.ranks_per_node = here(rank);
       one.cores_per_rank = number(facts[kCores]);
       one.gpus_per_rank = number(facts[kGpus]);
@@ -144,7 +153,7 @@ JobClasses find_classes(Machine& machine, const Cluster& known, const std::strin
     }
     NodeClass& one = job.classes[at];
     one.memory_bytes = std::min(one.memory_bytes, number(facts[kMemory]));
-    if (nodes[at].insert(node).second) hosts[at].push_back(facts[kHost]);
+    if (nodes[at].insert(node).second && !emulated) hosts[at].push_back(facts[kHost]);
     job.class_of_ranks.push_back(entry->second);
   }
   std::set<std::string> names;

@@ -47,10 +47,12 @@ void measure_format(Machine& machine, ComputeType compute, const JobClasses& job
   budget.bytes = own.memory_bytes / 2;
   // One thread's own time is what its core takes, whoever else has the core now and then.
   budget.cpu_time = on_cpu && machine.threads() == 1;
+  budget.slowdown = job.slowdown[static_cast<std::size_t>(world.rank())];
   std::vector<std::string> faults;
   with_probe_machine(machine, activation_of(compute), [&](const ProbeMachine& means) {
     if (own.launch_seconds == 0)
-      std::tie(own.launch_seconds, own.launch_seconds_error) = measure_launch(means);
+      std::tie(own.launch_seconds, own.launch_seconds_error) =
+          measure_launch(means, budget.slowdown);
     for (OperatorTable& table : measure_operators(means, compute, budget, hooks, faults))
       if (!table.samples.empty()) own.operators.push_back(std::move(table));
   });
@@ -61,6 +63,7 @@ void measure_format(Machine& machine, ComputeType compute, const JobClasses& job
 void measure_levels(Machine& machine, const JobClasses& job, double seconds,
                     std::vector<Level>& own, std::vector<std::string>& notes) {
   Communicator& world = machine.world();
+  world.set_slowdown(job.slowdown[static_cast<std::size_t>(world.rank())]);
   const ProbeMachine means{machine.device(), machine.ops(), machine.queue(), {}};
   const std::vector<GroupPhase> phases = group_phases(job);
   const auto has_level = [&](const char* name) {
@@ -117,6 +120,7 @@ void measure_levels(Machine& machine, const JobClasses& job, double seconds,
       }
   }
   world.barrier();
+  world.set_slowdown(1);
   std::erase_if(own, [](const Level& level) { return level.collectives.front().samples.empty(); });
   machine.device().trim();
   machine.device().restart_peaks();
