@@ -59,7 +59,7 @@ void add_elastic(CLI::App& sub, PlanCommand& command) {
       ->excludes(from);
   sub.add_option("--most-batch", command.most_batch,
                  "with --elastic: the batch may grow to so many sequences")
-      ->check(CLI::Range(index_t{1}, index_t{100000000}))
+      ->check(number_range(index_t{1}, index_t{100000000}))
       ->needs(elastic);
 }
 
@@ -85,23 +85,23 @@ void add_plan(CLI::App& app, CommandLine& line) {
   sub->add_option_function<double>(
          "--budget", [&command](double most) { command.budget = most; },
          "cost at most so much, in the classes' currency; node-hours where they have no price")
-      ->check(CLI::Range(1e-9, 1e15));
+      ->check(number_range(1e-9, 1e15));
   sub->add_option("--objective", command.objective,
                   "what counts among those that keep to both; by default cost with a deadline, "
                   "else time; pareto = the least product of both, and only the front is listed")
       ->check(CLI::IsMember({"time", "cost", "pareto"}));
   sub->add_option("--risk", command.risk, "part of all lives that must meet the deadline")
-      ->check(CLI::Range(0.5, 0.999));
+      ->check(number_range(0.5, 0.999));
   sub->add_option("--nodes", command.nodes, "exactly so many nodes")
-      ->check(CLI::Range(index_t{1}, index_t{1} << 24));
+      ->check(number_range(index_t{1}, index_t{1} << 24));
   sub->add_option("--most-nodes", command.most_nodes, "no more than these")
-      ->check(CLI::Range(index_t{1}, index_t{1} << 24));
+      ->check(number_range(index_t{1}, index_t{1} << 24));
   sub->add_option("--from", command.from,
                   "plan what remains after this checkpoint, or the newest of this run folder; by "
                   "default what a run with this input would go on from")
       ->type_name("PATH");
   sub->add_option("--top", command.top, "so many lines")
-      ->check(CLI::Range(index_t{1}, index_t{1000}));
+      ->check(number_range(index_t{1}, index_t{1000}));
   sub->add_option("-o,--output", command.output,
                   "folder for the run's input, job script, job plan, table and plot")
       ->type_name("DIR");
@@ -121,7 +121,7 @@ void add_simulate(CLI::App& app, SimulateCommand& command) {
                   "correct each class's hazard by a trace or an output of sacct")
       ->type_name("FILE");
   sub->add_option("--runs", command.runs, "how many lives of the job")
-      ->check(CLI::Range(index_t{1}, index_t{1'000'000}));
+      ->check(number_range(index_t{1}, index_t{1'000'000}));
   sub->add_option("--seed", command.seed, "of chance")->check(integer_fault);
   sub->add_option(
          "--policy", command.policies,
@@ -160,7 +160,7 @@ void add_calibrate(CLI::App& app, CalibrateCommand& command) {
   sub->add_option("--add", command.add, "take over what this file knows of other classes")
       ->type_name("FILE");
   sub->add_option("--seconds", command.seconds, "how long it may measure, about")
-      ->check(CLI::Range(1.0, 3600.0));
+      ->check(number_range(1.0, 3600.0));
   sub->add_option("--class", command.class_name, "name of the nodes' class, if they are all alike")
       ->type_name("NAME");
   sub->add_option("--formats", command.formats, "number formats, fp32,bf16 and others")
@@ -178,19 +178,24 @@ void add_calibrate(CLI::App& app, CalibrateCommand& command) {
       ->delimiter(',')
       ->type_name("NAME,...");
   sub->add_option("--threads", command.threads, "of a CPU rank; 0 = its part of the cores")
-      ->check(CLI::Range(index_t{0}, index_t{4096}));
+      ->check(number_range(index_t{0}, index_t{4096}));
   sub->add_option("--slowdown", command.slowdown,
                   "emulate CPU ranks of one thread that are so many times slower, a factor for "
                   "each rank, and each a node of its own: for runs with emulate.slowdown")
       ->delimiter(',')
-      ->check(CLI::Range(1.0, kMostSlowdown))
-      ->type_name("FACTOR,...");
+      ->check(number_range(1.0, kMostSlowdown))
+      ->type_name("FACTOR,...")
+      ->excludes("--from-slurm")
+      ->excludes("--preset")
+      ->excludes("--device")
+      ->excludes("--threads");
   sub->add_option("--from-run", command.from_run,
                   "measure nothing: what the steps of this run (with hetero.cluster) took over "
                   "what the file of --add says")
       ->needs("--add")
       ->excludes("--from-slurm")
       ->excludes("--preset")
+      ->excludes("--slowdown")
       ->type_name("DIR");
   sub->callback([&command] {
     if (command.output.empty())

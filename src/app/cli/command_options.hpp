@@ -2,6 +2,7 @@
 // part of the command line. cli.cpp puts them together. Internal to the command line.
 #pragma once
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <string>
 
 #include "app/cli.hpp"
@@ -12,6 +13,21 @@ namespace t3d {
 void add_overrides(CLI::App& app, CommandLine& line);
 /// A check: CLI11 makes the nearest number of one that is too large; the user meant another.
 [[nodiscard]] std::string integer_fault(const std::string& word);
+
+/// CLI::Range, which nan passes.
+template <class Number>
+[[nodiscard]] CLI::Validator number_range(Number least, Number most) {
+  CLI::Validator range = CLI::Range(least, most);
+  const CLI::Validator is_number(
+      [](const std::string& word) {
+        double number = 0;
+        const bool nan = CLI::detail::lexical_cast(word, number) && std::isnan(number);
+        return nan ? word + " is no number" : std::string();
+      },
+      "");
+  const std::string text = range.get_description();
+  return (range & is_number).description(text);
+}
 
 void add_tokenize(CLI::App& app, TokenizeCommand& command);
 // What is done with a trained model.

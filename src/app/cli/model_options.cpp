@@ -10,7 +10,7 @@ void add_eval(CLI::App& app, CommandLine& line) {
       ->type_name("DIR");
   sub->add_option("tokenfile", line.eval.token_file, "token file")->required()->type_name("FILE");
   sub->add_option("--sequences", line.eval.sequences, "how many; 0 = all")
-      ->check(CLI::Range(index_t{0}, index_t{1'000'000'000'000}));
+      ->check(number_range(index_t{0}, index_t{1'000'000'000'000}));
   add_overrides(*sub, line);
 }
 
@@ -27,19 +27,19 @@ void add_generate(CLI::App& app, CommandLine& line) {
                   "one on each line, or JSON lines with the field \"prompt\"; - = standard input")
       ->type_name("FILE");
   sub->add_option("--tokens", command.tokens, "how many to add at most")
-      ->check(CLI::Range(index_t{0}, index_t{1'000'000'000}));
+      ->check(number_range(index_t{0}, index_t{1'000'000'000}));
   sub->add_option("--stop", command.stops, "end before this text; one for each --stop")
       ->allow_extra_args(false)
       ->type_name("TEXT");
   sub->add_flag("--ignore-eos", command.ignore_eos, "go on behind the end of a document");
   sub->add_option("--batch", command.batch, "texts at a time")
-      ->check(CLI::Range(index_t{1}, index_t{1'000'000}));
+      ->check(number_range(index_t{1}, index_t{1'000'000}));
   sub->add_option("--temperature", command.temperature, "above 1 wilder, below 1 tamer")
-      ->check(CLI::Range(1e-6, 1e6));
+      ->check(number_range(1e-6, 1e6));
   sub->add_option("--top-k", command.top_k, "only the k likeliest; 0 = off")
-      ->check(CLI::Range(index_t{0}, index_t{1'000'000'000}));
+      ->check(number_range(index_t{0}, index_t{1'000'000'000}));
   sub->add_option("--top-p", command.top_p, "only the likeliest that make up p; 1 = off")
-      ->check(CLI::Range(1e-9, 1.0));
+      ->check(number_range(1e-9, 1.0));
   sub->add_flag("--greedy", command.greedy, "always the likeliest");
   sub->add_option("--seed", command.seed, "of the random choice")->check(integer_fault);
   sub->add_flag("--json", command.json, "one JSON object for each text, in one line");
@@ -81,9 +81,9 @@ void add_import(CLI::App& app, ImportCommand& command) {
       ->required()
       ->type_name("DIR");
   sub->add_option("--context", command.context, "model.context of the checkpoint")
-      ->check(CLI::Range(index_t{1}, index_t{100'000'000}));
+      ->check(number_range(index_t{1}, index_t{100'000'000}));
   sub->add_option("--vocab", command.vocab, "more tokens than the model has: their rows are fresh")
-      ->check(CLI::Range(index_t{1}, index_t{100'000'000}));
+      ->check(number_range(index_t{1}, index_t{100'000'000}));
   sub->add_flag("--no-tokenizer", command.no_tokenizer, "take the weights alone");
 }
 

@@ -14,7 +14,7 @@ void add_watch(CLI::App& app, WatchCommand& command) {
   CLI::App* sub = app.add_subcommand("watch", "a screen of how a run is doing, as it goes on");
   sub->add_option("dir", command.dir, "run folder")->required()->type_name("DIR");
   sub->add_option("--interval", command.interval, "seconds between two looks")
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(number_range(0.1, 3600.0));
   sub->add_flag("--once", command.once, "print the screen once, and quit");
 }
 
@@ -34,18 +34,18 @@ void add_scaling(CLI::App& app, CommandLine& line) {
       sub->add_option("input", command.input, "input file")->type_name("INPUT.toml");
   sub->add_option("--ranks", command.ranks, "numbers of ranks: 1,2,4,8")
       ->delimiter(',')
-      ->check(CLI::Range(index_t{1}, kMostRanks))
+      ->check(number_range(index_t{1}, kMostRanks))
       ->needs(input);
   sub->add_flag("--weak", command.weak,
                 "batch.sequences grows with the ranks; the input's is that of the fewest");
   sub->add_option("--repeat", command.repeats, "runs of every point")
-      ->check(CLI::Range(index_t{1}, index_t{1000}));
+      ->check(number_range(index_t{1}, index_t{1000}));
   sub->add_option("--spread", command.spread,
                   "from the third run on, a point whose slowest and fastest run differ by no more "
                   "than this is not run again; 0 = all repeats")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(number_range(0.0, 1.0));
   sub->add_option("--steps", command.steps, "of each run; the first fifth is warm-up")
-      ->check(CLI::Range(index_t{3}, index_t{1'000'000}));
+      ->check(number_range(index_t{3}, index_t{1'000'000}));
   sub->add_option("--shapes", command.shapes,
                   "auto, or the shapes to compare: PxQxR or, with D replicas, D*PxQxR")
       ->delimiter(',')
@@ -57,12 +57,12 @@ void add_scaling(CLI::App& app, CommandLine& line) {
   CLI::Option* slurm =
       sub->add_flag("--slurm", command.slurm, "run nothing: write DIR/study.sbatch, one array job");
   sub->add_option("--ranks-per-node", command.ranks_per_node, "in that job")
-      ->check(CLI::Range(index_t{1}, index_t{4096}))
+      ->check(number_range(index_t{1}, index_t{4096}))
       ->needs(slurm);
   sub->add_option("--threads", command.threads,
                   "of each rank (debug.threads); 0 = cores / ranks of the largest point that has "
                   "a core for each")
-      ->check(CLI::Range(index_t{0}, index_t{4096}));
+      ->check(number_range(index_t{0}, index_t{4096}));
   sub->add_flag("!--no-roofline", command.roofline,
                 "do not measure the operators of each point's plan");
   sub->add_option("--collect", command.collect,

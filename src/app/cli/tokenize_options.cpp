@@ -46,11 +46,11 @@ void add_tokenize(CLI::App& app, TokenizeCommand& command) {
   sub->add_option("--kind", options.kind, "bytes, bpe or unigram (trained on the text)")
       ->check(CLI::IsMember({"bytes", "bpe", "unigram"}));
   sub->add_option("--vocab", options.vocab, "vocabulary of a trained tokenizer")
-      ->check(CLI::Range(index_t{2}, index_t{10'000'000}));
+      ->check(number_range(index_t{2}, index_t{10'000'000}));
   sub->add_option("--model", options.model_file, "use the tokenizer of this file")
       ->type_name("FILE");
   sub->add_option("--valid", options.valid_fraction, "share of the text kept for validation")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(number_range(0.0, 1.0));
   add_tokenize_text(*sub, options);
   static const std::map<std::string, TokenOutput> outputs{{"hdf5", TokenOutput::hdf5},
                                                           {"megatron", TokenOutput::megatron},
@@ -60,7 +60,7 @@ void add_tokenize(CLI::App& app, TokenizeCommand& command) {
          "of the output: hdf5 (ours), megatron (.bin, .idx) or llmc (.bin)")
       ->check(CLI::IsMember({"hdf5", "megatron", "llmc"}));
   sub->add_option("--threads", options.threads, "of each process; 0 = all cores, under mpirun one")
-      ->check(CLI::Range(index_t{0}, index_t{4096}));
+      ->check(number_range(index_t{0}, index_t{4096}));
 }
 
 }  // namespace t3d

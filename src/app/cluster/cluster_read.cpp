@@ -375,7 +375,7 @@ Cluster parse_cluster(const std::string& text, const std::string& file_name,
 }
 
 Cluster load_cluster(const std::string& path, std::vector<std::string>* notes) {
-  return parse_cluster(read_input(path), path, notes);
+  return parse_cluster(read_input(path, "cluster's"), path, notes);
 }
 
 }  // namespace t3d

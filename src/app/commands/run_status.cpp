@@ -189,9 +189,14 @@ RunStatus look_at_run(const std::string& dir) {
   return status;
 }
 
+// The last step's checkpoint stands before the evaluation after it, the step's line behind both.
+std::optional<index_t> logged_step_due(const RunStatus& status) {
+  if (!status.saved_step) return std::nullopt;
+  return *status.saved_step - (status.alive() ? 1 : 0);
+}
+
 void add_missing(RunStatus& status, MissingSteps missing) {
-  // The last step's checkpoint stands before the evaluation after it, the step's line behind both.
-  if (status.saved_step) missing.expect_up_to(*status.saved_step - (status.alive() ? 1 : 0));
+  if (const auto due = logged_step_due(status)) missing.expect_up_to(*due);
   status.missing = std::move(missing);
 }
 

@@ -63,6 +63,8 @@ struct RunStatus {
 
 /// `missing`: in log.jsonl, which should have all steps of its checkpoints, too.
 void add_missing(RunStatus& status, MissingSteps missing);
+/// Up to which step log.jsonl should be whole.
+[[nodiscard]] std::optional<index_t> logged_step_due(const RunStatus& status);
 
 /// For people, 80 columns; a path may be longer.
 [[nodiscard]] std::string status_text(const RunStatus& status);

@@ -14,7 +14,7 @@
 namespace t3d {
 namespace {
 
-constexpr double kOff = 0.1;
+constexpr double kOff = 0.1, kUnexplained = 0.3;
 constexpr std::size_t kFirstSteps = 2;  // are not looked at: everything is slow once
 
 double median_of(std::vector<double> values) {
@@ -118,10 +118,10 @@ std::optional<StepFactors> StepPrediction::factors() const {
   const ForecastFactors now = known_->filter.factors(), errors = known_->filter.errors();
   // The filter sees tables that are corrected already.
   const auto over_tables = [](const RunFactor& applied, double value, double error) {
-    const bool used = applied.error > 0 && applied.error <= kMostFactorError;
-    const double before = used ? applied.value : 1;
+    const double before = is_used(applied) ? applied.value : 1;
     return RunFactor{before * value, before * error};
   };
+  if (!explained()) return std::nullopt;
   StepFactors result{own.name, own.calibration.time, {}};
   result.factors.compute = over_tables(own.factors.compute, now.compute, errors.compute);
   result.factors.inside = over_tables(own.factors.inside, now.inside, errors.inside);
@@ -129,6 +129,19 @@ std::optional<StepFactors> StepPrediction::factors() const {
   result.factors.host = over_tables(own.factors.host, now.host, errors.host);
   result.factors.steps = known_->filter.steps();
   return result;
+}
+
+// The steps of one run say little of each factor by itself: where those that would be used do not
+// give back its own steps, they would make other plans wrong, too.
+bool StepPrediction::explained() const {
+  ForecastFactors now = known_->filter.factors();
+  const ForecastFactors errors = known_->filter.errors();
+  for (const auto factor : {&ForecastFactors::compute, &ForecastFactors::inside,
+                            &ForecastFactors::between, &ForecastFactors::host})
+    if (!is_used({now.*factor, errors.*factor})) now.*factor = 1;
+  now.waiting = 0;
+  const double step = known_->forecast.seconds() * median_of(known_->ratios);
+  return std::abs(known_->forecast.terms.sum(now) / step - 1) < kUnexplained;
 }
 
 std::vector<std::string> StepPrediction::remarks() const {
@@ -155,6 +168,10 @@ std::vector<std::string> StepPrediction::remarks() const {
     lines.push_back(
         fmt::format("for {:.0f} % of a step ranks waited for each other, beside messages",
                     100 * factors.waiting));
+  if (!explained())
+    lines.emplace_back(
+        "factors of computing and messages do not explain these steps: none are left for calibrate "
+        "--from-run");
   return lines;
 }
 

@@ -31,13 +31,16 @@ class StepPrediction {
   /// longest.
   void measured(double own, double seconds);
   /// Of the steps so far, over the tables of the file; nothing where there were too few, or the
-  /// nodes are of several classes: what is slow there nobody can tell.
+  /// nodes are of several classes, or factors do not explain them: what is slow there nobody can
+  /// tell.
   [[nodiscard]] std::optional<StepFactors> factors() const;
   /// For the end: predicted and measured seconds, and terms that are off by a tenth or more.
   [[nodiscard]] std::vector<std::string> remarks() const;
 
  private:
   struct Known;
+  /// The factors that would be used give back the run's own steps.
+  [[nodiscard]] bool explained() const;
   std::unique_ptr<Known> known_;
 };
 

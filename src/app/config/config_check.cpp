@@ -169,7 +169,7 @@ class CrossCheck {
               fmt::format("batch.sequences = {} leaves some of {} replicas without work",
                           batch.sequences, replicas),
               fmt::format("at least {}", replicas));
-      } else if (usable({"batch.micro"}) && batch.micro > share) {
+      } else if (usable({"batch.micro"}) && config_.mesh.plan.empty() && batch.micro > share) {
         fault("batch.micro",
               fmt::format("batch.micro = {} is more than a replica's share of {} sequences",
                           batch.micro, share),

@@ -222,12 +222,12 @@ class Loader {
 
 }  // namespace
 
-std::string read_input(const std::string& path) {
+std::string read_input(const std::string& path, std::string_view whose) {
   std::optional<FileReader> file;
   try {
     file.emplace(path);
   } catch (const Error& error) {
-    throw_error(ExitCode::no_input, "cannot read the input file: {}", error.what());
+    throw_error(ExitCode::no_input, "cannot read the {} file: {}", whose, error.what());
   }
   return read_text(*file);
 }

@@ -10,7 +10,7 @@ namespace t3d {
 
 /// The text of an input file. A regular file: a pipe or a terminal could not be read again.
 /// Error(no_input) where it cannot be read.
-[[nodiscard]] std::string read_input(const std::string& path);
+[[nodiscard]] std::string read_input(const std::string& path, std::string_view whose = "input");
 
 /// Reads `path`; `overrides` are "table.key=value" and win over the file. Throws ConfigErrors with
 /// every fault, or Error(no_input) when the file cannot be read.

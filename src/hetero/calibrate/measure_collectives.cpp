@@ -13,6 +13,9 @@ namespace {
 
 constexpr index_t kSmallest = 1024, kGrowth = 2;  // bytes of a rank's part
 constexpr int kSamples = 9;
+/// Where the time is over: few samples of sizes far apart, up to this one, so that bytes are known.
+constexpr index_t kLeastLargest = index_t{512} << 10, kLateGrowth = 8;
+constexpr int kLateSamples = 3;
 constexpr double kShortest = 1e-3;  // seconds of a sample
 constexpr int kMostCalls = 100;
 /// A step's messages are in other buffers each time: calls go through as much as caches hold.
@@ -94,14 +97,17 @@ VerbSamples GroupCollectives::measure(Communicator& group, index_t groups) {
   for (std::size_t at = 0; at < kLevelVerbs.size(); ++at) {
     const double budget = budget_.seconds / kLevelVerbs.size();
     double spent = 0, next = 0;
-    for (index_t bytes = kSmallest; bytes * group.size() <= budget_.bytes; bytes *= kGrowth) {
-      if (spent + next > budget && samples[at].size() >= 2) break;
+    index_t growth = kGrowth;
+    for (index_t bytes = kSmallest; bytes * group.size() <= budget_.bytes; bytes *= growth) {
+      const bool late = spent + next > budget && samples[at].size() >= 2;
+      if (late && bytes > kLeastLargest) break;
+      growth = late ? kLateGrowth : kGrowth;
       VerbRun run(group, kLevelVerbs[at], whole_, bytes);
       const auto body = [&] { run.start(machine_.queue); };
       const double once = timer.seconds(body, 1).seconds;
       const int calls =
           std::clamp(static_cast<int>(kShortest / std::max(once, 1e-9)), 1, kMostCalls);
-      const Sampled one = timer.seconds(body, kSamples, calls);
+      const Sampled one = timer.seconds(body, late ? kLateSamples : kSamples, late ? 1 : calls);
       samples[at].push_back({{static_cast<double>(group.size() - 1),
                               static_cast<double>(run.bytes_sent()), static_cast<double>(groups)},
                              one.seconds,

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kFootprint = 32 << 20;  // of sets of operands in turns
 constexpr double kLongProduct = 0.05;    // seconds
+constexpr double kUncertain = 0.1;       // of a rate, relative
 
 /// Flops of an element, and numbers that are read and written for it (operator_run.cpp).
 struct StreamWork {
@@ -90,6 +91,9 @@ class Measurement {
 
   [[nodiscard]] double stream_rate(std::vector<std::string>& notes) const {
     const Sampled one = time(OperatorKind::residual, {budget_.stream_bytes}, 0, notes);
+    if (one.seconds > 0 && one.error > kUncertain)
+      notes.push_back(fmt::format("the rate of streams is known to {:.0f} % only: too few calls",
+                                  100 * one.error));
     return one.seconds > 0 ? budget_.stream_bytes / one.seconds : 0;
   }
 
@@ -150,6 +154,8 @@ PlanOperators measure_plan_operators(const ProbeMachine& machine, ComputeType co
                                      const std::function<void()>& together) {
   PlanOperators found;
   const Measurement measurement(machine, compute, budget);
+  std::vector<std::string> unheard;
+  (void)measurement.time(OperatorKind::matmul, {64, 64, 64, 0, 0}, 0, unheard);  // starts libraries
   for (const OperatorCall& call : affordable(std::move(calls), compute, budget, found.notes)) {
     together();
     const Sampled one = measurement.time(call.kind, call.shape, kFootprint, found.notes);

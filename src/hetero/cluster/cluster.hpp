@@ -88,7 +88,8 @@ struct OperatorTable {
 
 /// What runs on a class's nodes took, over what its tables say.
 struct RunFactor {
-  double value = 1, error = 0;  // error 0 = not measured
+  double value = 1, error = 0;              // error 0 = not measured
+  static constexpr double kUnknown = 0.49;  // about the error of which steps said nothing
   friend bool operator==(const RunFactor&, const RunFactor&) = default;
 };
 struct RunFactors {
@@ -129,6 +130,9 @@ struct NodeClass {
   std::string partition;              // Slurm's
   std::string node_list;              // "n[1-4]", as the scheduler writes it; may be empty
   double launch_seconds = 0, launch_seconds_error = 0;  // of the host, to start one operator
+  /// Relative standard deviation of equal pieces of computing, a millisecond each, between ranks
+  /// that meet after each (meeting.hpp).
+  double jitter = 0, jitter_error = 0;
   Calibration calibration;
   std::vector<OperatorTable> operators;
   RunFactors factors;  // of these tables and of the levels' (run_factors.hpp)

@@ -35,6 +35,8 @@ NodeClass joined_class(const NodeClass& known, NodeClass more) {
     more.factors = known.factors;  // those of other tables mean nothing
     more.launch_seconds = known.launch_seconds;
     more.launch_seconds_error = known.launch_seconds_error;
+    more.jitter = known.jitter;
+    more.jitter_error = known.jitter_error;
   }
   return more;
 }

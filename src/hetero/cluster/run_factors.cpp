@@ -16,9 +16,7 @@ RunFactor merged(const RunFactor& a, const RunFactor& b) {
           apart > a.error + b.error ? std::max(error, apart / 2) : error};
 }
 
-double used(const RunFactor& factor) {
-  return factor.error > 0 && factor.error <= kMostFactorError ? factor.value : 1;
-}
+double used(const RunFactor& factor) { return is_used(factor) ? factor.value : 1; }
 
 void scale(double factor, Fit& fit, std::vector<Sample>& samples) {
   for (double& term : fit.terms) term *= factor;

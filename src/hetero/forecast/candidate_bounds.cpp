@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hetero/cluster/meeting.hpp"
 #include "hetero/cluster/sampled_fit.hpp"
 #include "hetero/cost/flops.hpp"
 #include "tensor3d/model_shape.hpp"
@@ -60,6 +61,7 @@ CandidateBounds::CandidateBounds(const ModelConfig& model, const JobNodes& nodes
                                  const ClusterRates& rates, ComputeType compute)
     : model_(model),
       one_class_(nodes.parts().size() == 1),
+      jitter_(std::numeric_limits<double>::infinity()),
       flop_seconds_(std::numeric_limits<double>::infinity()),
       messages_(model, nodes, rates.cluster()) {
   unit_seconds_.fill(flop_seconds_);
@@ -67,6 +69,7 @@ CandidateBounds::CandidateBounds(const ModelConfig& model, const JobNodes& nodes
     const NodeClass& own = rates.cluster().classes[part.node_class];
     const double least = least_of(own, OperatorKind::matmul, compute, 1);
     flop_seconds_ = std::min(flop_seconds_, least);
+    jitter_ = std::min(jitter_, own.jitter);
     all_flops_ += static_cast<double>(part.nodes * own.ranks_per_node) / least;
     for (std::size_t kind = 0; kind < kOperatorKinds; ++kind)
       unit_seconds_[kind] =
@@ -117,8 +120,9 @@ double CandidateBounds::seconds(const JobCandidate& candidate, const PlanRecipe&
   }
   const double messages = whole_model ? messages_.seconds(candidate, recipe, tokens, here) : 0;
   const double streams = one_class_ ? stream_seconds(candidate, recipe, tokens) : 0;
-  return flops * (one_class_ ? flop_seconds_ : 1 / all_flops_) +
-         update * unit(OperatorKind::optimizer) + streams + messages;
+  const double compute = flops * (one_class_ ? flop_seconds_ : 1 / all_flops_) +
+                         update * unit(OperatorKind::optimizer) + streams;
+  return compute * (1 + meeting_share(jitter_, q * r)) + messages;
 }
 
 // Attention, norms, residuals, activations and the loss; even parts of the largest slab.

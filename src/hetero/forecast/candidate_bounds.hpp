@@ -72,6 +72,7 @@ class CandidateBounds {
 
   const ModelConfig& model_;
   bool one_class_;
+  double jitter_;                                      // at least, of the class with the least
   double flop_seconds_;                                // at least, of the fastest class
   double all_flops_ = 0;                               // a second, of all ranks at most
   std::array<double, kOperatorKinds> unit_seconds_{};  // the same of a flop or a byte

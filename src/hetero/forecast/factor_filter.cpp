@@ -20,7 +20,7 @@ void FactorFilter::add(const ForecastTerms& terms, double own, double seconds) {
   if (seconds <= 0 || own < 0) return;
   observe({terms.compute() / seconds, 0, 0, terms.host / seconds, 0}, own / seconds);
   observe({0, terms.messages_inside() / seconds, terms.messages_between() / seconds, 0, 1},
-          std::max(0.0, seconds - own) / seconds);
+          std::max(0.0, seconds - own - terms.meeting) / seconds);
   ++steps_;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "hetero/cluster/meeting.hpp"
 
 namespace t3d {
 namespace {
@@ -14,7 +15,9 @@ std::size_t largest_part(const Partition& cut) {
   return static_cast<std::size_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
 }
 
-double own_seconds(const ForecastTerms& terms) { return terms.compute() + terms.host; }
+double own_seconds(const ForecastTerms& terms) {
+  return terms.compute() + terms.meeting + terms.host;
+}
 
 }  // namespace
 
@@ -77,16 +80,19 @@ ForecastTerms Forecaster::compute(index_t d, index_t slot) {
     if (one_class && slab == before) continue;
     before = slab;
     RankOperators meet;
+    double jitter = 0;
     for (index_t at = 0; at < q * r; ++at) {
       const JobNodes::Seat here = seat(slot + i * q * r + at);
       const RankOperators& own = rank_seconds({d, i, at / r, at % r}, here.node_class, slab);
       for (std::size_t kind = 0; kind < kOperatorKinds; ++kind)
         meet.operators[kind] = std::max(meet.operators[kind], own.operators[kind]);
       meet.host = std::max(meet.host, own.host);
+      jitter = std::max(jitter, rates_.jitter(here.node_class));
     }
     ForecastTerms terms;
     terms.operators = meet.operators;
     terms.host = meet.host;
+    if (jitter > 0) terms.meeting = meeting_share(jitter, q * r) * terms.compute();
     if (own_seconds(terms) > own_seconds(slowest)) slowest = terms;
   }
   return slowest;

@@ -21,8 +21,8 @@ double ForecastTerms::messages_between() const {
   return std::accumulate(between.begin(), between.end(), 0.0);
 }
 double ForecastTerms::sum(const ForecastFactors& factors) const {
-  return (factors.compute * compute() + factors.host * host + factors.inside * messages_inside() +
-          factors.between * messages_between()) /
+  return (factors.compute * (compute() + meeting) + factors.host * host +
+          factors.inside * messages_inside() + factors.between * messages_between()) /
          (1 - factors.waiting);
 }
 

@@ -3,9 +3,10 @@
 // that are there (hetero/planner), this asks cluster.toml. Pure arithmetic.
 //
 // Ranks of a slab meet at every product, slabs at every gather of weights, replicas at the end: a
-// step lasts as long as the slowest slab of the slowest replica. Transports of host memory need the
-// core that computes, so nothing of their messages is hidden behind products; on GPUs kHidden of
-// the weights' messages are.
+// step lasts as long as the slowest slab of the slowest replica. Where they meet often they wait
+// for whoever takes longest this time (hetero/cluster/meeting.hpp); between slabs that averages
+// out. Transports of host memory need the core that computes, so nothing of their messages is
+// hidden behind products; on GPUs kHidden of the weights' messages are.
 #pragma once
 #include <array>
 #include <map>
@@ -32,6 +33,7 @@ struct ForecastFactors {
 struct ForecastTerms {
   std::array<double, kOperatorKinds> operators{};  // seconds, of the slowest path
   double host = 0;                                 // starting operators
+  double meeting = 0;                              // waiting for the others at products
   static constexpr std::size_t kGroups = static_cast<std::size_t>(Group::count_);
   std::array<double, kGroups> inside{}, between{};  // messages that products do not hide
 
@@ -62,6 +64,9 @@ class ClusterRates {
   }
   [[nodiscard]] double launch_seconds(std::size_t node_class) const {
     return operators_[node_class].estimator().launch_seconds();
+  }
+  [[nodiscard]] double jitter(std::size_t node_class) const {
+    return cluster_.classes[node_class].jitter;
   }
   [[nodiscard]] const LevelEstimator& level(std::size_t at) const { return levels_[at]; }
 

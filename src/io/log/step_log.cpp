@@ -1,6 +1,8 @@
 #include "io/log/step_log.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -54,12 +56,18 @@ constexpr StepLog kStepLogs[] = {{"/log", ".jsonl", keep_lines<records_until>, d
                                  {"/log", ".csv", keep_lines<csv_until>, drop_file},
                                  {"/tensorboard", "", keep_events, drop_events}};
 
+std::string path_of(const StepLog& log, const std::string& dir) {
+  return dir + log.stem + log.suffix;
+}
+
+std::string aside_of(const StepLog& log, const std::string& dir, index_t lineage) {
+  return fmt::format("{}{}.lineage-{}{}", dir, log.stem, lineage, log.suffix);
+}
+
 void prepare(const StepLog& log, const std::string& dir, const LogLineage& lineage,
              index_t start_step) {
-  const auto of_lineage = [&](index_t number) {
-    return fmt::format("{}{}.lineage-{}{}", dir, log.stem, number, log.suffix);
-  };
-  const std::string path = dir + log.stem + log.suffix;
+  const auto of_lineage = [&](index_t number) { return aside_of(log, dir, number); };
+  const std::string path = path_of(log, dir);
   std::string source = path;
   if (lineage.begins && lineage.number > 0) {
     const std::string before = of_lineage(lineage.number - 1);
@@ -76,6 +84,14 @@ void prepare(const StepLog& log, const std::string& dir, const LogLineage& linea
 }  // namespace
 
 void prepare_step_logs(const std::string& dir, const LogLineage& lineage, index_t start_step) {
+  const auto has_aside = [&](const StepLog& log) {
+    return path_exists(aside_of(log, dir, lineage.number));
+  };
+  // A lineage comes back in all forms: one that it never had holds steps of another lineage, and is
+  // made anew from log.jsonl. These first: the others say until then that the lineage comes back.
+  if (!lineage.begins && std::any_of(std::begin(kStepLogs), std::end(kStepLogs), has_aside))
+    for (const StepLog& log : kStepLogs)
+      if (!has_aside(log) && path_exists(path_of(log, dir))) log.drop(path_of(log, dir));
   for (const StepLog& log : kStepLogs) prepare(log, dir, lineage, start_step);
 }
 

@@ -225,12 +225,15 @@ TEST_CASE("no bound is above the price of its candidate") {
     level.alpha_seconds = level.nodes == 1 ? 1e-6 : 1e-3;
     level.beta_seconds_per_byte = 1e-15;
   }
+  Cluster noisy = products;
+  noisy.classes.front().jitter = 0.3;
   for (Config config : {gpt_input(), llama_input()})
     for (const index_t sequences : {9, 21, 24}) {  // cut evenly into 3 + 3 + 3, not 4 + 4 + 1
       config.batch.sequences = sequences;
       INFO(sequences << " sequences");
       for (const index_t count : {1, 3}) {
         CHECK(largest_bound(config, products, count) <= 1);
+        CHECK(largest_bound(config, noisy, count) <= 1);
         CHECK(largest_bound(config, links, count) <= 1);
         CHECK(largest_bound(config, latencies, count) <= 1);
       }

@@ -2,6 +2,7 @@
 // started it measures; --from-slurm and --preset fill in what can be known without.
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -27,8 +28,8 @@
 namespace t3d {
 namespace {
 
-/// Of the time: operators, then collectives, then files.
-constexpr double kOperators = 0.66, kCollectives = 0.22, kFiles = 0.1;
+/// Of the time: operators, meetings, collectives, files.
+constexpr double kOperators = 0.62, kMeetings = 0.04, kCollectives = 0.22, kFiles = 0.1;
 
 Calibration calibration_now(bool emulated) {
   const std::time_t now = std::time(nullptr);
@@ -109,6 +110,8 @@ class Calibration3d {
                      own.classes.front(), notes_);
       if (format != ComputeType::fp32) machine.emplace(world_, options(ComputeType::fp32));
     }
+    say("meetings");
+    measure_meetings(*machine, job, kMeetings * wish_.seconds, own.classes.front());
     say("collectives");
     measure_levels(*machine, job, kCollectives * wish_.seconds, own.levels, notes_);
     say("files");
@@ -218,6 +221,10 @@ Cluster changed(const CalibrateCommand& wish, const Cluster& now, const Cluster&
 void check_output(const CalibrateCommand& wish) {
   const std::string file = replaceable_file(wish.output);
   std::error_code none;
+  const std::filesystem::path parent = std::filesystem::path(file).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  if (std::filesystem::is_directory(folder, none) && access(folder.c_str(), W_OK | X_OK) != 0)
+    throw_error(ExitCode::io, "{}: no right to write into {}", wish.output, folder);
   if (!std::filesystem::exists(file, none) || std::filesystem::file_size(file, none) == 0 ||
       (!wish.add.empty() && std::filesystem::equivalent(file, wish.add, none)))
     return;

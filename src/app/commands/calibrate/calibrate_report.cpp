@@ -49,12 +49,14 @@ double best_rate(const OperatorTable& table) {
 
 std::string class_text(const NodeClass& one) {
   std::string text = fmt::format(
-      "\nclass {}: {} node{} of {} rank{}, {} ({}), {} per rank, launch {:.2f} us\n"
+      "\nclass {}: {} node{} of {} rank{}, {} ({}), {} per rank, launch {:.2f} us, jitter {:.1f} "
+      "%\n"
       "{:<20} {:<5} {:>10} {:>7} {:>10} {:>9} {:>8} {:>8}\n",
       one.name, one.nodes, one.nodes == 1 ? "" : "s", one.ranks_per_node,
       one.ranks_per_node == 1 ? "" : "s", one.device, one.processor,
-      short_bytes(static_cast<double>(one.memory_bytes)), 1e6 * one.launch_seconds, "operator", "",
-      "best G/s", "shapes", "spread", "median", "mean", "worst 10");
+      short_bytes(static_cast<double>(one.memory_bytes)), 1e6 * one.launch_seconds,
+      100 * one.jitter, "operator", "", "best G/s", "shapes", "spread", "median", "mean",
+      "worst 10");
   for (const OperatorTable& table : one.operators) {
     const OperatorKind kind = table.kind;
     const std::vector<double> left_out = leave_one_out(

@@ -114,8 +114,9 @@ std::string factors_text(const RunFactors& factors) {
   std::string text;
   for (const auto& [name, factor] : kRunFactors) {
     const RunFactor& one = factors.*factor;
-    if (one.error > 0 && one.error <= kMostFactorError)
-      text += fmt::format("{} {:.3f} +- {:.3f}, ", name, one.value, one.error);
+    if (one.error > 0 && (is_used(one) || one.error < RunFactor::kUnknown))
+      text += fmt::format("{} {:.3f} +- {:.3f}{}, ", name, one.value, one.error,
+                          is_used(one) ? "" : " (too uncertain: not used)");
   }
   return text +
          fmt::format("of {} ({})", counted(factors.steps, "step"), fmt::join(factors.runs, ", "));

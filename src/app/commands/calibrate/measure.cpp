@@ -8,6 +8,7 @@
 #include "comm/placement.hpp"
 #include "core/plan.hpp"
 #include "hetero/calibrate/measure_collectives.hpp"
+#include "hetero/calibrate/measure_jitter.hpp"
 #include "hetero/calibrate/measure_operators.hpp"
 #include "hetero/cluster/sampled_fit.hpp"
 #include "hetero/robust.hpp"
@@ -58,6 +59,17 @@ void measure_format(Machine& machine, ComputeType compute, const JobClasses& job
   });
   for (const std::string& fault : faults)
     notes.push_back(fmt::format("{} {} of rank {}: {}", own.name, compute, world.rank(), fault));
+}
+
+void measure_meetings(Machine& machine, const JobClasses& job, double seconds, NodeClass& own) {
+  Communicator& world = machine.world();
+  const double slowdown = job.slowdown[static_cast<std::size_t>(world.rank())];
+  const auto peers = machine.device_world().subgroup(classmates(job, world.rank()), "class");
+  const ProbeMachine means{machine.device(), machine.ops(), machine.queue(), {}};
+  world.set_slowdown(slowdown);
+  std::tie(own.jitter, own.jitter_error) = measure_jitter(means, *peers, seconds, slowdown);
+  world.set_slowdown(1);
+  world.barrier();
 }
 
 void measure_levels(Machine& machine, const JobClasses& job, double seconds,

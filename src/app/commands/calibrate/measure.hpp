@@ -18,6 +18,9 @@ struct CalibrateBudget {
 void measure_format(Machine& machine, ComputeType compute, const JobClasses& job, double seconds,
                     NodeClass& own, std::vector<std::string>& notes);
 
+/// Collective. What ranks of this rank's class wait where they meet, into `own`.
+void measure_meetings(Machine& machine, const JobClasses& job, double seconds, NodeClass& own);
+
 /// Collective. Levels whose groups this rank was in, with samples only.
 void measure_levels(Machine& machine, const JobClasses& job, double seconds,
                     std::vector<Level>& own, std::vector<std::string>& notes);

@@ -96,6 +96,16 @@ void check_output(const PlanCommand& command) {
   std::vector<std::string> written{"input.toml", "plan.toml",  "plans.json", "plans.csv",
                                    "plans.svg",  "job.sbatch", "submit.sh",  "job_plan.json"};
   if (command.elastic) written = elastic_file_names();
+  const auto is_there = [&](const std::string& name) {
+    return std::filesystem::exists(folder / name, none);
+  };
+  // A run's record, or somebody's input; what an earlier plan wrote is replaced.
+  const auto found = std::find_if(written.begin(), written.end(), is_there);
+  if (found != written.end() && !is_there("job_plan.json") && !is_there("submit.sh"))
+    throw_error(ExitCode::usage, "-o: {} has a file {} that no plan wrote; name another folder",
+                command.output, *found);
+  if (std::filesystem::absolute(folder).string().find('\n') != std::string::npos)
+    throw_error(ExitCode::usage, "-o: a path with a line break cannot stand in a job script");
   for (const std::string& name : written)
     for (const std::string& read : {command.input, command.cluster})
       if (std::filesystem::equivalent(folder / name, read, none))

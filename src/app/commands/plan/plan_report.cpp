@@ -128,6 +128,7 @@ std::vector<std::pair<std::string, double>> terms_of(const ForecastTerms& terms)
   for (std::size_t kind = 0; kind < kOperatorKinds; ++kind)
     all.emplace_back(Words<OperatorKind>::all[kind], terms.operators[kind]);
   all.emplace_back("starting operators", terms.host);
+  all.emplace_back("waiting at products", terms.meeting);
   for (std::size_t group = 0; group < ForecastTerms::kGroups; ++group) {
     const std::string_view axis = name_of(static_cast<Group>(group));
     all.emplace_back(fmt::format("messages over {} inside a node", axis), terms.inside[group]);

@@ -83,7 +83,7 @@ RunFacts read_run_facts(const std::string& dir) {
   const RunStatus status = look_at_run(dir);
   RunFacts facts;
   facts.notes = status.faults;
-  facts.saved_step = status.saved_step;
+  facts.saved_step = logged_step_due(status);
   const auto attempt_to = [&](const auto& look) {
     try {
       look();

@@ -16,6 +16,13 @@ constexpr const char* kOperators =
     --operators "$operators.json" --set "mesh.plan=$folder/plan.toml" > "$operators.log" 2>&1
 )";
 
+/// As sbatch has it in the name of a log, where %A is a job.
+std::string percent_doubled(const std::string& path) {
+  std::string text;
+  for (const char letter : path) text += letter == '%' ? "%%" : std::string(1, letter);
+  return text;
+}
+
 }  // namespace
 
 std::string slurm_study(const std::string& dir, const StudyPlan& plan, index_t ranks_per_node) {
@@ -41,7 +48,7 @@ std::string slurm_study(const std::string& dir, const StudyPlan& plan, index_t r
 #SBATCH --time=01:00:00
 #SBATCH --no-requeue
 #SBATCH --job-name={name}
-#SBATCH --output={study_plain}/slurm-%A-%a.log
+#SBATCH --output={log}
 export SLURM_PMIX_FENCE=tree           # without it ranks die in MPI_Init now and then
 export OMPI_MCA_mpi_yield_when_idle=1  # where ranks share cores, one that waits must give its core away
 names=({names})
@@ -69,7 +76,8 @@ if grep -qs '"code": 0,' "$folder/exit.json"; then
 exit $status
 )",
       fmt::arg("points", plan.points.size()), fmt::arg("repeats", plan.repeats),
-      fmt::arg("study", shell_word(study)), fmt::arg("study_plain", study),
+      fmt::arg("study", shell_word(study)),
+      fmt::arg("log", shell_word(percent_doubled(study) + "/slurm-%A-%a.log")),
       fmt::arg("nodes", (most + per_node - 1) / per_node), fmt::arg("per_node", per_node),
       fmt::arg("last", std::ssize(plan.points) * plan.repeats - 1),
       fmt::arg("name", shell_word(plan.title)), fmt::arg("names", names.substr(1)),
