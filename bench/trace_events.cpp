@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "core/phase_clock.hpp"
@@ -34,7 +35,8 @@ double nanoseconds(const Events& events) {
 double of_phase(bool traced) {
   return nanoseconds([traced](Tracer& tracer) {
     PhaseClock clock;
-    if (traced) clock.set_listener([&tracer](const char* phase) { tracer.enter(phase); });
+    std::optional<PhaseClock::Listener> listener;
+    if (traced) listener.emplace(clock, [&tracer](const char* phase) { tracer.enter(phase); });
     for (int event = 0; event < kEvents; ++event) const PhaseClock::Scope scope(clock, "matmul");
   });
 }

@@ -32,8 +32,8 @@ void Work::Impl::order(Queue&) { wait(); }
 void Work::wait(Queue& queue) {
   if (impl_ == nullptr) return;
   QueueTimer* const timer = queue.timer();
-  const QueuePart before = timer != nullptr ? timer->part() : QueuePart::other;
-  if (timer != nullptr) timer->enter(QueuePart::waiting);
+  const QueueState before = timer != nullptr ? timer->state() : QueueState();
+  if (timer != nullptr) timer->enter({QueuePart::waiting, before.phase});
   impl_->order(queue);
   if (timer != nullptr) timer->enter(before);
   impl_.reset();

@@ -224,9 +224,8 @@ void Engine::wait(InFlight& work) {
 TraceMark Engine::trace_start(Tracer& tracer, Verb verb, const std::string& axis, int context,
                               index_t bytes) {
   const auto at = static_cast<std::size_t>(context);
-  TracedGroup& group = traced_groups_[at];
-  if (group.trace != tracer.id()) group = {tracer.id(), tracer.add_group(axis, *members_[at])};
-  return tracer.begin(group.number, name_of(verb).data(), bytes);
+  const int group = tracer.number_of(traced_groups_[at], axis, *members_[at]);
+  return tracer.begin(group, name_of(verb).data(), bytes);
 }
 
 void Engine::adopt_members(int context, const std::vector<int>& members) {

@@ -102,10 +102,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::array<std::optional<double>, kContexts> limit_of_context_{};
   index_t operations_done_ = 0;
   std::array<const std::vector<int>*, kContexts> members_{};
-  struct TracedGroup {
-    std::int64_t trace = 0;  // Tracer::id()
-    int number = -1;         // in that one
-  };
   std::array<TracedGroup, kContexts> traced_groups_{};
   Contexts contexts_;
   std::vector<InFlight*> in_flight_;

@@ -5,6 +5,9 @@
 // Spans go into memory that was taken and touched before: nothing is allocated, locked or written
 // while steps are traced, but for the name of a group that sends for the first time. One thread
 // writes: the rank's own.
+//
+// What a device does behind the host is noted in the time of its own clock, and put beside the
+// host's when the trace ends (device/queue.hpp, DeviceTime).
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -18,15 +21,27 @@
 namespace t3d {
 
 struct TraceSpan {
-  enum class Kind : std::uint8_t { step, phase, wait, collective, writer };
+  enum class Kind : std::uint8_t {
+    step,
+    phase,
+    wait,
+    collective,
+    writer,
+    // By the device's clock:
+    stream_step,   // a step on the compute stream
+    stream,        // a phase there
+    communication  // a collective on a stream of its own
+  };
   Kind kind = Kind::phase;
-  std::int32_t group = -1;     // of wait and collective: position in the tracer's groups
-  std::int64_t start = 0;      // nanoseconds of the steady clock of this rank's host
+  std::int32_t group = -1;     // of what has bytes: position in the tracer's groups
+  std::int64_t start = 0;      // nanoseconds of the steady clock of this rank's host, or its device
   std::int64_t end = 0;        // 0: still under way
-  std::int64_t step = 0;       // in whose books its bytes stand
+  std::int64_t step = 0;       // in whose books its bytes stand; on the compute stream: its own
   std::int64_t bytes = 0;      // that this rank sends
   std::int64_t sequence = 0;   // of the collectives of its group since the trace began
   const char* name = nullptr;  // lives as long as the program
+
+  [[nodiscard]] bool on_device() const { return kind >= Kind::stream_step; }
 };
 
 /// Ranks that a collective runs over.
@@ -40,6 +55,12 @@ struct TraceGroup {
 struct TraceMark {
   std::int64_t trace = 0;    // Tracer::id()
   std::int64_t number = -1;  // -1: there was no room
+};
+
+/// A group's place in the tracer that knows it.
+struct TracedGroup {
+  std::int64_t trace = 0;  // Tracer::id()
+  int number = -1;         // in that one
 };
 
 class Tracer {
@@ -62,14 +83,34 @@ class Tracer {
   void add(TraceSpan::Kind kind, const char* name, std::int64_t start, std::int64_t end) {
     put({kind, -1, start, end, step_, 0, 0, name});
   }
+  /// Of the device: what it did for `step`, by its clock.
+  void add_on_device(TraceSpan::Kind kind, const char* name, std::int64_t start, std::int64_t end,
+                     index_t step) {
+    put({kind, -1, start, end, step, 0, 0, name});
+  }
   [[nodiscard]] int add_group(const std::string& axis, const std::vector<int>& ranks) {
     groups_.push_back({axis, ranks, 0});
     return static_cast<int>(groups_.size()) - 1;
   }
+  /// Of a group that may be new here; then it gets its number.
+  [[nodiscard]] int number_of(TracedGroup& group, const std::string& axis,
+                              const std::vector<int>& ranks) {
+    if (group.trace != id_) group = {id_, add_group(axis, ranks)};
+    return group.number;
+  }
   /// A collective begins; its number here, or -1 where there is no room.
   [[nodiscard]] TraceMark begin(int group, const char* verb, index_t bytes) {
-    const std::int64_t sequence = groups_[static_cast<std::size_t>(group)].collectives++;
-    return {id_, put({TraceSpan::Kind::collective, group, now(), 0, step_, bytes, sequence, verb})};
+    return begin(TraceSpan::Kind::collective, group, verb, bytes, now());
+  }
+  /// The same on a stream of its own; landed() tells when it was there.
+  [[nodiscard]] TraceMark submit(int group, const char* verb, index_t bytes) {
+    return begin(TraceSpan::Kind::communication, group, verb, bytes, 0);
+  }
+  void landed(const TraceMark& mark, std::int64_t start, std::int64_t end) {
+    if (mark.trace != id_ || mark.number < 0) return;
+    TraceSpan& span = spans_[static_cast<std::size_t>(mark.number)];
+    span.start = start;
+    span.end = end;
   }
   /// Anything that has begun.
   void end(const TraceMark& mark) {
@@ -107,6 +148,11 @@ class Tracer {
   [[nodiscard]] std::int64_t lost() const { return lost_; }
 
  private:
+  TraceMark begin(TraceSpan::Kind kind, int group, const char* verb, index_t bytes,
+                  std::int64_t start) {
+    const std::int64_t sequence = groups_[static_cast<std::size_t>(group)].collectives++;
+    return {id_, put({kind, group, start, 0, step_, bytes, sequence, verb})};
+  }
   std::int64_t put(const TraceSpan& span) {
     if (used_ == std::ssize(spans_)) {
       ++lost_;

@@ -21,6 +21,8 @@
 
 namespace t3d {
 
+class Ranges;
+
 /// What a block of memory is for; the memory report is by these.
 enum class MemoryKind : int {
   weights,
@@ -69,6 +71,9 @@ class Device {
     index_t total = 0, free = 0;
   };
   [[nodiscard]] virtual Capacity capacity() const { return {}; }
+
+  /// For a profiler that looks at this process now; null where there is none.
+  [[nodiscard]] virtual Ranges* ranges() { return nullptr; }
 
   /// Free memory that is kept in any case.
   static constexpr index_t kKeptBytes = index_t{64} << 20;

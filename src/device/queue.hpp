@@ -2,8 +2,10 @@
 // A CPU queue runs each operation at once in the caller's thread. Long operations call poll()
 // between slices of work, so that messages in flight advance: Open MPI has no progress thread.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "device/queue_timer.hpp"
@@ -17,6 +19,12 @@ class Marker {
   /// Whether everything before it is done; never blocks.
   [[nodiscard]] virtual bool reached() { return true; }
   virtual void wait() {}
+};
+
+/// The clock of a device beside the steady clock of its host, in nanoseconds.
+struct DeviceTime {
+  std::int64_t host = 0, device = 0;
+  std::int64_t error = 0;  // of `host`, at most
 };
 
 class Queue {
@@ -42,6 +50,11 @@ class Queue {
   /// (Work::wait).
   void set_timer(QueueTimer* timer) { timer_ = timer; }
   [[nodiscard]] QueueTimer* timer() const { return timer_; }
+
+  /// Reads the device's clock, after all that is queued now; blocks until then. It begins at 0 with
+  /// the first reading and runs until stop_clock(). None where the host's clocks are the device's.
+  [[nodiscard]] virtual std::optional<DeviceTime> read_clock() { return std::nullopt; }
+  virtual void stop_clock() {}
 
   /// What to do in pauses of long host-side work; must be cheap and must not throw.
   void set_poll(std::function<void()> poll) { poll_ = std::move(poll); }

@@ -10,6 +10,7 @@
 #include "comm/staged/staged.hpp"
 #include "core/error.hpp"
 #include "core/plan.hpp"
+#include "device/ranges.hpp"
 #include "ops/registry.hpp"
 
 namespace t3d {
@@ -70,6 +71,15 @@ Machine::Machine(Communicator& world, const MachineOptions& options)
   device_world_ = make_device_world();
   device_world().set_watchdog(options.watchdog_seconds);
   queue_->set_poll([this] { device_world().progress(); });
+  if (Ranges* ranges = device_->ranges()) show_phases(*ranges);
+}
+
+void Machine::show_phases(Ranges& ranges) {
+  profiled_.emplace(clock_, [&ranges, open = false](const char* phase) mutable {
+    if (open) ranges.end();
+    open = *phase != '\0';
+    if (open) ranges.begin(phase);
+  });
 }
 
 std::unique_ptr<Communicator> Machine::make_device_world() {

@@ -2,6 +2,7 @@
 // shapes that work is cut into come and go with formations (train/formation.hpp).
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/options.hpp"
@@ -58,6 +59,7 @@ class Machine {
 
  private:
   std::unique_ptr<Communicator> make_device_world();
+  void show_phases(Ranges& ranges);
 
   Communicator& world_;
   MachineOptions options_;
@@ -68,6 +70,7 @@ class Machine {
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Communicator> device_world_;  // where data is not in host memory
   PhaseClock clock_;
+  std::optional<PhaseClock::Listener> profiled_;  // phases, where a profiler looks
 };
 
 }  // namespace t3d

@@ -76,16 +76,18 @@ TEST_CASE("a timer tells what a queue did, and what it waited for") {
   REQUIRE(timer != nullptr);
   Tensor x(*gpu.device, DType::f32, 64, 64, MemoryKind::workspace);
   for (int again = 0; again < 2; ++again) {
-    timer->enter(QueuePart::other);
+    timer->enter({});
     gpu.ops->fill(*queue, x, 1);
-    timer->enter(QueuePart::matmul);
-    CHECK(timer->part() == QueuePart::matmul);
+    timer->enter({QueuePart::matmul, "matmul"});
+    CHECK(timer->state().part == QueuePart::matmul);
     gpu.ops->scale(*queue, x, 2);
-    timer->enter(QueuePart::waiting);
+    timer->enter({QueuePart::waiting, "matmul"});
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    timer->enter(QueuePart::other);
+    timer->enter({});
     timer->end();
-    const auto seconds = timer->seconds();
+    const QueueTimes times = timer->take();
+    const auto& seconds = times.seconds;
+    CHECK(times.intervals.empty());
     CHECK(seconds[static_cast<std::size_t>(QueuePart::waiting)] > 0.025);
     CHECK(seconds[static_cast<std::size_t>(QueuePart::matmul)] > 0);
     CHECK(seconds[static_cast<std::size_t>(QueuePart::attention)] == 0);

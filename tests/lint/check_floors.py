@@ -34,6 +34,7 @@ OWNERS = [
     (r"CLI/.*", ["src/app/"], "CLI11"),
     (r"zstd\.h", ["src/data/"], "Zstandard"),
     (r"nccl\.h", ["src/comm/nccl/"], "NCCL"),
+    (r"nvtx3/.*", ["src/device/cuda/"], "NVTX"),
     (r"cuda.*|cublas.*|cudnn.*|cub/.*", ["src/device/cuda/", "src/ops/cuda/", "src/comm/nccl/"], "CUDA"),
 ]
 # Whether there is a GPU back end is CMake's choice between two files.

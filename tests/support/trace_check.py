@@ -1,15 +1,20 @@
 """Is a trace of a run on one host true? Valid JSON, nested spans, the steps of the window and no others, the bytes of
-log.jsonl, collectives that all their ranks have and that nobody leaves before everybody has come.
+log.jsonl, collectives that all their ranks have and that nobody leaves before everybody has come. Streams of GPU ranks: phases
+fill their steps, which lie where the host says (those of emulated ones exactly there), and take as long as log.jsonl says of
+the device.
 
-    trace_check.py RUN_FOLDER FIRST LAST RANKS [FILE]
+    trace_check.py RUN_FOLDER FIRST LAST RANKS [FILE] [--gpus RANK,RANK]
 """
+import argparse
 import collections
 import json
 import pathlib
 import statistics
-import sys
 
 ROUNDING = 0.0021  # microseconds: times are written in whole nanoseconds
+COLLECTIVES = ("collective", "communication")  # on the host; on a stream of their own
+# Classes of rank_milliseconds; "other" is the rest. A stream that waits computes nothing.
+CLASSES = {"matmul": "matmul", "head": "matmul", "attention": "attention"}
 
 
 def check_nesting(events):
@@ -43,7 +48,7 @@ def check_log(run, events, first, last):
     for step in range(first, last + 1):
         counted = collections.Counter()
         for event in events:
-            if event["pid"] == 0 and event["cat"] == "collective" and event["args"]["step"] == step:
+            if event["pid"] == 0 and event["cat"] in COLLECTIVES and event["args"]["step"] == step:
                 counted[event["args"]["axis"]] += event["args"]["bytes"]
         counted = {axis: bytes for axis, bytes in counted.items() if bytes}
         assert counted == log[step]["bytes_by_axis"], f"step {step}: {counted}, log.jsonl {log[step]['bytes_by_axis']}"
@@ -69,7 +74,7 @@ def members(text):
 def check_collectives(events, error):
     groups = collections.defaultdict(dict)
     for event in events:
-        if event["cat"] == "collective":
+        if event["cat"] in COLLECTIVES:
             key = tuple(event["args"][part] for part in ("axis", "ranks", "group", "number"))
             assert event["pid"] not in groups[key], f"twice: {key}"
             groups[key][event["pid"]] = event
@@ -92,9 +97,88 @@ def check_collectives(events, error):
     return len(groups), statistics.median(spreads)
 
 
+def check_stream(events, rank, first, last, error):
+    """The compute stream of a GPU rank by itself and beside its host."""
+    steps = {e["args"]["step"]: e for e in events if e["pid"] == rank and e["cat"] == "stream step"}
+    assert list(steps) == list(range(first, last + 1)), f"rank {rank}: its stream has steps {list(steps)}"
+    end_of_step = -float("inf")
+    for number, step in steps.items():
+        end = step["ts"] + step["dur"]
+        assert step["ts"] >= end_of_step - ROUNDING, f"rank {rank}: {step} overlaps the step before"
+        phases = [e for e in events if e["pid"] == rank and e["cat"] == "stream" and e["args"]["step"] == number]
+        end_of_phase = step["ts"]
+        for phase in sorted(phases, key=lambda e: e["ts"]):
+            assert abs(phase["ts"] - end_of_phase) <= ROUNDING, f"rank {rank}: {phase} does not follow the one before"
+            end_of_phase = phase["ts"] + phase["dur"]
+        assert abs(end_of_phase - end) <= ROUNDING, f"rank {rank}: the phases of step {number} do not fill it"
+        end_of_step = end
+    # The host starts a step in its span of the step before, and cannot end its own span without the device's report.
+    hosts = {e["args"]["step"]: e for e in events if e["pid"] == rank and e["cat"] == "step"}
+    for number, step in steps.items():
+        earliest = hosts[max(first, number - 1)]["ts"]
+        latest = hosts[number]["ts"] + hosts[number]["dur"]
+        assert step["ts"] >= earliest - error - ROUNDING, f"rank {rank}: {step} begins before the host's at {earliest} us"
+        assert step["ts"] + step["dur"] <= latest + error + ROUNDING, f"rank {rank}: {step} ends after the host's at {latest} us"
+
+
+def check_waits(events, rank, error):
+    """An emulated GPU is where its host is: while the host waits for a collective that the stream waits for, so does the stream."""
+    on_stream = [e for e in events if e["pid"] == rank and e["cat"] == "stream" and e["name"] == "waiting"]
+    compared = 0
+    for wait in (e for e in events if e["pid"] == rank and e["cat"] == "wait"):
+        end = wait["ts"] + wait["dur"]
+        for stream in on_stream:
+            end_of_stream = stream["ts"] + stream["dur"]
+            if min(end, end_of_stream) - max(wait["ts"], stream["ts"]) > wait["dur"] / 2:
+                slack = error + ROUNDING
+                assert stream["ts"] <= wait["ts"] + slack and end <= end_of_stream + slack, f"rank {rank}: {wait} is not inside of {stream}"
+                compared += 1
+    return compared
+
+
+def check_device_times(run, events, rank, first, last):
+    """Sums of the stream's phases are the times of the rank in log.jsonl."""
+    compared = 0
+    for record in map(json.loads, (run / "log.jsonl").open()):
+        logged = record.get("rank_milliseconds", {"measured_step": 0})
+        step = logged["measured_step"]
+        if not first <= step <= last:
+            continue
+        traced = collections.Counter()
+        for event in events:
+            if event["pid"] == rank and event["cat"] == "stream" and event["args"]["step"] == step and event["name"] != "waiting":
+                traced[CLASSES.get(event["name"], "other")] += event["dur"] / 1e3
+        traced["own"] = sum(traced.values())
+        for name in ("matmul", "attention", "other", "own"):
+            assert abs(traced[name] - logged[name][rank]) <= 0.01 + 0.001 * logged[name][rank], \
+                f"rank {rank}, step {step}, {name}: {traced[name]} ms in the trace, {logged[name][rank]} ms in log.jsonl"
+        compared += 1
+    assert compared == last - first + 1, f"rank {rank}: times of {compared} steps in log.jsonl"
+
+
+def check_gpus(run, events, about, ranks, gpus, first, last):
+    errors = about.get("device_clock_error_us_by_rank", [None] * ranks)
+    assert [rank for rank, error in enumerate(errors) if error is not None] == gpus, f"clocks of devices: {errors}"
+    waits = 0
+    for rank in gpus:
+        check_stream(events, rank, first, last, errors[rank])
+        check_device_times(run, events, rank, first, last)
+        waits += check_waits(events, rank, errors[rank])
+    assert waits > 0 or not gpus, "no wait to compare"
+    assert all(e["pid"] in gpus for e in events if e["cat"] in ("stream", "stream step", "communication")), "streams of a CPU rank"
+    return max((errors[rank] for rank in gpus), default=0)
+
+
 def main():
-    run, (first, last, ranks) = pathlib.Path(sys.argv[1]), map(int, sys.argv[2:5])
-    trace = json.loads((run / (sys.argv[5] if len(sys.argv) > 5 else "trace.json")).read_text())
+    parser = argparse.ArgumentParser()
+    parser.add_argument("run", type=pathlib.Path)
+    for name in ("first", "last", "ranks"):
+        parser.add_argument(name, type=int)
+    parser.add_argument("file", nargs="?", default="trace.json")
+    parser.add_argument("--gpus", type=lambda text: [int(rank) for rank in text.split(",")], default=[])
+    arguments = parser.parse_args()
+    run, first, last, ranks = arguments.run, arguments.first, arguments.last, arguments.ranks
+    trace = json.loads((run / arguments.file).read_text())
     about = trace["otherData"]
     assert about["steps"] == [first, last], about
     error = about["clock_error_us"]
@@ -108,10 +192,11 @@ def main():
     check_nesting(events)
     check_steps(events, first, last, ranks)
     check_log(run, events, first, last)
-    collectives, spread = check_collectives(events, error)
+    device_error = check_gpus(run, events, about, ranks, arguments.gpus, first, last)
+    collectives, spread = check_collectives(events, error + device_error)
     kinds = collections.Counter(e["cat"] for e in events)
-    print(f"{len(events)} spans ({dict(kinds)}), {collectives} collectives; clocks within {error:.1f} us; ends of an "
-          f"all_reduce {spread:.1f} us apart (median)")
+    print(f"{len(events)} spans ({dict(kinds)}), {collectives} collectives; clocks within {error:.1f} us, of devices "
+          f"{device_error:.1f} us; ends of an all_reduce {spread:.1f} us apart (median)")
 
 
 if __name__ == "__main__":

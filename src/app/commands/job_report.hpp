@@ -49,6 +49,10 @@ class JobReport {
   void step(const Trainer& trainer, const StepReport& step, const std::vector<NamedLoss>& valid);
   /// The plan has changed between two steps; `reason` in words.
   void reshaped(double seconds, const Plan& before, const Plan& plan, const std::string& reason);
+  /// No step after this one may be started before its report.
+  [[nodiscard]] bool bounds_trace(index_t step) const {
+    return tracing_ != nullptr && tracing_->bounded_by(step);
+  }
   /// A checkpoint is under way beside the steps, or no longer.
   void writing(bool under_way) {
     if (tracing_) tracing_->writing(under_way);

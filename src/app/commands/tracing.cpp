@@ -169,20 +169,31 @@ void Tracing::begin(index_t step) {
   facts_.first_step = step;
   facts_.program = fmt::format("transformer3d {} ({})", kVersion, kGit);
   measure_clocks(true);
+  measure_device_clock(true);
   tracer_->set_step(step);
   facts_.start = step_start_ = Tracer::now();
   Tracer::set_current(tracer_.get());
-  if (!listens()) return;
-  machine_.clock().set_listener(
-      [tracer = tracer_.get()](const char* phase) { tracer->enter(phase); });
+  listener_.emplace(machine_.clock(),
+                    [tracer = tracer_.get()](const char* phase) { tracer->enter(phase); });
 }
-
-// The clock of a GPU rank has the trainer's listener, which tells the tracer, too.
-bool Tracing::listens() const { return machine_.choice().gpu < 0; }
 
 void Tracing::stop() {
   Tracer::set_current(nullptr);
-  if (listens()) machine_.clock().set_listener({});
+  listener_.reset();
+  machine_.queue().stop_clock();
+}
+
+// Nothing is queued any more when it is read for the last time: those who look after collectives
+// see now that they are done.
+void Tracing::measure_device_clock(bool first) {
+  const std::optional<DeviceTime> now = machine_.queue().read_clock();
+  if (!now) return;
+  machine_.device_world().progress();
+  if (first) device_clock_.emplace();
+  ClockOffset& clock = *device_clock_;
+  (first ? clock.first_time : clock.last_time) = now->device;
+  (first ? clock.first_offset : clock.last_offset) = now->device - now->host;
+  clock.error = std::max(clock.error, now->error);
 }
 
 // Nothing of it belongs to a step.
@@ -202,16 +213,20 @@ void Tracing::measure_clocks(bool first) {
 
 TraceNews Tracing::write(index_t last_step) {
   Communicator& world = machine_.world();
+  facts_.end = Tracer::now();
+  measure_device_clock(false);
   stop();
   over_ = true;
-  facts_.end = Tracer::now();
   facts_.last_step = last_step;
   measure_clocks(false);
   const Ledger before = world.ledger();
-  std::string own = RankTrace::packed(host_name(), *tracer_);
+  const ClockOffset device = device_clock_.value_or(ClockOffset());
+  std::string own = RankTrace::packed(host_name(), *tracer_, device);
   own.resize((own.size() + kWord - 1) / kWord * kWord);  // sent as numbers of 8 bytes
   tracer_.reset();
   const std::vector<double> sizes = all_gather_numbers(world, static_cast<double>(own.size()));
+  const double device_error = device_clock_ ? static_cast<double>(device.error) : -1;
+  facts_.device_errors = all_gather_numbers(world, device_error);
   std::unique_ptr<TraceFile> file;
   if (world.rank() == 0) file = std::make_unique<TraceFile>(dir_);
   if (file) file->put(trace_head(facts_));

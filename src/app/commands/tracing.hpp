@@ -1,7 +1,8 @@
-// Tracing: debug.trace. Traces the steps of a window on all ranks, puts their clocks beside each
-// other, and has rank 0 write one file.
+// Tracing: debug.trace. Traces the steps of a window on all ranks, puts their clocks and those of
+// their devices beside each other, and has rank 0 write one file.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,19 +38,26 @@ class Tracing {
   [[nodiscard]] TraceNews end();
   /// Nothing is left to do.
   [[nodiscard]] bool over() const { return over_; }
+  /// The trace begins or ends when the books of `step` are closed: no later step may have been
+  /// started then, of which it would know a part.
+  [[nodiscard]] bool bounded_by(index_t step) const {
+    return !over_ && (step + 1 == window_.first || step == window_.last);
+  }
   void writing(bool under_way);
 
  private:
   void begin(index_t step);
   void stop();
-  [[nodiscard]] bool listens() const;
   void measure_clocks(bool first);
+  void measure_device_clock(bool first);
   [[nodiscard]] TraceNews write(index_t last_step);
 
   Machine& machine_;
   TraceWindow window_;
   std::string dir_;
   std::unique_ptr<Tracer> tracer_;  // while steps are traced
+  std::optional<PhaseClock::Listener> listener_;
+  std::optional<ClockOffset> device_clock_;  // where it is not the host's
   TraceFacts facts_;
   std::int64_t step_start_ = 0;
   TraceMark writer_;

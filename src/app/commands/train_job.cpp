@@ -436,7 +436,8 @@ class TrainJob {
       if (steps_run_++ == 0) keep_choices();
       const bool save_now = due_at(done) || trainer_->ended() || paused();
       const Replan* replan = replan_after(done);
-      const bool wait = save_now || evaluates_after(done) || replan != nullptr;
+      const bool wait =
+          save_now || evaluates_after(done) || replan != nullptr || report_->bounds_trace(done);
       // A GPU works on this step while the report of the one before is read.
       take_reports(machine_->runs_ahead() && !wait ? 1 : 0);
       if (decision_.stop != kNoFlag || decision_.checkpoint || decision_.report) take_reports(0);

@@ -11,6 +11,7 @@
 #include "comm/nccl/engine.hpp"
 #include "comm/nccl/nccl.hpp"
 #include "comm/nccl/verbs.hpp"
+#include "device/ranges.hpp"
 
 namespace t3d {
 namespace nccl {
@@ -120,8 +121,10 @@ class NcclCommunicator final : public Communicator {
   }
   template <class Verbs>
   [[nodiscard]] Work submit(Verb verb, const Traffic& traffic, Verbs&& verbs) {
+    const NamedRange range(engine_->device().ranges(), name_of(verb), axis());
     const index_t number = engine_->begin(verb, axis(), traffic);
     if (stream_ != nullptr) stream_->wait_for(engine_->compute().stream());
+    const TracedVerb traced = trace(verb, traffic.bytes);
     const Lane lane{handle_.get(),     rank(), size(), lane_queue(), engine_->device(),
                     engine_->options()};
     std::vector<Tensor> scratch;
@@ -130,8 +133,16 @@ class NcclCommunicator final : public Communicator {
     else
       scratch = verbs(lane);
     FlightPtr flight =
-        engine_->submitted(verb, axis(), traffic.bytes, number, lane_queue().stream());
+        engine_->submitted(verb, axis(), traffic.bytes, number, lane_queue().stream(), traced);
     return Work(std::make_unique<NcclWork>(engine_, std::move(flight), std::move(scratch)));
+  }
+  // A rank alone has no stream whose times could be told.
+  [[nodiscard]] TracedVerb trace(Verb verb, index_t bytes) {
+    Tracer* const tracer = Tracer::current();
+    if (tracer == nullptr || stream_ == nullptr || engine_->recording()) return {};
+    const auto& members = dynamic_cast<GroupCommunicator&>(host_).members();
+    const int group = tracer->number_of(traced_group_, axis(), members);
+    return engine_->trace(tracer->submit(group, name_of(verb).data(), bytes), stream_->stream());
   }
   /// Until all that this group and the compute queue were given is done.
   void drain(Verb verb) {
@@ -144,6 +155,7 @@ class NcclCommunicator final : public Communicator {
   Communicator& host_;                   // the same group over host memory
   std::unique_ptr<cuda::CudaQueue> stream_;
   Handle handle_;  // goes before its stream
+  TracedGroup traced_group_;
 };
 
 std::unique_ptr<Communicator> NcclCommunicator::subgroup(const std::vector<int>& members,

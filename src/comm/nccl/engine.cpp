@@ -20,10 +20,10 @@ cuda::CudaQueue& cuda_queue(Queue& queue) {
 
 }  // namespace
 
-// Events are made once and used again: one per verb in flight.
+// Events are made once and used again: one per verb in flight, two where it is traced.
 class Engine::Events : public std::enable_shared_from_this<Events> {
  public:
-  Events() = default;
+  explicit Events(unsigned flags) : flags_(flags) {}
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
   ~Events() {
@@ -32,7 +32,7 @@ class Engine::Events : public std::enable_shared_from_this<Events> {
   std::shared_ptr<CUevent_st> take() {
     cudaEvent_t event = nullptr;
     if (free_.empty()) {
-      cuda::check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");
+      cuda::check(cudaEventCreateWithFlags(&event, flags_), "creating an event");
     } else {
       event = free_.back();
       free_.pop_back();
@@ -41,6 +41,7 @@ class Engine::Events : public std::enable_shared_from_this<Events> {
   }
 
  private:
+  unsigned flags_;
   std::vector<cudaEvent_t> free_;
 };
 
@@ -49,7 +50,8 @@ Engine::Engine(Communicator& host_world, Device& device, Queue& queue, NcclOptio
       device_(device),
       compute_(cuda_queue(queue)),
       options_(std::move(options)),
-      events_(std::make_shared<Events>()) {}
+      events_(std::make_shared<Events>(cudaEventDisableTiming)),
+      timed_events_(std::make_shared<Events>(cudaEventDefault)) {}
 
 const std::map<std::string, double>& Engine::wait_seconds() {
   wait_seconds_ = host_world_.wait_seconds();
@@ -82,10 +84,17 @@ index_t Engine::begin(Verb verb, const std::string& axis, const Traffic& traffic
   return trace_.add(verb, axis, traffic.bytes);
 }
 
+TracedVerb Engine::trace(const TraceMark& mark, cudaStream_t stream) {
+  TracedVerb traced{mark, timed_events_->take()};
+  cuda::check(cudaEventRecord(traced.begun.get(), stream), "recording an event");
+  return traced;
+}
+
 FlightPtr Engine::submitted(Verb verb, const std::string& axis, index_t bytes, index_t number,
-                            cudaStream_t stream) {
+                            cudaStream_t stream, const TracedVerb& traced) {
+  Events& events = traced.begun != nullptr ? *timed_events_ : *events_;
   FlightPtr flight =
-      std::make_shared<const Flight>(Flight{verb, axis, bytes, number, events_->take()});
+      std::make_shared<const Flight>(Flight{verb, axis, bytes, number, events.take(), traced});
   cuda::check(cudaEventRecord(flight->event.get(), stream), "recording an event");
   if (recording()) {  // nobody can ask for an event of a graph
     recorded_ = flight;
@@ -173,9 +182,17 @@ void Engine::look() {
 void Engine::retire() {
   while (!flights_.empty() && landed(*flights_.front())) {
     trace_.finish(flights_.front()->number);
+    tell_times(*flights_.front());
     flights_.pop_front();
     has_progressed();
   }
+}
+
+void Engine::tell_times(const Flight& flight) const {
+  Tracer* const tracer = Tracer::current();
+  if (tracer == nullptr || flight.traced.begun == nullptr || !compute_.clock_runs()) return;
+  tracer->landed(flight.traced.mark, compute_.time_of(flight.traced.begun.get()),
+                 compute_.time_of(flight.event.get()));
 }
 
 void Engine::has_progressed() {

@@ -1,5 +1,6 @@
 // What all NCCL groups of one rank share: the books, the verbs that are under way on the GPU, and
-// the watch over them. NCCL advances by itself; what the host does here is to look.
+// the watch over them. NCCL advances by itself; what the host does here is to look. In a trace
+// (core/tracer.hpp) a verb stands with the times of its stream.
 #pragma once
 #include <deque>
 #include <map>
@@ -12,9 +13,16 @@
 #include "comm/nccl/handle.hpp"
 #include "comm/nccl/nccl.hpp"
 #include "comm/trace.hpp"
+#include "core/tracer.hpp"
 #include "device/cuda/cuda_queue.hpp"
 
 namespace t3d::nccl {
+
+/// A verb in a trace; `begun`, where it is not null, came before it on its stream.
+struct TracedVerb {
+  TraceMark mark;
+  std::shared_ptr<CUevent_st> begun;
+};
 
 /// One verb under way: `event` comes after it on its stream.
 struct Flight {
@@ -23,6 +31,7 @@ struct Flight {
   index_t bytes = 0;   // that this rank sends
   index_t number = 0;  // in the trace
   std::shared_ptr<CUevent_st> event;
+  TracedVerb traced;
 };
 using FlightPtr = std::shared_ptr<const Flight>;
 
@@ -46,11 +55,15 @@ class Engine {
 
   /// Throws where this rank's world has failed.
   void check() const;
+  [[nodiscard]] bool recording() const;
   /// Counts a verb that is about to be submitted; its number.
   [[nodiscard]] index_t begin(Verb verb, const std::string& axis, const Traffic& traffic);
+  /// It comes next on `stream`; not of a recording, whose events have no times.
+  [[nodiscard]] TracedVerb trace(const TraceMark& mark, cudaStream_t stream);
   /// All of it is on `stream`.
   [[nodiscard]] FlightPtr submitted(Verb verb, const std::string& axis, index_t bytes,
-                                    index_t number, cudaStream_t stream);
+                                    index_t number, cudaStream_t stream,
+                                    const TracedVerb& traced = {});
   [[nodiscard]] bool landed(const Flight& flight) const;
   /// Blocks, polling, until it has landed.
   void wait(const Flight& flight);
@@ -64,9 +77,9 @@ class Engine {
   class Events;
 
   [[nodiscard]] double limit_of(const Flight& flight) const;
-  [[nodiscard]] bool recording() const;
   void look();
   void retire();
+  void tell_times(const Flight& flight) const;
   void has_progressed();
   [[noreturn]] void give_up(const Flight& flight, double seconds);
   void fail(ExitCode code, std::string text) noexcept;
@@ -75,7 +88,7 @@ class Engine {
   Device& device_;
   cuda::CudaQueue& compute_;
   NcclOptions options_;
-  std::shared_ptr<Events> events_;
+  std::shared_ptr<Events> events_, timed_events_;
   std::vector<Handle*> handles_;
   Trace trace_;
   std::map<std::string, double> own_wait_seconds_, wait_seconds_;

@@ -10,6 +10,7 @@
 #include "comm/collectives.hpp"
 #include "comm/cost.hpp"
 #include "comm/group.hpp"
+#include "device/ranges.hpp"
 
 namespace t3d {
 namespace {
@@ -159,6 +160,7 @@ class StagedCommunicator final : public Communicator {
     return {host_.engine(), host_.members(), rank(), host_.next_tag()};
   }
   [[nodiscard]] Work start(Operation operation, Verb verb) {
+    const NamedRange range(staging_->device.ranges(), name_of(verb), axis());
     return Work(std::make_unique<StagedWork>(
         staging_, host_.engine().start(std::move(operation), verb, axis(), host_.context())));
   }

@@ -10,6 +10,7 @@
 #include <list>
 
 #include "device/cuda/cuda_queue.hpp"
+#include "device/cuda/cuda_ranges.hpp"
 
 namespace t3d {
 namespace {
@@ -58,7 +59,7 @@ class UploadRing {
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int ordinal) : info_(cuda_info(ordinal)) {
+  explicit CudaDevice(int ordinal) : info_(cuda_info(ordinal)), ranges_(make_cuda_ranges()) {
     check(cudaSetDevice(ordinal), "choosing the GPU");
   }
   ~CudaDevice() override {
@@ -88,6 +89,7 @@ class CudaDevice final : public Device {
   }
   void host_release(void* data) noexcept override { cudaFreeHost(data); }
 
+  [[nodiscard]] Ranges* ranges() override { return ranges_.get(); }
   [[nodiscard]] Capacity capacity() const override {
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "asking for free memory");
@@ -111,6 +113,7 @@ class CudaDevice final : public Device {
   }
 
   CudaInfo info_;
+  std::unique_ptr<Ranges> ranges_;
   UploadRing ring_;
 };
 

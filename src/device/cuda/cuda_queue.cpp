@@ -2,8 +2,13 @@
 
 #include <sched.h>
 
+#include <cmath>
+#include <limits>
 #include <memory>
+#include <string_view>
 #include <vector>
+
+#include "core/tracer.hpp"
 
 namespace t3d::cuda {
 namespace {
@@ -38,63 +43,75 @@ class CudaMarker final : public Marker {
   cudaEvent_t event_ = nullptr;
 };
 
-// An event where the part changes. Events are kept: a step has hundreds. A GPU in trouble says so
-// where somebody waits; those who enter may be on their way out already.
+double milliseconds_between(cudaEvent_t first, cudaEvent_t second) {
+  float elapsed = 0;
+  check(cudaEventElapsedTime(&elapsed, first, second), "reading the GPU's clock");
+  return double(elapsed);
+}
+
+// An event where the part changes, or the phase while the queue's clock runs. Events are kept: a
+// step has hundreds. A GPU in trouble says so where somebody waits; those who enter may be on their
+// way out already.
 class CudaTimer final : public QueueTimer {
  public:
   explicit CudaTimer(CudaQueue& queue) : queue_(queue) {}
-  ~CudaTimer() override {
-    for (const Change& change : changes_) cudaEventDestroy(change.event);
-  }
   CudaTimer(const CudaTimer&) = delete;
   CudaTimer& operator=(const CudaTimer&) = delete;
 
-  void enter(QueuePart part) noexcept override {
-    if (used_ > 0 && part == changes_[used_ - 1].part) return;
-    mark(part);
+  void enter(const QueueState& state) noexcept override {
+    if (used_ == 0) by_phase_ = queue_.clock_runs();
+    if (used_ == 0 || changes(changes_[used_ - 1].state, state)) mark(state);
   }
-  [[nodiscard]] QueuePart part() const override {
-    return used_ > 0 ? changes_[used_ - 1].part : QueuePart::other;
+  [[nodiscard]] QueueState state() const override {
+    return used_ > 0 ? changes_[used_ - 1].state : QueueState();
   }
   void end() override {
-    mark(QueuePart::other);
+    mark({});
     end_ = queue_.mark();
   }
-  std::array<double, kQueueParts> seconds() override {
+  QueueTimes take() override {
     check(status_, "timing the GPU");
     end_->wait();
-    std::array<double, kQueueParts> result{};
+    QueueTimes times;
     for (std::size_t at = 1; at < used_; ++at) {
+      const Change &from = changes_[at - 1], &to = changes_[at];
       constexpr double kMilli = 1e-3;
-      float elapsed = 0;
-      check(cudaEventElapsedTime(&elapsed, changes_[at - 1].event, changes_[at].event),
-            "reading the GPU's clock");
-      result[static_cast<std::size_t>(changes_[at - 1].part)] += kMilli * double(elapsed);
+      times.seconds[static_cast<std::size_t>(from.state.part)] +=
+          kMilli * milliseconds_between(from.event.get(), to.event.get());
+      if (by_phase_ && queue_.clock_runs())
+        times.intervals.push_back(
+            {from.state, queue_.time_of(from.event.get()), queue_.time_of(to.event.get())});
     }
     used_ = 0;
-    return result;
+    return times;
   }
 
  private:
   struct Change {
-    cudaEvent_t event = nullptr;
-    QueuePart part = QueuePart::other;
+    EventPtr event;
+    QueueState state;
   };
-  void mark(QueuePart part) noexcept {
+  [[nodiscard]] bool changes(const QueueState& before, const QueueState& now) const {
+    return before.part != now.part ||
+           (by_phase_ && std::string_view(before.phase) != std::string_view(now.phase));
+  }
+  void mark(const QueueState& state) noexcept {
     if (status_ != cudaSuccess) return;
     if (used_ == changes_.size()) {
-      changes_.emplace_back();
-      status_ = cudaEventCreateWithFlags(&changes_.back().event, cudaEventDefault);
-      if (status_ != cudaSuccess) return changes_.pop_back();
+      cudaEvent_t event = nullptr;
+      status_ = cudaEventCreateWithFlags(&event, cudaEventDefault);
+      if (status_ != cudaSuccess) return;
+      changes_.push_back({EventPtr(event), {}});
     }
-    changes_[used_].part = part;
-    status_ = cudaEventRecord(changes_[used_].event, queue_.stream());
+    changes_[used_].state = state;
+    status_ = cudaEventRecord(changes_[used_].event.get(), queue_.stream());
     ++used_;
   }
 
   CudaQueue& queue_;
   std::vector<Change> changes_;
   std::size_t used_ = 0;
+  bool by_phase_ = false;
   cudaError_t status_ = cudaSuccess;
   std::unique_ptr<Marker> end_;
 };
@@ -120,6 +137,12 @@ void check(cudaError_t status, std::string_view what) {
               cudaGetErrorName(status));
 }
 
+EventPtr make_timed_event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDefault), "creating an event");
+  return EventPtr(event);
+}
+
 CudaQueue::CudaQueue() {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
   check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "creating an event");
@@ -136,6 +159,35 @@ void CudaQueue::synchronize() { mark()->wait(); }
 std::unique_ptr<QueueTimer> CudaQueue::make_timer() { return std::make_unique<CudaTimer>(*this); }
 
 std::unique_ptr<Marker> CudaQueue::mark() { return std::make_unique<CudaMarker>(*this); }
+
+std::int64_t CudaQueue::time_of(cudaEvent_t event) const {
+  constexpr double kNanosecondsPerMilli = 1e6;
+  return std::llround(kNanosecondsPerMilli * milliseconds_between(origin_.get(), event));
+}
+
+// An event that the host waits for came between the moments before and after. Of several the
+// shortest wait counts. What CUDA says of its clock and the rounding of times come on top.
+std::optional<DeviceTime> CudaQueue::read_clock() {
+  constexpr int kReadings = 16;
+  constexpr std::int64_t kResolution = 500;
+  synchronize();
+  const EventPtr event = make_timed_event();
+  DeviceTime best{0, 0, std::numeric_limits<std::int64_t>::max()};
+  for (int reading = clock_runs() ? 0 : -1; reading < kReadings; ++reading) {
+    if (reading < 0) origin_ = make_timed_event();
+    const cudaEvent_t asked = reading < 0 ? origin_.get() : event.get();
+    const std::int64_t before = Tracer::now();
+    check(cudaEventRecord(asked, stream_), "recording an event");
+    cudaError_t status = cudaErrorNotReady;
+    while (status == cudaErrorNotReady) status = cudaEventQuery(asked);
+    check(status, "work on the GPU");
+    const std::int64_t after = Tracer::now(), error = (after - before + 1) / 2 + kResolution;
+    if (error < best.error) best = {(before + after) / 2, time_of(asked), error};
+  }
+  constexpr double kHalfBit = 1.0 / (1 << std::numeric_limits<float>::digits);
+  best.error += static_cast<std::int64_t>(kHalfBit * double(best.device)) + 1;
+  return best;
+}
 
 void CudaQueue::wait_for(cudaStream_t other) {
   check(cudaEventRecord(event_, other), "recording an event");

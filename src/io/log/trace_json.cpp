@@ -17,8 +17,9 @@ namespace {
 using TraceJson = nlohmann::ordered_json;
 using SpanKind = TraceSpan::Kind;
 
-/// Threads of a rank; messages take this one and those that follow.
-constexpr int kSteps = 1, kPhases = 2, kWriter = 3, kMessages = 4;
+/// Threads of a rank; each group with a stream of its own takes the one at its place among the
+/// groups, and messages those that follow.
+constexpr int kSteps = 1, kPhases = 2, kWriter = 3, kStream = 4, kCommunication = 5;
 
 std::string text_of(const TraceJson& json) {
   return json.dump(-1, ' ', false, TraceJson::error_handler_t::replace);
@@ -54,14 +55,49 @@ std::string ordered(const char* what, int rank, int thread, int place) {
                           {"args", {{"sort_index", place}}}});
 }
 
-/// The first of the threads of messages in which nothing is under way then.
-int free_thread(std::vector<std::int64_t>& ends, const TraceSpan& span) {
-  std::size_t thread = 0;
-  while (thread < ends.size() && ends[thread] > span.start) ++thread;
-  if (thread == ends.size()) ends.push_back(0);
-  ends[thread] = span.end;
-  return kMessages + static_cast<int>(thread);
-}
+/// The threads of a rank that have spans, by their numbers: their names.
+class Threads {
+ public:
+  explicit Threads(const std::vector<TraceGroup>& groups) : groups_(groups) {}
+
+  int of(const TraceSpan& span) {
+    switch (span.kind) {
+      case SpanKind::step: return named(kSteps, "steps");
+      case SpanKind::phase:
+      case SpanKind::wait: return named(kPhases, "phases and waits");
+      case SpanKind::writer: return named(kWriter, "checkpoint writer");
+      case SpanKind::stream_step:
+      case SpanKind::stream: return named(kStream, "compute stream");
+      case SpanKind::communication:
+        return named(
+            kCommunication + span.group,
+            "communication stream, axis " + groups_.at(static_cast<std::size_t>(span.group)).axis);
+      case SpanKind::collective: break;
+    }
+    const std::size_t thread = free_thread(span);
+    return named(kCommunication + static_cast<int>(groups_.size() + thread),
+                 thread == 0 ? "messages" : fmt::format("messages {}", thread + 1));
+  }
+  [[nodiscard]] const std::map<int, std::string>& names() const { return names_; }
+
+ private:
+  int named(int thread, const std::string& name) {
+    names_.try_emplace(thread, name);
+    return thread;
+  }
+  /// The first of the threads of messages in which nothing is under way then.
+  std::size_t free_thread(const TraceSpan& span) {
+    std::size_t thread = 0;
+    while (thread < ends_.size() && ends_[thread] > span.start) ++thread;
+    if (thread == ends_.size()) ends_.push_back(0);
+    ends_[thread] = span.end;
+    return thread;
+  }
+
+  const std::vector<TraceGroup>& groups_;
+  std::map<int, std::string> names_;
+  std::vector<std::int64_t> ends_;
+};
 
 class RankText {
  public:
@@ -95,7 +131,7 @@ class RankText {
 
  private:
   [[nodiscard]] std::int64_t on_rank_0(std::int64_t time) const {
-    return clock_.on_rank_0(time) - facts_.start;
+    return clock_.on_the_other(time) - facts_.start;
   }
   static std::string microseconds(std::int64_t nanoseconds) {
     const char* sign = nanoseconds < 0 ? "-" : "";
@@ -109,6 +145,9 @@ class RankText {
       case SpanKind::wait: return "wait";
       case SpanKind::collective: return "collective";
       case SpanKind::writer: return "checkpoint";
+      case SpanKind::stream_step: return "stream step";
+      case SpanKind::stream: return "stream";
+      case SpanKind::communication: return "communication";
     }
     return "?";
   }
@@ -124,7 +163,7 @@ class RankText {
 
 }  // namespace
 
-std::int64_t ClockOffset::on_rank_0(std::int64_t time) const {
+std::int64_t ClockOffset::on_the_other(std::int64_t time) const {
   if (last_time == first_time) return time - first_offset;
   const double share =
       static_cast<double>(time - first_time) / static_cast<double>(last_time - first_time);
@@ -132,7 +171,7 @@ std::int64_t ClockOffset::on_rank_0(std::int64_t time) const {
   return time - first_offset - static_cast<std::int64_t>(share * drift);
 }
 
-std::string RankTrace::packed(const std::string& host, Tracer& tracer) {
+std::string RankTrace::packed(const std::string& host, Tracer& tracer, const ClockOffset& device) {
   Packer out;
   out.add(host);
   out.add(tracer.lost());
@@ -142,7 +181,13 @@ std::string RankTrace::packed(const std::string& host, Tracer& tracer) {
     out.add(std::ssize(group.ranks));
     for (const int rank : group.ranks) out.add(rank);
   }
-  const std::vector<TraceSpan> spans = tracer.take_spans();
+  std::vector<TraceSpan> spans = tracer.take_spans();
+  for (TraceSpan& span : spans) {
+    if (!span.on_device()) continue;
+    if (span.end == 0) span.start = span.end = device.last_time;  // nobody knows when
+    span.start = device.on_the_other(span.start);
+    span.end = device.on_the_other(span.end);
+  }
   std::map<std::string, index_t> numbers;
   for (const TraceSpan& span : spans) numbers.try_emplace(span.name, std::ssize(numbers));
   out.add(std::ssize(numbers));
@@ -197,7 +242,7 @@ std::string trace_head(const TraceFacts& facts) {
     errors.push_back(static_cast<double>(clock.error) / 1e3);
     worst = std::max(worst, clock.error);
   }
-  const TraceJson about{
+  TraceJson about{
       {"program", facts.program},
       {"steps", {facts.first_step, facts.last_step}},
       {"clock",
@@ -206,6 +251,16 @@ std::string trace_head(const TraceFacts& facts) {
       {"clock_error_us", static_cast<double>(worst) / 1e3},
       {"clock_error_us_by_rank", errors},
       {"clock_offset_us_by_rank", offsets}};
+  if (std::any_of(facts.device_errors.begin(), facts.device_errors.end(),
+                  [](double error) { return error >= 0; })) {
+    TraceJson device_errors = TraceJson::array();
+    for (const double error : facts.device_errors)
+      device_errors.push_back(error >= 0 ? TraceJson(error / 1e3) : TraceJson());
+    about["device_clock"] =
+        "beside the clock of its host: the shortest of several waits for the device, before and "
+        "after the steps";
+    about["device_clock_error_us_by_rank"] = device_errors;
+  }
   // An event that says nothing, so that all others can follow a comma.
   return "{\"displayTimeUnit\":\"ms\",\"otherData\":" + text_of(about) +
          ",\"traceEvents\":[\n{\"name\":\"trace\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{}}";
@@ -222,26 +277,14 @@ std::string trace_of_rank(int rank, const RankTrace& trace, const TraceFacts& fa
     return a.start != b.start ? a.start < b.start : a.end > b.end;
   });
   RankText text(rank, trace, facts);
-  std::vector<std::int64_t> ends;
-  bool writes = false;
-  for (const TraceSpan& span : spans) {
-    const bool message = span.kind == SpanKind::collective;
-    writes = writes || span.kind == SpanKind::writer;
-    text.add(span, message                         ? free_thread(ends, span)
-                   : span.kind == SpanKind::step   ? kSteps
-                   : span.kind == SpanKind::writer ? kWriter
-                                                   : kPhases);
-  }
+  Threads threads(trace.groups);
+  for (const TraceSpan& span : spans) text.add(span, threads.of(span));
   std::string head =
       named("process_name", rank, 0, fmt::format("rank {} on {}", rank, trace.host)) +
-      ordered("process_sort_index", rank, 0, rank) + named("thread_name", rank, kSteps, "steps") +
-      named("thread_name", rank, kPhases, "phases and waits");
-  if (writes) head += named("thread_name", rank, kWriter, "checkpoint writer");
-  for (std::size_t at = 0; at < ends.size(); ++at)
-    head += named("thread_name", rank, kMessages + static_cast<int>(at),
-                  at == 0 ? "messages" : fmt::format("messages {}", at + 1));
-  for (int thread = kSteps; thread < kMessages + static_cast<int>(ends.size()); ++thread)
-    head += ordered("thread_sort_index", rank, thread, thread);
+      ordered("process_sort_index", rank, 0, rank);
+  for (const auto& [thread, name] : threads.names())
+    head += named("thread_name", rank, thread, name) +
+            ordered("thread_sort_index", rank, thread, thread);
   if (trace.lost > 0)
     head += ",\n" + text_of({{"name", "spans without room"},
                              {"ph", "M"},

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "core/error.hpp"
 #include "core/thread_clock.hpp"
 #include "core/tracer.hpp"
+#include "device/ranges.hpp"
 #include "ops/flat_gain.hpp"
 #include "train/step/reshape.hpp"
 #include "train/step/state_parts.hpp"
@@ -30,24 +32,23 @@ class Trainer::Timing {
  public:
   Timing(Machine& machine, QueueTimer* timer) : machine_(machine), timer_(timer) {
     if (timer_ == nullptr) return;
-    timer_->enter(QueuePart::other);
+    timer_->enter({});
     machine_.queue().set_timer(timer_);
-    machine_.clock().set_listener([timer](const char* phase) {
-      timer->enter(part_of(phase));
-      if (Tracer* tracer = Tracer::current()) tracer->enter(phase);
+    listener_.emplace(machine_.clock(), [timer](const char* phase) {
+      timer->enter({part_of(phase), phase});
     });
   }
   Timing(const Timing&) = delete;
   Timing& operator=(const Timing&) = delete;
   ~Timing() {
     if (timer_ == nullptr) return;
-    machine_.clock().set_listener({});
     machine_.queue().set_timer(nullptr);
   }
 
  private:
   Machine& machine_;
   QueueTimer* timer_;
+  std::optional<PhaseClock::Listener> listener_;
 };
 
 Trainer::Trainer(Machine& machine, Plan plan, const TrainOptions& options,
@@ -140,6 +141,7 @@ void Trainer::start_step(unsigned flags) {
   pending.first = fresh_;
   pending.report.measured = last_measured_;
   pending.timer = timer_of_step();
+  const NamedRange range(machine_.device().ranges(), "step", progress_.steps + 1);
   const Timing timing(machine_, pending.timer);
   if (options_.slowdown.any())
     machine_.world().set_slowdown(
@@ -348,14 +350,31 @@ Trainer::Clocks Trainer::clocks() {
 
 QueueTimer* Trainer::timer_of_step() {
   if (machine_.choice().gpu < 0 || formation_->idle()) return nullptr;
-  if (records() && (progress_.steps + 1) % kTimedSteps != 0) return nullptr;
+  const bool sampled = !records() || (progress_.steps + 1) % kTimedSteps == 0;
+  if (!sampled && Tracer::current() == nullptr) return nullptr;
   auto& timer = timers_[static_cast<std::size_t>(started_here_) % kMostPending];
   if (timer == nullptr) timer = machine_.queue().make_timer();
   return timer.get();
 }
 
-void Trainer::read_timer(QueueTimer& timer, RankTimes& times) {
-  const std::array<double, kQueueParts> seconds = timer.seconds();
+QueueTimes Trainer::take_times(const Pending& pending) {
+  if (pending.timer == nullptr) return {};
+  QueueTimes times = pending.timer->take();
+  Tracer* const tracer = Tracer::current();
+  if (tracer == nullptr || times.intervals.empty()) return times;
+  const index_t step = pending.report.step;
+  tracer->add_on_device(TraceSpan::Kind::stream_step, "step", times.intervals.front().start,
+                        times.intervals.back().end, step);
+  for (const auto& [state, start, end] : times.intervals) {
+    if (end == start) continue;
+    const char* phase = *state.phase != '\0' ? state.phase : "other";
+    tracer->add_on_device(TraceSpan::Kind::stream,
+                          state.part == QueuePart::waiting ? "waiting" : phase, start, end, step);
+  }
+  return times;
+}
+
+void Trainer::read_timer(const std::array<double, kQueueParts>& seconds, RankTimes& times) {
   const auto of = [&](QueuePart part) { return seconds[static_cast<std::size_t>(part)]; };
   times.cpu = 0;
   times.matmul = of(QueuePart::matmul);
@@ -385,11 +404,12 @@ void Trainer::measure(const Pending& pending, StepReport& report) {
   last_finish_ = now;
   report.seconds = now.wall - from.wall;
   report.own_seconds = report.seconds - (now.waited - from.waited);
+  const QueueTimes on_device = take_times(pending);
   if (records() && report.step % kTimedSteps != 0) return;
   RankTimes& times = last_times_;
   times.step = report.seconds;
   if (pending.timer != nullptr) {
-    read_timer(*pending.timer, times);
+    read_timer(on_device.seconds, times);
     report.own_seconds = std::min(times.own, report.seconds);
   } else {
     times.own = report.own_seconds;

@@ -132,9 +132,12 @@ class Trainer {
   class Timing;
   /// Micro-batches are recorded as graphs, in which nothing can be timed: on all ranks or on none.
   [[nodiscard]] bool records() const { return machine_.recordable() && options_.graphs; }
-  /// The timer of the step to come; null where there is none, or the step is recorded.
+  /// The timer of the step to come; null where there is none, or the step is recorded. Those that
+  /// are traced are not.
   [[nodiscard]] QueueTimer* timer_of_step();
-  static void read_timer(QueueTimer& timer, RankTimes& times);
+  /// What the device says of the step, also into the trace; all 0 without a timer.
+  [[nodiscard]] static QueueTimes take_times(const Pending& pending);
+  static void read_timer(const std::array<double, kQueueParts>& seconds, RankTimes& times);
   /// All but `own`, from the host's clocks.
   void read_clocks(const Clocks& from, const Clocks& now, RankTimes& times) const;
   void form(Plan plan);

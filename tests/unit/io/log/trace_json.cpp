@@ -1,6 +1,7 @@
 // Traces as text: clocks, threads of messages, names, what did not end.
 #include "io/log/trace_json.hpp"
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -40,12 +41,12 @@ RankTrace sent(Tracer& tracer) {
 TEST_CASE("times of another clock are those of rank 0's, also where clocks drift apart") {
   const ClockOffset same{100, 200, 0, 0, 1}, ahead{100, 200, 50, 50, 1},
       drifts{100, 200, 50, 70, 1};
-  CHECK(same.on_rank_0(150) == 150);
-  CHECK(ahead.on_rank_0(150) == 100);
-  CHECK(drifts.on_rank_0(100) == 50);
-  CHECK(drifts.on_rank_0(150) == 90);
-  CHECK(drifts.on_rank_0(200) == 130);
-  CHECK(ClockOffset{}.on_rank_0(5) == 5);
+  CHECK(same.on_the_other(150) == 150);
+  CHECK(ahead.on_the_other(150) == 100);
+  CHECK(drifts.on_the_other(100) == 50);
+  CHECK(drifts.on_the_other(150) == 90);
+  CHECK(drifts.on_the_other(200) == 130);
+  CHECK(ClockOffset{}.on_the_other(5) == 5);
 }
 
 TEST_CASE("collectives that are under way at once have threads of their own") {
@@ -82,6 +83,43 @@ TEST_CASE("phases follow each other; a second belongs to one") {
   CHECK(spans[1]["name"] == "reduce \"x\"");
   CHECK(spans[0]["ts"].get<double>() + spans[0]["dur"].get<double>() ==
         Approx(spans[1]["ts"].get<double>()));
+}
+
+TEST_CASE("spans of a device have the host's time and threads of their streams") {
+  Tracer tracer(16);
+  tracer.set_step(7);
+  const int group = tracer.add_group("k", {0, 1});
+  const TraceMark sent_first = tracer.submit(group, "all_gather", 100);
+  const TraceMark unknown = tracer.submit(group, "all_reduce", 3);
+  tracer.landed(sent_first, 2020, 3030);
+  tracer.landed({}, 5, 6);
+  tracer.add_on_device(Kind::stream_step, "step", 1010, 4040, 7);
+  tracer.add_on_device(Kind::stream, "matmul", 1010, 4040, 7);
+  tracer.add(Kind::step, "step", 1000, 60000);
+  CHECK(unknown.number == 1);
+  // The device's 0 is 10,000 here, and it runs 1 % fast.
+  const ClockOffset device{0, 10100, -10000, -9900, 250};
+  TraceFacts facts = facts_of({});
+  facts.device_errors = {250, -1};
+  const RankTrace trace = RankTrace::unpacked(RankTrace::packed("node", tracer, device));
+  const nlohmann::json json = parsed(trace, facts);
+  std::map<std::string, nlohmann::json> by_kind;
+  for (const auto& span : spans_of(json))
+    if (span["name"] != "all_reduce") by_kind[span["cat"]] = span;
+  CHECK(by_kind.at("stream")["ts"] == 10.0);
+  CHECK(by_kind.at("stream")["dur"] == 3.0);
+  CHECK(by_kind.at("stream")["tid"] == by_kind.at("stream step")["tid"]);
+  CHECK(by_kind.at("communication")["dur"] == 1.0);
+  CHECK(by_kind.at("communication")["args"]["bytes"] == 100);
+  CHECK(by_kind.at("communication")["args"]["axis"] == "k");
+  CHECK(by_kind.at("step")["ts"] == 0);
+  const nlohmann::json& errors = json["otherData"]["device_clock_error_us_by_rank"];
+  CHECK(errors == nlohmann::json{0.25, nullptr});
+  for (const char* name : {"compute stream", "communication stream, axis k", "steps"})
+    CHECK(json.dump().find(name) != std::string::npos);
+  // Nobody has told when it landed: at the end.
+  for (const auto& span : spans_of(json))
+    if (span["name"] == "all_reduce") CHECK((span["ts"] == 19.0 && span["dur"] == 0.0));
 }
 
 TEST_CASE("what has not ended does so with the trace, and what had no room is told") {
