@@ -93,7 +93,11 @@ expect_text "a step of this plan should take"
 expect_text "hetero.cluster predicted"
 same_losses by-input by-plan 0
 
-# What its steps took over the tables goes into the file, once, and into the next plan.
+# What its steps took over the tables goes into the file, once, and into the next plan. Where other tests run beside, factors
+# may not explain the steps: then none are left, and the run says so.
+if [[ ! -e by-plan/step_factors.json ]]; then
+  grep -q "do not explain these steps" by-plan/run.log || fail "no factors, and no word of it"
+else
 run 1 plan input.toml --cluster here.toml --json --set mesh.cuboid=[1,1,2]
 expect_status 0
 cp screen.log raw.json
@@ -110,9 +114,8 @@ assert "as its runs found it" in corrected["notes"][0], corrected["notes"]
 def ratio(part):
     a, b = (sum(s for name, s in plan["options"][0]["terms"].items() if part in name) for plan in (raw, corrected))
     return b / a
-used = {name: factors[name][0] if factors[name][1] <= 0.25 else 1 for name in ("compute", "inside")}
+used = {name: value if error <= 0.25 * min(1, value) else 1 for name in ("compute", "inside") for value, error in [factors[name]]}
 assert abs(ratio("matmul") / used["compute"] - 1) < 1e-9 and abs(ratio("inside") / used["inside"] - 1) < 1e-9, factors
-assert used != {"compute": 1, "inside": 1}, factors
 PY
 run 1 calibrate --from-run by-plan --add corrected.toml
 expect_status 78
@@ -128,6 +131,7 @@ expect_status 78
 expect_text "it says nothing about them"
 run 1 calibrate --from-run by-plan
 expect_status 64
+fi
 
 [[ $(grep -c '"predicted_seconds"' by-plan/log.jsonl) == 8 ]] || fail "no prediction in log.jsonl"
 cmp <(grep -v transport by-plan/plan.toml) <(grep -v transport here/plan.toml) || fail "another plan"

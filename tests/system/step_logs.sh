@@ -65,6 +65,22 @@ expect_text "warning: run/log.jsonl lacks $holes"
 run 1 status run
 expect_text "log.jsonl lacks $holes"
 
+# A lineage that came to no checkpoint is given up: the one before comes back in all forms, also in one that it never had.
+run 1 "${args[@]}" -d given --set run.steps=6
+run 1 "${args[@]}" -d given --set run.steps=7 --set optimizer.lr=0.02 -r given/ckpt/step-00000004 --set log.csv=true
+expect_status 0
+rm -r given/ckpt/*lineage-1*
+run 1 "${args[@]}" -d given --set run.steps=9 --set log.csv=true
+expect_status 0
+expect_text "log.csv is filled up with 6 steps of log.jsonl, from step 1 on"
+python3 - << 'EOF' || fail "log.csv has steps of the lineage that was given up"
+import csv, json
+logged = {r["step"]: r["loss"] for r in map(json.loads, open("given/log.jsonl"))}
+table = {int(r["step"]): float(r["loss"]) for r in csv.DictReader(open("given/log.csv"))}
+assert list(table) == list(range(1, 10)), list(table)
+assert all(abs(table[step] - loss) < 1e-6 for step, loss in logged.items()), (table, logged)
+EOF
+
 echo "name,points" > mine.csv
 mkdir -p other
 cp mine.csv other/log.csv

@@ -14,7 +14,8 @@
 namespace t3d {
 namespace {
 
-constexpr double kOff = 0.1, kUnexplained = 0.3;
+constexpr double kOff = 0.1;
+constexpr double kUnexplained = 2;      // times as long as its factors say, or as short
 constexpr std::size_t kFirstSteps = 2;  // are not looked at: everything is slow once
 
 double median_of(std::vector<double> values) {
@@ -141,7 +142,8 @@ bool StepPrediction::explained() const {
     if (!is_used({now.*factor, errors.*factor})) now.*factor = 1;
   now.waiting = 0;
   const double step = known_->forecast.seconds() * median_of(known_->ratios);
-  return std::abs(known_->forecast.terms.sum(now) / step - 1) < kUnexplained;
+  const double ratio = known_->forecast.terms.sum(now) / step;
+  return ratio < kUnexplained && ratio > 1 / kUnexplained;
 }
 
 std::vector<std::string> StepPrediction::remarks() const {

@@ -96,6 +96,10 @@ void check_output(const PlanCommand& command) {
   std::vector<std::string> written{"input.toml", "plan.toml",  "plans.json", "plans.csv",
                                    "plans.svg",  "job.sbatch", "submit.sh",  "job_plan.json"};
   if (command.elastic) written = elastic_file_names();
+  for (const std::string& name : written)
+    for (const std::string& read : {command.input, command.cluster})
+      if (std::filesystem::equivalent(folder / name, read, none))
+        throw_error(ExitCode::usage, "-o: {} would be written over; name another folder", read);
   const auto is_there = [&](const std::string& name) {
     return std::filesystem::exists(folder / name, none);
   };
@@ -106,10 +110,6 @@ void check_output(const PlanCommand& command) {
                 command.output, *found);
   if (std::filesystem::absolute(folder).string().find('\n') != std::string::npos)
     throw_error(ExitCode::usage, "-o: a path with a line break cannot stand in a job script");
-  for (const std::string& name : written)
-    for (const std::string& read : {command.input, command.cluster})
-      if (std::filesystem::equivalent(folder / name, read, none))
-        throw_error(ExitCode::usage, "-o: {} would be written over; name another folder", read);
 }
 
 /// A run goes on from its newest checkpoint.
