@@ -65,9 +65,9 @@ class Bench:
     def calibrate(self, ranks, slower):
         file = self.work / f"cluster-{ranks}{'' if slower == 1 else f'x{slower}'}.toml"
         if not file.exists():
-            slowdown = ["--slowdown", ",".join([str(slower)] * ranks)] if slower > 1 else []
-            self.program("calibrate", "-o", file.name, "--class", f"ranks{ranks}", "--seconds", self.args.seconds, "--threads", 1,
-                         "--formats", "fp32", *slowdown, ranks=ranks)
+            speed = ["--slowdown", ",".join([str(slower)] * ranks)] if slower > 1 else ["--threads", 1]  # one thread with either
+            self.program("calibrate", "-o", file.name, "--class", f"ranks{ranks}", "--seconds", self.args.seconds,
+                         "--formats", "fp32", *speed, ranks=ranks)
         return file.name
 
     def predicted(self, shape, cluster):

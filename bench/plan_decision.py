@@ -4,8 +4,8 @@
   bench/plan_decision.py --program P --work DIR [--others 20 10]
 
 Eight ranks share this machine's cores. [emulate] makes all of them slower by sleeping, four 8 times, two 16, two 32 times, so that they do
-not wait for cores. `calibrate --slowdown` measures these ranks, `plan` deals out the job, the run takes its plan.toml whole. Turns A B A B, medians. With --others the best so many of all shapes, micro-batches and kinds of recompute that
-`plan` gives for these ranks when they are written, and so many drawn from the rest, take their turns too.
+not wait for cores. `calibrate --slowdown` measures these ranks, `plan` deals out the job, the run takes its plan.toml whole. Turns A B A B,
+medians. With --others the best so many of all shapes, micro-batches and kinds of recompute that `plan` gives for these ranks when they are written, and so many drawn from the rest, take their turns too.
 """
 import argparse
 import itertools

@@ -114,7 +114,7 @@ std::string factors_text(const RunFactors& factors) {
   std::string text;
   for (const auto& [name, factor] : kRunFactors) {
     const RunFactor& one = factors.*factor;
-    if (one.error > 0 && (is_used(one) || one.error < RunFactor::kUnknown))
+    if (one.error > 0 && one.error < RunFactor::kUnknown)
       text += fmt::format("{} {:.3f} +- {:.3f}{}, ", name, one.value, one.error,
                           is_used(one) ? "" : " (too uncertain: not used)");
   }
