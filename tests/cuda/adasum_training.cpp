@@ -6,6 +6,7 @@
 
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/emulated_gpus.hpp"
 #include "support/plan_rig.hpp"
 
 using namespace t3d;
@@ -17,8 +18,6 @@ using enum AggregatePlacement;
 using enum OptimizerKind;
 
 constexpr index_t kSteps = 5;
-
-void show_gpus(int count) { setenv("T3D_EMULATED_GPUS", std::to_string(count).c_str(), 1); }
 
 Config adasum(AggregatePlacement placement, OptimizerKind optimizer,
               AggregateAlgorithm algorithm = AggregateAlgorithm::gram) {

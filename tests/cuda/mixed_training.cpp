@@ -7,14 +7,13 @@
 #include <cstdlib>
 
 #include "support/catch.hpp"
+#include "support/emulated_gpus.hpp"
 #include "support/plan_rig.hpp"
 
 using namespace t3d;
 using namespace t3d::test;
 
 namespace {
-
-void show_gpus(int count) { setenv("T3D_EMULATED_GPUS", std::to_string(count).c_str(), 1); }
 
 Config mixed(TransportRule transport = TransportRule::automatic) {
   Config config = tiny_gpt();

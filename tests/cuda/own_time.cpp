@@ -8,18 +8,13 @@
 #include "hetero/speed/sample_statistics.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/emulated_gpus.hpp"
 #include "support/plan_rig.hpp"
 
 using namespace t3d;
 using namespace t3d::test;
 
 namespace {
-
-// The emulation shows as many GPUs as it is told, and has a clock where it is asked to.
-void show_gpus(int count) {
-  setenv("T3D_EMULATED_GPUS", std::to_string(count).c_str(), 1);
-  setenv("T3D_EMULATED_TIME", "1", 1);
-}
 
 /// Rank 0 has a GPU, the others compute on CPUs.
 Config mixed() {
@@ -69,7 +64,7 @@ double median_own(const Times& times) {
 }  // namespace
 
 TEST_CASE("a timer tells what a queue did, and what it waited for") {
-  show_gpus(1);
+  show_timed_gpus(1);
   const Backend gpu = make_cuda_backend(0, {});
   const auto queue = gpu.device->make_queue();
   const auto timer = queue->make_timer();
@@ -97,7 +92,7 @@ TEST_CASE("a timer tells what a queue did, and what it waited for") {
 }
 
 TEST_CASE("a GPU rank's own time does not grow with what it waits for") {
-  show_gpus(1);
+  show_timed_gpus(1);
   Config config = mixed();
   config.optimizer.kind = OptimizerKind::muon;
   const Times alone = times_beside(config, 1, 6);
@@ -120,7 +115,7 @@ TEST_CASE("a GPU rank's own time does not grow with what it waits for") {
 }
 
 TEST_CASE("recorded steps are timed now and then, unrecorded, and train the same") {
-  show_gpus(2);
+  show_timed_gpus(2);
   Config config = mixed();
   config.mesh.device = DeviceRule::cuda;
   const Plan plan = plan_of(config, Grid{1, 2, 1, {}, {}, {}});

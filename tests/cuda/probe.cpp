@@ -5,6 +5,7 @@
 
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/emulated_gpus.hpp"
 #include "support/plan_rig.hpp"
 #include "train/probe/probe_speeds.hpp"
 
@@ -12,8 +13,6 @@ using namespace t3d;
 using namespace t3d::test;
 
 namespace {
-
-void show_gpus(int count) { setenv("T3D_EMULATED_GPUS", std::to_string(count).c_str(), 1); }
 
 Config input(OptimizerKind optimizer) {
   Config config = tiny_gpt();

@@ -10,18 +10,13 @@
 #include "io/posix_file.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/emulated_gpus.hpp"
 #include "support/plan_rig.hpp"
 
 using namespace t3d;
 using namespace t3d::test;
 
 namespace {
-
-// The emulation shows as many GPUs as it is told, and has a clock where it is asked to.
-void show_gpus(int count) {
-  setenv("T3D_EMULATED_GPUS", std::to_string(count).c_str(), 1);
-  setenv("T3D_EMULATED_TIME", "1", 1);
-}
 
 struct Trained {
   std::vector<double> losses;
@@ -78,7 +73,7 @@ Times times_of(const nlohmann::json& span) {
 }  // namespace
 
 TEST_CASE("the trace of GPU ranks has their streams, and changes no step") {
-  show_gpus(2);
+  show_timed_gpus(2);
   const ScratchFolder folder("gpu_trace");
   const Trained with = train_traced(folder, true), without = train_traced(folder, false);
   CHECK(with.faults == "");
@@ -119,7 +114,7 @@ TEST_CASE("the trace of GPU ranks has their streams, and changes no step") {
 }
 
 TEST_CASE("a timer tells phases of one part apart while the queue's clock runs") {
-  show_gpus(1);
+  show_timed_gpus(1);
   const Backend gpu = make_cuda_backend(0, {});
   const auto queue = gpu.device->make_queue();
   const auto timer = queue->make_timer();

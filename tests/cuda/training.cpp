@@ -7,14 +7,12 @@
 
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/emulated_gpus.hpp"
 
 using namespace t3d;
 using namespace t3d::test;
 
 namespace {
-
-// The emulation shows as many GPUs as it is told; a machine has what it has.
-void show_gpus(int count) { setenv("T3D_EMULATED_GPUS", std::to_string(count).c_str(), 1); }
 
 Config small(bool llama) {
   Config config = llama ? tiny_llama() : tiny_gpt();
