@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Predicted steps of `plan` beside the steps of real runs, on this machine (docs/results/planner.md).
 
-  bench/plan_accuracy.py --program P --work DIR [--repeats 2] [--ranks 1,2,8x64] [--seconds 100] [--every 1]
+  bench/plan_accuracy.py --program P --work DIR [--repeats 2] [--ranks 1,2,8x64/2] [--seconds 100]
 
 Calibrates once for each number of ranks, then goes through models and shapes. "8x64" are eight ranks that [emulate], and --slowdown of
-calibrate, make 64 times slower by sleeping, so that they do not wait for cores. Three predictions of the median step of a run:
+calibrate, make 64 times slower by sleeping, so that they do not wait for cores; "/2" takes every other combination of
+them. Three predictions of the median step of a run:
 
   tables      from cluster.toml alone, which knows none of these shapes
-  left out    times two factors (computing, messages) fitted on all other shapes of as many ranks: leave one shape out
+  left out    times two factors (computing, messages) fitted on all other shapes of as many ranks: leave one shape out. They begin at 1,
+              known to a half, as those of a run do
   after 20    times the factors of a run of another plan on as many ranks, some 20 steps, right before
 
-Prints a line for each, then mean, 90 % quantile and worst of the relative errors. The spread is that of repeated runs.
+Prints a line for each, then mean, 90 % quantile and worst of the relative errors by ranks and of all. The spread is that of repeated runs.
 """
 import argparse
 import itertools
@@ -118,37 +120,46 @@ class Bench:
 
 
 def parts(terms, slower):
-    """Seconds of computing and of messages. Those of weights go on while a slower rank sleeps, and are left out there."""
-    computing = sum(value for name, value in terms.items() if not name.startswith("messages"))
-    weights = sum(value for name, value in terms.items() if name.split(" ")[:2] == ["messages", "over"] and name.split(" ")[2] in ("i", "ij", "ik"))
-    messages = sum(value for name, value in terms.items() if name.startswith("messages"))
-    return computing, messages - (weights if slower > 1 else 0)
+    """Seconds of computing, of waiting at products, of messages. Those of weights go on while a slower rank sleeps, and are left out there."""
+    messages = {name: value for name, value in terms.items() if name.startswith("messages")}
+    counted = [value for name, value in messages.items() if slower == 1 or name.split(" ")[2] not in ("i", "ij", "ik")]
+    meeting = terms.get("waiting at products", 0)
+    return sum(terms.values()) - sum(messages.values()) - meeting, meeting, sum(counted)
+
+
+KNOWN, WAITING, NOISE = 0.5, 0.05, 0.05  # of hetero/forecast/factor_filter: a factor, waiting, a step
 
 
 def after_steps(before, own_parts, steps=18):
     """What the factors of a run say of another plan, as hetero/forecast/factor_filter does after so many steps alike: those of computing
     and of messages are known to a half, waiting to a twentieth of a step, a step to a twentieth."""
     seconds, own = before["seconds"], before["own"]
-    computing, messages = (part / seconds for part in before["parts"])
-    noise = 0.05 ** 2 / steps
-    rest = max(0, 1 - own / seconds) - messages
-    spread = 0.25 * messages ** 2 + 0.0025 + noise
-    compute = 1 + 0.25 * computing * (own / seconds - computing) / (0.25 * computing ** 2 + noise)
-    waiting = max(0, 0.0025 * rest / spread)
-    return (compute * own_parts[0] + (1 + 0.25 * messages * rest / spread) * own_parts[1]) / (1 - waiting)
+    computing, meeting, messages = (part / seconds for part in before["parts"])
+    noise = NOISE ** 2 / steps
+    rest = max(0, 1 - own / seconds - meeting) - messages
+    spread = (KNOWN * messages) ** 2 + WAITING ** 2 + noise
+    compute = 1 + KNOWN ** 2 * computing * (own / seconds - computing) / ((KNOWN * computing) ** 2 + noise)
+    waiting = max(0, WAITING ** 2 * rest / spread)
+    return (compute * (own_parts[0] + own_parts[1]) + (1 + KNOWN ** 2 * messages * rest / spread) * own_parts[2]) / (1 - waiting)
 
 
 def fitted(rows):
-    """Factors of computing and messages with the least squares of relative errors, >= 0."""
-    a = [(row["parts"][0] / row["measured"], row["parts"][1] / row["measured"]) for row in rows]
+    """Factors of computing and messages with the least squares of relative errors. Before any row they are 1, known to a half."""
+    a = [((row["parts"][0] + row["parts"][1]) / row["measured"], row["parts"][2] / row["measured"]) for row in rows]
+    before = (NOISE / KNOWN) ** 2
     cc, cm, mm = (sum(x[i] * x[j] for x in a) for i, j in ((0, 0), (0, 1), (1, 1)))
-    c, m = sum(x[0] for x in a), sum(x[1] for x in a)
+    cc, mm = cc + before, mm + before
+    c, m = sum(x[0] for x in a) + before, sum(x[1] for x in a) + before
     det = cc * mm - cm * cm
-    if det > 1e-9 * cc * max(mm, 1e-12):
-        first, second = (c * mm - m * cm) / det, (m * cc - c * cm) / det
-        if second >= 0:
-            return first, second
-    return c / cc, 1
+    return (c * mm - m * cm) / det, (m * cc - c * cm) / det
+
+
+def print_errors(title, rows):
+    spread = f"{100 * statistics.mean(row['spread'] for row in rows):.1f} %"
+    for kind, key in (("tables", "tables"), ("left out", "left out"), ("after 20", "after")):
+        errors = sorted(abs(row[key] / row["measured"] - 1) for row in rows)
+        print(f"| {title} | {len(rows)} | {spread} | {kind} | {100 * statistics.mean(errors):.1f} % "
+              f"| {100 * errors[int(0.9 * (len(errors) - 1))]:.1f} % | {100 * errors[-1]:.1f} % |")
 
 
 def main():
@@ -160,23 +171,24 @@ def main():
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--seconds", type=float, default=100, help="of each calibration")
     parser.add_argument("--run-seconds", type=float, default=0.8, help="of each run")
-    parser.add_argument("--every", type=int, default=1, help="every so many-th combination")
     args = parser.parse_args()
     args.program, args.work = args.program.resolve(), args.work.resolve()
     bench = Bench(args)
-    ranks = [[int(part) for part in (word + "x1").split("x")[:2]] for word in args.ranks.split(",")]
-    shapes = [(shape, slower) for count, slower in ranks for shape in SHAPES[count]]
-    combinations = [(name, *shape, size) for name, shape, size in itertools.product(args.models.split(","), shapes, SIZES)
-                    if shape[0][0] * shape[0][1] <= size[0]]  # a sequence for each slab
-    rows = [bench.row(*combination, "fp32") for combination in combinations[::args.every]]
+    rows = []
+    for word in args.ranks.split(","):
+        speed, _, every = word.partition("/")
+        count, slower = (int(part) for part in (speed + "x1").split("x")[:2])
+        combinations = [(name, shape, slower, size) for name, shape, size in itertools.product(args.models.split(","), SHAPES[count], SIZES)
+                        if shape[0] * shape[1] <= size[0]]  # a sequence for each slab
+        rows += [bench.row(*combination, "fp32") for combination in combinations[::int(every or 1)]]
     for row in rows:
         row["parts"] = parts(row["terms"], row["slower"])
         row["before"]["parts"] = parts(row["before"]["terms"], row["slower"])
     for row in rows:
         row["after"] = after_steps(row["before"], row["parts"])
         first, second = fitted([other for other in rows if (other["ranks"], other["slower"]) == (row["ranks"], row["slower"]) and
-                                (other["name"], other["shape"]) != (row["name"], row["shape"])] or [row])
-        row["left out"] = first * row["parts"][0] + second * row["parts"][1]
+                                (other["name"], other["shape"]) != (row["name"], row["shape"])])
+        row["left out"] = first * (row["parts"][0] + row["parts"][1]) + second * row["parts"][2]
     print("| model | replicas x (p q r) | sequences / micro-batch | measured ms | spread | tables | left out | after 20 |")
     print("|---|---|---|---:|---:|---:|---:|---:|")
     for row in rows:
@@ -185,12 +197,11 @@ def main():
         slower = f", {row['slower']} times slower" if row["slower"] > 1 else ""
         print(f"| {row['name']} | {d} x ({p} x {q} x {r}){slower} | {row['size'][0]} / {row['size'][1]} {row['size'][2]} "
               f"| {1e3 * row['measured']:.2f} | {100 * row['spread']:.1f} % | {errors} |")
-    print(f"\n{len(rows)} combinations; spread of repeats: mean {100 * statistics.mean(r['spread'] for r in rows):.1f} %\n")
-    print("| prediction | mean error | 90 % below | worst |\n|---|---:|---:|---:|")
-    for kind, key in (("tables", "tables"), ("left out", "left out"), ("after 20", "after")):
-        errors = sorted(abs(row[key] / row["measured"] - 1) for row in rows)
-        print(f"| {kind} | {100 * statistics.mean(errors):.1f} % | {100 * errors[int(0.9 * (len(errors) - 1))]:.1f} % "
-              f"| {100 * errors[-1]:.1f} % |")
+    print("\n| ranks | combinations | spread of repeats | prediction | mean error | 90 % below | worst |\n|---|---:|---:|---|---:|---:|---:|")
+    for count, slower in sorted({(row["ranks"], row["slower"]) for row in rows}):
+        print_errors(f"{count}{f', {slower} times slower' if slower > 1 else ''}",
+                     [row for row in rows if (row["ranks"], row["slower"]) == (count, slower)])
+    print_errors("all", rows)
 
 
 if __name__ == "__main__":
