@@ -9,7 +9,8 @@
 # SET: build (default) = what the binary needs; test = and the tests; demo = and jobs/quickstart.sh;
 # corpus = and the text that it takes where it is; slurm = and the Slurm of tests/slurm; clang = and the
 # second compiler of tests/run.sh, with libFuzzer; shells = and what shows manual, completions and module files;
-# all. Other scripts source this file and call packages_install SET.
+# pages = and what shows reports and sets tables, for tests/run.sh --full; all. Other scripts source this file
+# and call packages_install SET.
 # Tried on Debian 12 and Debian 13 (tests/portability.sh). Elsewhere use the Spack column.
 
 # logical name   | set   | Debian, Ubuntu                      | Spack
@@ -45,6 +46,8 @@ ip               | slurm | iproute2                            | iproute2
 manual           | shells| man-db                              | man-db
 zsh              | shells| zsh                                 | zsh
 modules          | shells| lmod                                | lmod
+browser          | pages | chromium                            | -
+latex            | pages | texlive-latex-base texlive-latex-recommended | texlive
 clang            | clang | clang libomp-dev libclang-rt-dev    | llvm+clang+lld llvm-openmp
 python           | demo  | python3                             | python
 english text     | corpus| bible-kjv                           | -

@@ -106,6 +106,7 @@ build cpu
 attempt build_cuda
 attempt tests/slurm/cluster.sh can # else the tests of label slurm are skipped
 attempt packages_install clang
+attempt packages_install pages # else reports are not looked at in a browser, nor tables set by LaTeX
 attempt build clang # compiles and links; the numbers of its kernels are not checked
 attempt fuzz
 for preset in asan ubsan; do

@@ -5,7 +5,7 @@
 #   bench/study_10m/study.sh cluster build/cpu/transformer3d OUT [STEPS [REPEATS]]
 #
 # local: runs on this machine. cluster: two array jobs on a Slurm of 64 nodes that are namespaces of this machine (needs root, and OUT
-# below /tmp); marked "emulated", since its nodes share processors and memory, and messages never leave it. By default 8 steps, of which two
+# below /tmp, PROGRAM not: its nodes have a /tmp of their own); marked "emulated", since its nodes share processors and memory, and messages never leave it. By default 8 steps, of which two
 # are warm-up, and 5 repeats: some minutes on 2 cores. OUT/strong and OUT/weak are the studies, with tables, pictures and rooflines.
 set -euo pipefail
 usage() { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 64; }
@@ -49,7 +49,7 @@ case $kind in
     study strong --slurm
     study weak "${weak[@]}" --slurm
     for name in strong weak; do
-      sbatch --wait "$name/study.sbatch"
+      sbatch --wait "$name/study.sbatch" || { tail -n 5 "$name"/slurm-*.log >&2 && false; }
       echo "$name: done after $SECONDS s"
       "$program" scaling --collect "$name"
     done
