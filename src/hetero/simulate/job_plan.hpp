@@ -11,6 +11,7 @@
 //       "nodes": 16,                   at most; absent: as many as the sizes ask for
 //       "return_seconds": 90,          mean until a lost node is replaced; absent: never
 //       "warned": false,               losses are announced site.grace_seconds before
+//       "node_list": "n[1-16]",        the site's nodes of this class; absent: not known
 //       "hazard": ...}],               of one node; absent: it is never lost. One of
 //                                        {"like": "K80"}                         published
 //                                        (hazard.hpp)
