@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, in one call: tests, whole trainings against the reference on the CPU,
+# All checks that need a GPU, in one call: tests, whole trainings compared with the reference on the CPU,
 # benchmarks beside PyTorch, and a page of tables.
 #
 #   jobs/gpu_check.sh [--bundle FOLDER|FILE.tar.gz] [--seconds 520] [--out DIR] [--only REGEX]
 #                     [--pytorch-only] [--flat] [--dry]
 #
-# Without --bundle it builds build/cuda first (that takes what it takes and is not counted in
-# --seconds); where cmake, nvcc or mpicc is missing it takes build/bundle or build/bundle.tar.gz, which
-# jobs/make_bundle.sh made elsewhere. Steps run in the order of their worth; each has its own limit, is
-# kept as a small file in DIR/parts as soon as it ends, and what no time is left for is "not run: out
-# of time". DIR/results.md and DIR/results.json are complete after every step, so that a job that is
-# killed loses one step. --only runs the steps whose name matches. --flat keeps parts and logs
-# elsewhere and leaves four files in DIR (where few files can be fetched). DIR is results/gpu-<date>,
-# or $OUT if that is set, then with --flat. --dry shows the steps.
+# Without --bundle it builds build/cuda first (this time does not count in --seconds). Where cmake, nvcc or
+# mpicc is missing it takes build/bundle or build/bundle.tar.gz, which jobs/make_bundle.sh made elsewhere.
+# The most important steps run first. Each has its own limit, and is kept as a small file in DIR/parts as soon
+# as it ends. A step for which no time is left is "not run: out of time". DIR/results.md and DIR/results.json
+# are complete after every step, so that a job that is killed loses one step. --only runs the steps whose
+# name matches. --flat keeps parts and logs elsewhere and leaves four files in DIR (where few files can be
+# fetched). DIR is results/gpu-<date>, or $OUT if that is set, then with --flat. --dry shows the steps.
 # Ends with 0, 1 if a test or a comparison of losses failed, 69 where there is no GPU.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -27,7 +26,7 @@ while (($#)); do
     --dry) dry=1; shift ;;
     --pytorch-only) pytorch_only=1; shift ;;
     --flat) flat=1; shift ;;
-    -h | --help) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "gpu_check: unknown argument '$1' (see --help)" >&2; exit 64 ;;
   esac
 done

@@ -4,8 +4,8 @@
 #
 #   jobs/quickstart.sh [--fresh] [--ranks 8|4|2|1] [--prompt TEXT]
 #
-# A second call goes on where the first stopped (Ctrl-C is fine at any time) and only shows the
-# result when all is done; --fresh trains anew. Everything goes to build/cpu and runs/quickstart.
+# Ctrl-C stops it; a second call continues where the first stopped, and only shows the result when all is
+# done. --fresh starts over. All files are in build/cpu and runs/quickstart.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source jobs/packages.sh
@@ -37,11 +37,11 @@ may_write() { # FOLDER, or the nearest one above it that exists
 }
 may_write build/cpu
 may_write "$run"
-trap 'echo; echo "quickstart: stopped; call it again to go on"; exit 130' INT TERM
+trap 'echo; echo "quickstart: stopped; call it again to continue"; exit 130' INT TERM
 
 say "packages"
 packages_install demo
-packages_install corpus || echo "going on with another text"
+packages_install corpus || echo "continuing with another text"
 echo "all there"
 
 say "build"
@@ -87,9 +87,9 @@ esac
 steps=$(sed -n 's/^steps *= *\([0-9]*\).*/\1/p' inputs/quickstart.toml)
 last=$(printf '%s/ckpt/step-%08d' "$run" "$steps")
 if [[ -d $last ]]; then
-  echo "already trained ($steps steps); --fresh trains anew"
+  echo "already trained ($steps steps); --fresh starts over"
 else
-  compgen -G "$run/ckpt/step-????????" > /dev/null && echo "going on from the last checkpoint"
+  compgen -G "$run/ckpt/step-????????" > /dev/null && echo "continuing from the last checkpoint"
   echo "$ranks ranks as cuboid $cuboid on $(getconf _NPROCESSORS_ONLN) cores"
   SECONDS=0
   status=0
@@ -104,7 +104,7 @@ else
     wait "$training" || status=$?
   done
   if ((status != 0)); then
-    echo "quickstart: training ended with status $status after $SECONDS s; call again to go on" >&2
+    echo "quickstart: training ended with exit code $status after $SECONDS s; call it again to continue" >&2
     exit "$status"
   fi
   echo "$SECONDS s of training"

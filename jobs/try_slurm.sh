@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What happens to a training under Slurm, to be watched on one machine: a real Slurm of eight unequal
-# nodes (namespaces; control groups make two of them half and two a third as fast as the others), and
-# jobs/preemptible.sbatch, from which a job of higher priority takes the nodes, and then one of them dies.
-# In the end its losses are compared with those of a run that nobody disturbed.
+# Shows on one machine what happens to a training under Slurm: a real Slurm of eight unequal nodes (namespaces;
+# control groups make two of them half and two a third as fast as the others) runs jobs/preemptible.sbatch. A job
+# of higher priority takes the nodes, and later one node dies. At the end the losses are compared with those of
+# a run that nobody disturbed.
 #
 #   jobs/try_slurm.sh        as root; about two and a half minutes on 2 cores
 #

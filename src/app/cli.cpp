@@ -72,29 +72,28 @@ struct Parsed {
   CommandLine line;
   std::string restart, dir, dry_run, sbatch, explain, completion;
   bool defaults = false, reference = false, man_page = false;
-  int more = 0, less = 0;
 };
 
 void add_main_job(CLI::App& app, Parsed& p) {
-  app.add_option("input", p.line.input, "input file: train as it says")->type_name("input.toml");
+  app.add_option("input", p.line.input, "input file of a training")->type_name("input.toml");
   app.add_option("-r,--restart", p.restart, "auto, never, or the path of a checkpoint")
       ->type_name("auto|never|DIR");
   app.add_option("-d,--dir", p.dir, "folder of the run (run.dir)")->type_name("DIR");
   add_overrides(app, p.line);
   app.add_option("-n,--dry-run", p.dry_run,
-                 fmt::format("plan for so many ranks (at most {}; or those started), print, quit",
+                 fmt::format("show what a run on so many ranks would do and need, without training "
+                             "(at most {}; by default those that were started)",
                              kMostRanks))
       ->type_name("[RANKS]");
   app.add_option("--write-sbatch", p.sbatch,
-                 "print a job script of this input for so many ranks (or one on each node), quit")
+                 "print a job script of this input for so many ranks (by default one on each node)")
       ->type_name("[RANKS]");
-  app.add_flag("-v", p.more, "more log");
-  app.add_flag("-q", p.less, "less log");
-  app.add_flag("--defaults", p.defaults, "print a complete commented input, quit");
-  app.add_option("--explain", p.explain, "print the help of an input key or table, quit")
+  app.add_flag("-q", p.line.quiet, "show only warnings and errors; the files are the same");
+  app.add_flag("--defaults", p.defaults, "print a complete input with comments");
+  app.add_option("--explain", p.explain, "print the help of an input key or table")
       ->type_name("KEY");
   app.add_flag("--input-reference", p.reference,
-               "print the reference of the input as Markdown, quit");
+               "print the reference of the input as Markdown");
   // Hidden: what an installation prints into files (cmake/T3dInstall.cmake).
   app.add_flag("--man-page", p.man_page)->group("");
   app.add_option("--completion", p.completion)->check(CLI::IsMember({"bash", "zsh"}))->group("");
@@ -171,7 +170,6 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
     throw_error(
         ExitCode::usage,
         "scaling needs an input file and --ranks, or --collect DIR of a study that was run");
-  line.verbosity = parsed.more - parsed.less;
   if (!parsed.dry_run.empty() && parsed.dry_run != kHere)
     line.dry_run_ranks = ranks_of("--dry-run", parsed.dry_run);
   if (!parsed.sbatch.empty() && parsed.sbatch != kHere)

@@ -151,7 +151,7 @@ struct CommandLine {
   std::vector<std::string> overrides;    // "table.key=value"; -d and -r come last, as such
   std::optional<index_t> dry_run_ranks;  // absent: the ranks started
   index_t sbatch_ranks = 0;              // 0 = one on each node
-  int verbosity = 0;                     // -v counts up, -q down
+  bool quiet = false;                    // only warnings on the screen
   std::string text;
   TokenizeCommand tokenize;
   EvalCommand eval;

@@ -19,11 +19,11 @@ constexpr std::array<ExitMeaning, 10> kMeanings{{
     {ExitCode::internal, "internal error: a bug, please report it"},
     {ExitCode::io, "reading or writing failed, or there is no valid checkpoint"},
     {ExitCode::retry,
-     "stopped by a signal, before the first step or with a valid checkpoint; wants to continue"},
+     "stopped before the end, with a valid checkpoint or before the first step: start it again to "
+     "continue"},
     {ExitCode::peer_lost,
      "a rank is lost, or does not answer (debug.lost_seconds; debug.watchdog_seconds; in a "
-     "checkpoint "
-     "debug.io_seconds)"},
+     "checkpoint debug.io_seconds)"},
     {ExitCode::config, "the input is wrong: all faults are listed, each with file:line:column"},
 }};
 

@@ -45,20 +45,20 @@ PlanCommand::Noise noise_of(const std::string& word) {
 
 void add_elastic(CLI::App& sub, PlanCommand& command) {
   CLI::Option* const elastic = sub.add_flag(
-      "--elastic", command.elastic, "sizes over the run: more nodes as the useful batch grows");
+      "--elastic", command.elastic, "plan sizes over the run: more nodes as the batch grows");
   CLI::Option* const from =
       sub.add_option("--noise-from", command.noise_from,
-                     "with --elastic: the noise scale that a run has measured, by its folder")
+                     "with --elastic: folder of a run that has measured the noise scale")
           ->type_name("RUN")
           ->needs(elastic);
   sub.add_option_function<std::string>(
          "--noise", [&command](const std::string& word) { command.noise = noise_of(word); },
-         "the same by hand: sequences at the end, and the exponent of the part of the run")
+         "the same by hand: noise scale at the end in sequences, and its exponent of growth")
       ->type_name("B,EXPONENT")
       ->needs(elastic)
       ->excludes(from);
   sub.add_option("--most-batch", command.most_batch,
-                 "with --elastic: the batch may grow to so many sequences")
+                 "with --elastic: how many sequences the batch may grow to")
       ->check(number_range(index_t{1}, index_t{100000000}))
       ->needs(elastic);
 }
@@ -72,38 +72,38 @@ std::vector<std::string> words_of() {
 
 void add_plan(CLI::App& app, CommandLine& line) {
   PlanCommand& command = line.plan;
-  CLI::App* sub = app.add_subcommand("plan", "which nodes to ask for, which shape, how long");
+  CLI::App* sub = app.add_subcommand("plan", "say which nodes to ask for, in which shape, and how long the run will take");
   sub->add_option("input", command.input, "input file")->required()->type_name("INPUT.toml");
-  sub->add_option("--cluster", command.cluster, "what calibrate wrote")
+  sub->add_option("--cluster", command.cluster, "cluster file that calibrate wrote")
       ->required()
       ->type_name("CLUSTER.toml");
   sub->add_option_function<std::string>(
          "--deadline",
          [&command](const std::string& word) { command.deadline_seconds = seconds_of(word); },
-         "be done in this time: 90m, 36h, 2d")
+         "end within this time: 90m, 36h, 2d")
       ->type_name("TIME");
   sub->add_option_function<double>(
          "--budget", [&command](double most) { command.budget = most; },
          "cost at most so much, in the classes' currency; node-hours where they have no price")
       ->check(number_range(1e-9, 1e15));
   sub->add_option("--objective", command.objective,
-                  "what counts among those that keep to both; by default cost with a deadline, "
-                  "else time; pareto = the least product of both, and only the front is listed")
+                  "what counts among plans that keep to both limits; by default cost with a "
+                  "deadline, else time; pareto = the least product of both")
       ->check(CLI::IsMember({"time", "cost", "pareto"}));
-  sub->add_option("--risk", command.risk, "part of all lives that must meet the deadline")
+  sub->add_option("--risk", command.risk, "part of the simulated lives that must meet the deadline")
       ->check(number_range(0.5, 0.999));
   sub->add_option("--nodes", command.nodes, "exactly so many nodes")
       ->check(number_range(index_t{1}, index_t{1} << 24));
-  sub->add_option("--most-nodes", command.most_nodes, "no more than these")
+  sub->add_option("--most-nodes", command.most_nodes, "no more than so many nodes")
       ->check(number_range(index_t{1}, index_t{1} << 24));
   sub->add_option("--from", command.from,
-                  "plan what remains after this checkpoint, or the newest of this run folder; by "
-                  "default what a run with this input would go on from")
+                  "plan what remains after this checkpoint, or after the newest one of this run "
+                  "folder; by default the one from which a run with this input would continue")
       ->type_name("PATH");
-  sub->add_option("--top", command.top, "so many lines")
+  sub->add_option("--top", command.top, "so many lines in the table")
       ->check(number_range(index_t{1}, index_t{1000}));
   sub->add_option("-o,--output", command.output,
-                  "folder for the run's input, job script, job plan, table and plot")
+                  "folder for input, job script, job plan, table and plot")
       ->type_name("DIR");
   sub->add_flag("--json", command.json, "one JSON object");
   add_elastic(*sub, command);
@@ -111,18 +111,18 @@ void add_plan(CLI::App& app, CommandLine& line) {
 }
 
 void add_simulate(CLI::App& app, SimulateCommand& command) {
-  CLI::App* sub = app.add_subcommand("simulate", "when a job will be done, and for how much");
+  CLI::App* sub = app.add_subcommand("simulate", "say when a job will be done, and what it will cost");
   sub->add_option("plan", command.plan, "job plan")->required()->type_name("PLAN.json");
   sub->add_option("--trace", command.trace,
-                  "replay who came and went: output of sacct --parsable2, or time_s,change,node; "
-                  "weibull = draw it from the plan's hazards")
+                  "replay how nodes came and went: output of sacct --parsable2, or a table "
+                  "time_s,change,node; weibull (default) = draw it from the plan's hazards")
       ->type_name("FILE|weibull");
   sub->add_option("--history", command.history,
                   "correct each class's hazard by a trace or an output of sacct")
       ->type_name("FILE");
-  sub->add_option("--runs", command.runs, "how many lives of the job")
+  sub->add_option("--runs", command.runs, "how many runs are simulated")
       ->check(number_range(index_t{1}, index_t{1'000'000}));
-  sub->add_option("--seed", command.seed, "of chance")->check(integer_fault);
+  sub->add_option("--seed", command.seed, "of the random numbers")->check(integer_fault);
   sub->add_option(
          "--policy", command.policies,
          "compare the plan's policy with this one: recovery=, copies=, interval=, spares=, "
@@ -132,7 +132,7 @@ void add_simulate(CLI::App& app, SimulateCommand& command) {
   sub->add_option_function<std::string>(
          "--deadline",
          [&command](const std::string& word) { command.deadline_seconds = seconds_of(word); },
-         "how likely is it to be done in this time: 90m, 36h, 2d")
+         "say how likely it is to end within this time: 90m, 36h, 2d")
       ->type_name("TIME");
   sub->add_option("-o,--output", command.output, "folder for timeline.svg, runs.csv, result.json")
       ->type_name("DIR");
@@ -140,9 +140,9 @@ void add_simulate(CLI::App& app, SimulateCommand& command) {
 }
 
 void add_probe(CLI::App& app, CommandLine& line) {
-  CLI::App* sub = app.add_subcommand("probe", "measure the ranks that were started, and quit");
+  CLI::App* sub = app.add_subcommand("probe", "measure how fast the ranks are that were started");
   sub->add_option("input", line.input, "input file")->required()->type_name("input.toml");
-  sub->add_option("-o,--output", line.probe_output, "save the speeds (hetero.file replays them)")
+  sub->add_option("-o,--output", line.probe_output, "save the speeds (hetero.file reads them)")
       ->type_name("FILE");
   sub->add_option("--operators", line.probe_operators,
                   "time the operators of the plan one by one instead, for rooflines")
@@ -153,17 +153,17 @@ void add_probe(CLI::App& app, CommandLine& line) {
 
 void add_calibrate(CLI::App& app, CalibrateCommand& command) {
   CLI::App* sub = app.add_subcommand(
-      "calibrate", "measure what the ranks that were started can do, for plan and simulate");
+      "calibrate", "measure what a cluster can do, for plan: with the ranks that were started");
   sub->add_option("-o,--output", command.output,
-                  "the file; by default cluster.toml, with --from-run that of --add")
+                  "cluster file; by default cluster.toml, with --from-run that of --add")
       ->type_name("FILE");
-  sub->add_option("--add", command.add, "take over what this file knows of other classes")
+  sub->add_option("--add", command.add, "keep what this file knows of other classes")
       ->type_name("FILE");
-  sub->add_option("--seconds", command.seconds, "how long it may measure, about")
+  sub->add_option("--seconds", command.seconds, "about how long it measures")
       ->check(number_range(1.0, 3600.0));
-  sub->add_option("--class", command.class_name, "name of the nodes' class, if they are all alike")
+  sub->add_option("--class", command.class_name, "name of the nodes' class, if all are alike")
       ->type_name("NAME");
-  sub->add_option("--formats", command.formats, "number formats, fp32,bf16 and others")
+  sub->add_option("--formats", command.formats, "number formats: fp32,bf16 and others")
       ->delimiter(',')
       ->check(CLI::IsMember(words_of<ComputeType>()));
   sub->add_option("--folder", command.folder, "folder whose file system is measured")
@@ -171,17 +171,17 @@ void add_calibrate(CLI::App& app, CalibrateCommand& command) {
   sub->add_option("--device", command.device, "auto, cpu, cuda or mixed")
       ->check(CLI::IsMember(words_of<DeviceRule>()));
   sub->add_flag("--from-slurm", command.from_slurm,
-                "measure nothing: classes, partitions and switches as Slurm has them");
+                "measure nothing: take classes, partitions and switches from Slurm");
   sub->add_option(
          "--preset", command.presets,
-         fmt::format("measure nothing: data sheets of {}", fmt::join(cluster_presets(), ", ")))
+         fmt::format("measure nothing: take data sheets of {}", fmt::join(cluster_presets(), ", ")))
       ->delimiter(',')
       ->type_name("NAME,...");
-  sub->add_option("--threads", command.threads, "of a CPU rank; 0 = its part of the cores")
+  sub->add_option("--threads", command.threads, "threads of a CPU rank; 0 = its part of the cores")
       ->check(number_range(index_t{0}, index_t{4096}));
   sub->add_option("--slowdown", command.slowdown,
-                  "emulate CPU ranks of one thread that are so many times slower, a factor for "
-                  "each rank, and each a node of its own: for runs with emulate.slowdown")
+                  "emulate CPU ranks of one thread that are so many times slower: a factor for each "
+                  "rank, and each rank counts as a node; for runs with emulate.slowdown")
       ->delimiter(',')
       ->check(number_range(1.0, kMostSlowdown))
       ->type_name("FACTOR,...")
@@ -190,8 +190,8 @@ void add_calibrate(CLI::App& app, CalibrateCommand& command) {
       ->excludes("--device")
       ->excludes("--threads");
   sub->add_option("--from-run", command.from_run,
-                  "measure nothing: what the steps of this run (with hetero.cluster) took over "
-                  "what the file of --add says")
+                  "measure nothing: take how long the steps of this run (with hetero.cluster) took, "
+                  "relative to the file of --add")
       ->needs("--add")
       ->excludes("--from-slurm")
       ->excludes("--preset")

@@ -4,12 +4,12 @@
 namespace t3d {
 
 void add_eval(CLI::App& app, CommandLine& line) {
-  CLI::App* sub = app.add_subcommand("eval", "loss of a checkpoint on a token file");
-  sub->add_option("checkpoint", line.eval.checkpoint, "checkpoint folder")
+  CLI::App* sub = app.add_subcommand("eval", "measure the loss of a checkpoint on a token file");
+  sub->add_option("checkpoint", line.eval.checkpoint, "run folder, folder of checkpoints, or checkpoint")
       ->required()
       ->type_name("DIR");
   sub->add_option("tokenfile", line.eval.token_file, "token file")->required()->type_name("FILE");
-  sub->add_option("--sequences", line.eval.sequences, "how many; 0 = all")
+  sub->add_option("--sequences", line.eval.sequences, "how many sequences; 0 = all")
       ->check(number_range(index_t{0}, index_t{1'000'000'000'000}));
   add_overrides(*sub, line);
 }
@@ -17,39 +17,39 @@ void add_eval(CLI::App& app, CommandLine& line) {
 void add_generate(CLI::App& app, CommandLine& line) {
   GenerateCommand& command = line.generate;
   CLI::App* sub = app.add_subcommand("generate", "continue texts with a checkpoint");
-  sub->add_option("checkpoint", command.checkpoint, "checkpoint folder")
+  sub->add_option("checkpoint", command.checkpoint, "run folder, folder of checkpoints, or checkpoint")
       ->required()
       ->type_name("DIR");
   sub->add_option("--prompt", command.prompts, "text to continue; one for each --prompt")
       ->allow_extra_args(false)
       ->type_name("TEXT");
   sub->add_option("--prompts", command.prompt_file,
-                  "one on each line, or JSON lines with the field \"prompt\"; - = standard input")
+                  "a prompt on each line, or JSON lines with the field \"prompt\"; - = standard input")
       ->type_name("FILE");
-  sub->add_option("--tokens", command.tokens, "how many to add at most")
+  sub->add_option("--tokens", command.tokens, "how many tokens to add at most")
       ->check(number_range(index_t{0}, index_t{1'000'000'000}));
   sub->add_option("--stop", command.stops, "end before this text; one for each --stop")
       ->allow_extra_args(false)
       ->type_name("TEXT");
-  sub->add_flag("--ignore-eos", command.ignore_eos, "go on behind the end of a document");
-  sub->add_option("--batch", command.batch, "texts at a time")
+  sub->add_flag("--ignore-eos", command.ignore_eos, "continue after the end of a document");
+  sub->add_option("--batch", command.batch, "texts computed at a time")
       ->check(number_range(index_t{1}, index_t{1'000'000}));
-  sub->add_option("--temperature", command.temperature, "above 1 wilder, below 1 tamer")
+  sub->add_option("--temperature", command.temperature, "logits are divided by it: above 1 more random, below 1 less")
       ->check(number_range(1e-6, 1e6));
-  sub->add_option("--top-k", command.top_k, "only the k likeliest; 0 = off")
+  sub->add_option("--top-k", command.top_k, "draw only from the k likeliest tokens; 0 = off")
       ->check(number_range(index_t{0}, index_t{1'000'000'000}));
-  sub->add_option("--top-p", command.top_p, "only the likeliest that make up p; 1 = off")
+  sub->add_option("--top-p", command.top_p, "draw only from the likeliest tokens that together have probability p; 1 = off")
       ->check(number_range(1e-9, 1.0));
-  sub->add_flag("--greedy", command.greedy, "always the likeliest");
-  sub->add_option("--seed", command.seed, "of the random choice")->check(integer_fault);
+  sub->add_flag("--greedy", command.greedy, "always take the likeliest token");
+  sub->add_option("--seed", command.seed, "of the random numbers")->check(integer_fault);
   sub->add_flag("--json", command.json, "one JSON object for each text, in one line");
   sub->add_flag("--no-stream", command.no_stream, "print a text when it is complete");
   add_overrides(*sub, line);
 }
 
 void add_inspect(CLI::App& app, InspectCommand& command) {
-  CLI::App* sub = app.add_subcommand("inspect", "what is in a checkpoint or token file");
-  sub->add_option("path", command.path, "checkpoint folder or token file")
+  CLI::App* sub = app.add_subcommand("inspect", "show what is in a checkpoint or token file");
+  sub->add_option("path", command.path, "checkpoint or token file")
       ->required()
       ->type_name("PATH");
   sub->add_flag("--verify", command.verify, "read everything and compare checksums");
@@ -58,7 +58,7 @@ void add_inspect(CLI::App& app, InspectCommand& command) {
 void add_export(CLI::App& app, CommandLine& line) {
   ExportCommand& command = line.exports;
   CLI::App* sub = app.add_subcommand("export", "write a checkpoint as a Hugging Face model");
-  sub->add_option("checkpoint", command.checkpoint, "checkpoint, or run folder")
+  sub->add_option("checkpoint", command.checkpoint, "run folder, folder of checkpoints, or checkpoint")
       ->required()
       ->type_name("DIR");
   sub->add_option("-o,--output", command.folder, "new folder for the model")
@@ -67,7 +67,7 @@ void add_export(CLI::App& app, CommandLine& line) {
   sub->add_option("--format", command.format,
                   "hf: a whole model, adapters added; peft: the adapters alone")
       ->check(CLI::IsMember({"hf", "peft"}));
-  sub->add_option("--dtype", command.dtype, "of the weights")
+  sub->add_option("--dtype", command.dtype, "number format of the weights")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", "fp64"}));
   add_overrides(*sub, line);
 }
@@ -82,7 +82,7 @@ void add_import(CLI::App& app, ImportCommand& command) {
       ->type_name("DIR");
   sub->add_option("--context", command.context, "model.context of the checkpoint")
       ->check(number_range(index_t{1}, index_t{100'000'000}));
-  sub->add_option("--vocab", command.vocab, "more tokens than the model has: their rows are fresh")
+  sub->add_option("--vocab", command.vocab, "more tokens than the model has; their rows are fresh")
       ->check(number_range(index_t{1}, index_t{100'000'000}));
   sub->add_flag("--no-tokenizer", command.no_tokenizer, "take the weights alone");
 }

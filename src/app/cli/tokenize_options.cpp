@@ -11,23 +11,23 @@ void add_tokenize_text(CLI::App& sub, TokenizeOptions& options) {
       ->type_name("NAME");
   CLI::Option* prompt =
       sub.add_option("--prompt-field", options.fields.prompt,
-                     "JSONL: the field with what comes before the text and counts in no loss")
+                     "JSONL: the field with what comes before the completion; it does not count in the loss")
           ->type_name("NAME");
   CLI::Option* completion =
-      sub.add_option("--completion-field", options.fields.completion, "JSONL: the text behind it")
+      sub.add_option("--completion-field", options.fields.completion, "JSONL: the field with the text after it")
           ->type_name("NAME");
   prompt->needs(completion);
   completion->needs(prompt);
   sub.add_flag("--document-lines", options.document_lines,
-               "text files: every line is a document, not every file");
+               "text files: every line is a document, instead of every file");
   sub.add_flag("!--no-document-end", options.document_end,
-               "no id behind a document, also where the tokenizer has one for that");
+               "do not put the tokenizer's id for the end after each document");
   sub.add_flag("--document-begin", options.document_begin,
-               "the tokenizer's id for it before a document");
+               "put the tokenizer's id for the begin before each document");
   sub.add_option_function<std::string>(
          "--on-bad-line",
          [&options](const std::string& word) { options.skip_bad_lines = word == "skip"; },
-         "JSONL: stop (default) at a line that is broken, or skip it and count")
+         "JSONL: stop (default) at a bad line, or skip and count bad lines")
       ->check(CLI::IsMember({"stop", "skip"}));
 }
 
@@ -37,17 +37,17 @@ void add_tokenize(CLI::App& app, TokenizeCommand& command) {
   TokenizeOptions& options = command.options;
   CLI::App* sub = app.add_subcommand("tokenize", "make token files from texts");
   sub->add_option("inputs", command.inputs,
-                  "text and JSONL files (.zst too), patterns, folders with such files")
+                  "text and JSONL files (also .zst), patterns, folders with such files")
       ->required()
       ->type_name("INPUT...");
   sub->add_option("-o,--output", command.prefix, "writes PREFIX-train.h5 and PREFIX-valid.h5")
       ->required()
       ->type_name("PREFIX");
-  sub->add_option("--kind", options.kind, "bytes, bpe or unigram (trained on the text)")
+  sub->add_option("--kind", options.kind, "tokenizer: bytes (default), or bpe or unigram, which are trained on the text")
       ->check(CLI::IsMember({"bytes", "bpe", "unigram"}));
   sub->add_option("--vocab", options.vocab, "vocabulary of a trained tokenizer")
       ->check(number_range(index_t{2}, index_t{10'000'000}));
-  sub->add_option("--model", options.model_file, "use the tokenizer of this file")
+  sub->add_option("--model", options.model_file, "use the tokenizer of this file or folder")
       ->type_name("FILE");
   sub->add_option("--valid", options.valid_fraction, "share of the text kept for validation")
       ->check(number_range(0.0, 1.0));
@@ -57,9 +57,9 @@ void add_tokenize(CLI::App& app, TokenizeCommand& command) {
                                                           {"llmc", TokenOutput::llmc}};
   sub->add_option_function<std::string>(
          "--format", [&options](const std::string& word) { options.output = outputs.at(word); },
-         "of the output: hdf5 (ours), megatron (.bin, .idx) or llmc (.bin)")
+         "format of the output: hdf5 (default), megatron (.bin, .idx) or llmc (.bin)")
       ->check(CLI::IsMember({"hdf5", "megatron", "llmc"}));
-  sub->add_option("--threads", options.threads, "of each process; 0 = all cores, under mpirun one")
+  sub->add_option("--threads", options.threads, "threads of each process; 0 = all cores, under mpirun one")
       ->check(number_range(index_t{0}, index_t{4096}));
 }
 

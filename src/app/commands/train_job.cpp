@@ -234,7 +234,7 @@ class TrainJob {
     const LogLineage of_log{lineage_.number, begins, lineage_.parent_lineage};
     all_or_none(world_, [&] {
       report_ = std::make_unique<JobReport>(*machine_, config_, trainer_->progress().steps, of_log,
-                                            command_.verbosity < 0);
+                                            command_.quiet);
       keep_records(info.has_value());
     });
     life_.goes_on(info, trainer_->progress().steps, lineage_.number);

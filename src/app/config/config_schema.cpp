@@ -78,31 +78,32 @@ class TableRows {
 
 void run_keys(std::vector<Key>& keys) {
   TableRows rows(keys, "run", &Config::run);
-  rows.add("name", &RunOptions::name, "Label of the run in logs.",
+  rows.add("name", &RunOptions::name, "Name of the run; run.dir follows from it.",
            {.fallback = "the input file's name without .toml"});
   rows.add("dir", &RunOptions::dir,
-           "Folder of the run: logs, resolved input, checkpoints. Created.",
+           "Folder of the run, with logs, resolved input and checkpoints. It is created.",
            {.fallback = "runs/<run.name>"});
   rows.add("seed", &RunOptions::seed,
            "All randomness (initial weights, data order, dropout) derives from it.",
            {.range = at_least(0)});
   rows.add("steps", &RunOptions::steps,
-           "Stop after this many steps; 0 = by run.tokens. With both, the first reached counts.",
+           "Stop after this many steps; 0 = by run.tokens. With both, the first that is reached "
+           "counts.",
            {.range = at_least(0, kLong), .unit = "steps"});
   rows.add("tokens", &RunOptions::tokens, "Stop after this many tokens; 0 = by run.steps.",
            {.range = at_least(0, 1e18), .unit = "tokens"});
   rows.add("hours", &RunOptions::hours,
-           "Stop with a checkpoint, to be continued, before so much time has passed since the "
-           "start; 0 = no such limit. A time limit of Slurm is known without it.",
+           "Stop with a checkpoint before this time has passed since the start, to be continued "
+           "later; 0 = no limit. Slurm's time limit is known without this key.",
            {.range = at_least(0, 1e6), .unit = "hours"});
   rows.add("pause_at", &RunOptions::pause_at,
-           "Stop with a checkpoint after this step of the run, to be continued by a job of another "
-           "size (plan --elastic); 0 = nowhere. The job does not put itself back into the queue.",
+           "Stop with a checkpoint after this step, to be continued by a job of another size "
+           "(plan --elastic); 0 = off. The job does not put itself back into the queue.",
            {.range = at_least(0, kLong), .unit = "steps"});
   rows.add(
       "requeue", &RunOptions::requeue,
-      "Slurm batch jobs: a run that was stopped from outside, or has lost a rank, puts its job "
-      "back into the queue.");
+      "Slurm batch jobs: a run that was stopped from outside, or has lost a rank, puts its "
+           "job back into the queue.");
 }
 
 void model_shape_keys(TableRows<ModelConfig>& rows) {
@@ -119,22 +120,22 @@ void model_shape_keys(TableRows<ModelConfig>& rows) {
            {.range = count, .required = true});
   rows.add("heads", &ModelConfig::heads, "Attention heads (of the queries).",
            {.range = count, .required = true});
-  rows.add("head_size", &ModelConfig::head_columns, "Numbers of a head. 0 = the default.",
+  rows.add("head_size", &ModelConfig::head_columns, "Size of a head. 0 = the default.",
            {.range = at_least(0, kMany), .fallback = "hidden / heads"});
   rows.add("kv_heads", &ModelConfig::kv_heads,
-           "Heads of keys and values (grouped queries); divides heads. 0 = heads.",
+           "Heads of keys and values (grouped queries); must divide heads. 0 = heads.",
            {.range = at_least(0, kMany), .fallback = "model.heads"});
   rows.add("ffn", &ModelConfig::ffn, "Width inside the feed-forward part. 0 = the default.",
            {.range = at_least(0, kMany),
             .fallback = "4 hidden; with swiglu 8/3 hidden, rounded up to a multiple of 64"});
   rows.add("vocab", &ModelConfig::vocab,
-           "Number of tokens. 0 = taken from the token file at start.",
+           "Number of tokens. 0 = taken from the token file at the start.",
            {.range = at_least(0, kMany)});
   rows.add("context", &ModelConfig::context, "Tokens of a sequence.",
            {.range = count, .unit = "tokens", .required = true});
   rows.add("max_context", &ModelConfig::max_context,
-           "Longest context that an exported model states (max_position_embeddings); nothing is "
-           "computed by it. 0 = model.context.",
+           "Longest context that an exported model states (max_position_embeddings); it changes "
+           "no computation. 0 = model.context.",
            {.range = at_least(0, kMany), .unit = "tokens"});
 }
 
@@ -144,22 +145,24 @@ void rope_keys(std::vector<Key>& keys) {
   rows.add("rope_base", &RopeOptions::base, "Base of the rotation frequencies (rope).",
            {.range = above(0)});
   rows.add("rope_scaling", &RopeOptions::scaling,
-           "How the frequencies of a longer context come from those of a shorter one. The keys "
-           "behind it mean what they do in rope_scaling of Hugging Face's config.json.");
-  rows.add("rope_factor", &RopeOptions::factor, "How much longer (linear, llama3, yarn).",
+           "How the rotation frequencies are changed for a context longer than that of the "
+           "original training. The rope keys below mean what they do in rope_scaling of Hugging "
+           "Face's config.json.");
+  rows.add("rope_factor", &RopeOptions::factor, "How many times longer the context is (linear, llama3, yarn).",
            {.range = at_least(1)});
   rows.add("rope_original_context", &RopeOptions::original_context,
-           "The shorter context (llama3, yarn).", {.range = at_least(0, kMany), .unit = "tokens"});
+           "Context of the original training (llama3, yarn).", {.range = at_least(0, kMany), .unit = "tokens"});
   rows.add("rope_low_freq_factor", &RopeOptions::low_freq_factor,
-           "Waves longer than the shorter context by this are slowed down whole (llama3).",
+           "Wavelengths above rope_original_context / this are stretched by rope_factor (llama3).",
            {.range = above(0)});
   rows.add("rope_high_freq_factor", &RopeOptions::high_freq_factor,
-           "Waves shorter than 1/this of the shorter context stay (llama3).", {.range = above(0)});
+           "Wavelengths below rope_original_context / this stay as they are (llama3).", {.range = above(0)});
   rows.add("rope_beta_fast", &RopeOptions::beta_fast,
-           "Pairs that turn more often than this within the shorter context stay (yarn).",
+           "Pairs that turn more often than this within rope_original_context stay as they are "
+           "(yarn).",
            {.range = above(0)});
   rows.add("rope_beta_slow", &RopeOptions::beta_slow,
-           "Pairs that turn less often than this are slowed down whole (yarn).",
+           "Pairs that turn less often than this are stretched by rope_factor (yarn).",
            {.range = above(0)});
   rows.add("rope_attention_factor", &RopeOptions::attention_factor,
            "Multiplies queries and keys (yarn). 0 = 0.1 ln(rope_factor) + 1.",
@@ -174,23 +177,24 @@ void model_keys(std::vector<Key>& keys) {
   rows.add("position", &ModelConfig::position,
            "How positions enter: a learned table, or rotation of queries and keys.");
   rope_keys(keys);
-  rows.add("norm_eps", &ModelConfig::norm_eps, "Added to the variance before its root.",
+  rows.add("norm_eps", &ModelConfig::norm_eps, "Added to the variance before the square root.",
            {.range = above(0)});
   rows.add("qk_norm", &ModelConfig::qk_norm,
            "Every head of the queries and keys goes through an rmsnorm of its own.");
   rows.add("bias", &ModelConfig::bias, "Biases in the linear layers and in layernorm.");
   rows.add("attention_bias", &ModelConfig::attention_bias,
-           "Biases in the linear layers of attention: of queries, keys and values, or of the "
-           "projection too. auto = as model.bias.");
+           "Which linear layers of attention have biases: none; qkv = those of queries, keys and "
+           "values; all = the projection, too. auto = as model.bias.");
   rows.add("tied_embeddings", &ModelConfig::tied_embeddings,
-           "The head uses the token embedding's weights.");
-  rows.add("dropout", &ModelConfig::dropout, "Share of activations dropped in training.",
+           "The head uses the weights of the token embedding.");
+  rows.add("dropout", &ModelConfig::dropout, "Part of the activations that is dropped in training.",
            {.range = share(false, true)});
   rows.add("init_std", &ModelConfig::init_std, "Standard deviation of the initial weights.",
            {.range = above(0)});
   rows.add("freeze", &ModelConfig::freeze,
            "Parameters that are not trained: names as `inspect` shows them, * for any letters "
-           "(\"wte.*\", \"blocks.0.*\"). Not with lora.rank, which trains the adapters alone.");
+           "(\"wte.*\", \"blocks.0.*\"). Not together with lora.rank, which trains the adapters "
+           "alone.");
 }
 
 void lora_keys(std::vector<Key>& keys) {
@@ -211,49 +215,50 @@ void init_keys(std::vector<Key>& keys) {
   TableRows rows(keys, "init", &Config::init);
   rows.add(
       "from", &InitConfig::from,
-      "Weights that a new run begins from: \"hf:DIR\" is a folder of Hugging Face's "
-      "(config.json, *.safetensors), anything else a checkpoint, a folder of checkpoints or a "
-      "run folder. Keys of [model] that are not written are taken from there. Steps, schedule, "
-      "optimizer and data begin anew. A run that is continued does not read it again. Empty = "
-      "fresh weights.");
+      "Weights from which a new run begins: \"hf:DIR\" is a folder in Hugging Face's format "
+           "(config.json, *.safetensors), anything else a checkpoint, a folder of checkpoints or "
+           "a run folder. Keys of [model] that are not written are taken from there. Steps, "
+           "schedule, optimizer and data start from the beginning. A run that is continued does "
+           "not read it again. Empty = fresh weights.");
   rows.add("grow_vocab", &InitConfig::grow_vocab,
-           "The weights may have fewer tokens than model.vocab: the rows of the others are fresh.");
+           "The weights may have fewer tokens than model.vocab: the rows of the other tokens are "
+           "fresh.");
 }
 
 void mesh_keys(std::vector<Key>& keys) {
   TableRows rows(keys, "mesh", &Config::mesh);
   rows.add_count(
       "replicas", &MeshConfig::replicas, &MeshConfig::replicas_auto,
-      "Copies of the whole cuboid, each with its share of the batch; auto = as many as "
-      "are fastest on the ranks that there are, in a continued run too (then cuboid = \"auto\" "
-      "too). With cuboid = \"auto\", ranks that they do not use up are idle.",
+      "Copies of the whole cuboid, each with its share of the batch. auto = as many as are "
+           "fastest on the present ranks, also in a continued run; needs cuboid = \"auto\". With "
+           "cuboid = \"auto\", ranks that the replicas do not use are idle.",
       {.range = at_least(1, kMany)});
   rows.add_whole_table(
       "cuboid",
-      "[p, q, r]: ranks along tokens, outputs and contractions. replicas*p*q*r "
-      "must be the number of ranks. \"auto\" takes a shape for the ranks that there are, in a "
-      "continued run too: of equal ranks the one with the fewest bytes sent per step.",
+      "[p, q, r]: ranks along tokens, outputs and contractions. replicas * p * q * r must "
+           "be the number of ranks. auto = the program chooses a shape for the present ranks, "
+           "also in a continued run; for equal ranks the one that sends the fewest bytes per "
+           "step.",
       {.range = at_least(1, kMany)});
   rows.add(
       "cuboids", &MeshConfig::cuboids,
-      "[p, q, r, p, q, r, ...]: a cuboid of its own for each replica, so that nodes of several "
-      "kinds work together; instead of cuboid. Gradients meet on the common refinement of the "
-      "cuts. Empty = every replica as cuboid.",
+      "[p, q, r, p, q, r, ...]: a cuboid of its own for each replica, instead of cuboid, so "
+           "that nodes of several kinds work together. Empty = every replica as cuboid.",
       {.range = at_least(1, kMany)});
   rows.add("plan", &MeshConfig::plan,
-           "A plan.toml (of transformer3d plan, or of a run's folder) that a new run takes whole: "
-           "shape, places, widths and shares. Model, batch and optimizer must be this input's. "
-           "Empty = none.");
+           "A plan.toml (of transformer3d plan, or of a run folder) that a new run takes whole: "
+           "shape, places, widths and shares. Model, batch and optimizer must be those of this "
+           "input. Empty = none.");
   rows.add(
       "place", &MeshConfig::place,
-      "World rank of each slot (r fastest, then q, p, replica). Empty = in order. Where ranks are "
-      "idle: those that are left out.",
+      "World rank of each slot (r fastest, then q, p, replica). Empty = in order. Ranks "
+           "that are not named are idle.",
       {.range = at_least(0)});
   rows.add(
       "tokens", &MeshConfig::tokens,
-      "Relative widths of the p parts of the tokens; needs a cuboid that is written out (so do "
-      "outputs and contractions). The cut is between whole sequences, so a rank may get "
-      "nothing. Empty = even. 0 = an empty part.",
+      "Relative widths of the p parts of the tokens. Needs a written cuboid, as outputs and "
+           "contractions do. The cut is between whole sequences, so a rank may get none. Empty = "
+           "even. 0 = an empty part.",
       {.range = at_least(0)});
   rows.add("outputs", &MeshConfig::outputs,
            "Relative widths of the q parts of heads, feed-forward and vocabulary. Empty = even.",
@@ -264,19 +269,20 @@ void mesh_keys(std::vector<Key>& keys) {
            "Which gathered operands stay in memory until the backward pass; the others are "
            "gathered again. auto = as many as gather_budget_mib allows.");
   rows.add("gather_budget_mib", &MeshConfig::gather_budget_mib,
-           "Memory for kept operands per rank, for keep = \"auto\".",
+           "Memory per rank for kept operands, for keep = \"auto\".",
            {.range = at_least(0), .unit = "MiB"});
-  rows.add("attention", &MeshConfig::attention, "What axis k shares out inside attention.");
+  rows.add("attention", &MeshConfig::attention, "What axis k divides inside attention: whole sequences, or heads. auto = whichever "
+           "gives the busiest rank less work.");
   rows.add(
       "device", &MeshConfig::device,
-      "Where ranks compute. auto = on GPUs if every rank has one of its own, else on CPUs; cuda "
-      "= GPUs, shared if there are fewer than ranks; mixed = each GPU has one rank, the other "
-      "ranks use CPUs.");
+      "Where ranks compute. auto = on GPUs if every rank has one of its own, else on CPUs; "
+           "cuda = on GPUs, which ranks share if there are too few; mixed = each GPU has one "
+           "rank, the other ranks use CPUs.");
   rows.add(
       "transport", &MeshConfig::transport,
-      "How GPU ranks talk: NCCL, or staged through host memory and MPI. auto = nccl in groups "
-      "whose ranks all have a GPU of their own, staged in all others. nccl = in all groups, which "
-      "needs a GPU of its own for every rank.");
+      "How GPU ranks send messages: by NCCL, or staged through host memory and MPI. auto = "
+           "nccl in groups whose ranks all have a GPU of their own, staged in all others. nccl = "
+           "in all groups; every rank then needs a GPU of its own.");
 }
 
 void data_keys(std::vector<Key>& keys) {
@@ -285,17 +291,18 @@ void data_keys(std::vector<Key>& keys) {
            {.required = true});
   rows.add("valid", &DataConfig::valid, "Token files for validation, like train.");
   rows.add("tokenizer", &DataConfig::tokenizer,
-           "File or folder of a tokenizer. \"\" = the one of the token file, or bytes.");
+           "File or folder of a tokenizer. Empty = the one of the token file, or bytes.");
   rows.add("shuffle", &DataConfig::shuffle,
-           "Shuffle the sequences by run.seed, the same for every mesh.");
+           "Shuffle the sequences by run.seed, in the same way for every mesh.");
   rows.add(
       "ignore_token", &DataConfig::ignore_token,
-      "Targets that are this token (padding) count neither in the loss nor in the weight of a "
-      "replica's gradient; below 0 = all targets count. A step without any other target leaves "
-      "the weights as they are.",
+      "Targets with this id (padding) count neither in the loss nor in the weight of a "
+           "replica's gradient; below 0 = all targets count. A step without any target that "
+           "counts leaves the weights as they are.",
       {.range = at_least(-1, 2147483647)});
   rows.add("format", &DataConfig::format,
-           "Format of the token files. A file whose signature says another one is refused.");
+           "Format of the token files; auto = by their signature. A file whose signature says "
+           "another format is refused.");
 }
 
 void batch_and_precision_keys(std::vector<Key>& keys) {
@@ -303,67 +310,74 @@ void batch_and_precision_keys(std::vector<Key>& keys) {
   batch.add("sequences", &BatchConfig::sequences, "Sequences per step, over all replicas.",
             {.range = at_least(1, kMany), .unit = "sequences", .required = true});
   batch.add("micro", &BatchConfig::micro,
-            "Sequences per replica and pass (gradients accumulate). 0 = all at once.",
+            "Sequences that a replica computes at a time (gradients accumulate). 0 = all at once.",
             {.range = at_least(0, kMany), .unit = "sequences"});
   batch.add("recompute", &BatchConfig::recompute,
-            "block = keep only the input of each block and compute the rest again in backward.");
+            "block = keep only the input of each block and compute the rest again in the backward "
+           "pass: less memory, more work.");
   batch.add("shares", &BatchConfig::shares,
-            "Shares of the replicas in a step's sequences, as weights; a replica with 0 computes "
-            "nothing and counts nothing. Empty = even.",
+            "Shares of the replicas in the sequences of a step, as weights; a replica with 0 "
+           "computes nothing and counts nothing. Empty = even.",
             {.range = at_least(0)});
   TableRows precision(keys, "precision", &Config::precision);
   precision.add("compute", &PrecisionConfig::compute,
-                "Type of activations and matrix products; master weights stay fp32 (fp64). tf32 = "
-                "fp32 with operands of products rounded to 11 bits (GPU); fp16 needs a GPU or the "
-                "reference operators.");
+                "Type of activations and matrix products; master weights stay fp32 (fp64 with fp64). "
+           "tf32 = fp32 with operands of products rounded to 11 bits (GPU); fp16 needs a GPU or "
+           "the reference operators.");
   precision.add("matmul", &PrecisionConfig::matmul,
                 "fp8 = operands of matrix products in 8 bits with one scale per tensor (GPU; bf16 "
                 "and fp16 activations).");
   precision.add("reduce", &PrecisionConfig::reduce,
-                "Type of partial sums of activations on the wire.");
+                "Type in which partial sums of activations are sent. auto = compute's; with 16-bit "
+           "types and q or r above 4, fp32.");
   precision.add("backend", &PrecisionConfig::backend,
-                "Operators: cpu is fast, reference is plain loops (and the only one for fp64).");
+                "Operators of CPU ranks: cpu is fast; reference is plain loops, and the only one for "
+           "fp64.");
   precision.add("gemm_engine", &PrecisionConfig::gemm_engine,
-                "Matrix products on GPUs: our kernels, cuBLASLt, or the faster one of each shape.");
+                "Matrix products on GPUs: native = our kernels, library = cuBLASLt, auto = the faster "
+           "one for each shape.");
   precision.add("attention_engine", &PrecisionConfig::attention_engine,
-                "Attention on GPUs: our kernels, cuDNN, or the faster one.");
+                "Attention on GPUs: native = our kernels, library = cuDNN, auto = the faster one.");
   precision.add(
       "tune", &PrecisionConfig::tune,
-      "On GPUs: time the engines of each shape when it is first met, and keep the choices in "
-      "the run's folder, so that a continued run does the same arithmetic. false = no "
-      "timing, always the library where there is one.");
+      "On GPUs: time the engines for each shape when it first occurs, and keep the choices "
+           "in the run folder, so that a continued run does the same arithmetic. false = no "
+           "timing; always the library where there is one.");
   precision.add(
       "loss_scale", &PrecisionConfig::loss_scale,
-      "Gradients of activations are multiplied by this so that small ones survive fp16. 0 = 1, "
-      "and with fp16 a scale found by trial: 65536 at first, half of it after a step whose "
-      "gradient was not finite (that step is skipped), twice after 2000 steps without one.",
+      "Gradients of activations are multiplied by this number, so that small ones are not "
+           "lost in fp16. 0 = 1; with fp16 a scale found by trial: 65536 at first, halved after "
+           "a step whose gradient was not finite (that step is skipped), doubled after 2000 "
+           "steps without one.",
       {.range = at_least(0)});
 }
 
 void optimizer_keys(std::vector<Key>& keys) {
   TableRows rows(keys, "optimizer", &Config::optimizer);
   rows.add("kind", &OptimizerConfig::kind,
-           "The update rule. lamb = adamw whose step of a matrix is as long as the matrix, times "
-           "lr; muon = orthogonalised momentum for the matrices of blocks, adamw for all else.");
+           "The update rule. lamb = adamw, with the step of each matrix as long as the matrix, "
+           "times lr; muon = orthogonalised momentum for the matrices of blocks, adamw for all "
+           "other parameters.");
   rows.add("lr", &OptimizerConfig::lr, "Peak learning rate.", {.range = at_least(0)});
   rows.add("beta1", &OptimizerConfig::beta1, "Decay of the first moment (adamw, lamb, muon).",
            {.range = share(false, true)});
   rows.add("beta2", &OptimizerConfig::beta2, "Decay of the second moment (adamw, lamb, muon).",
            {.range = share(false, true)});
   rows.add("eps", &OptimizerConfig::eps,
-           "Added to the root of the second moment (adamw, lamb, muon).", {.range = above(0)});
-  rows.add("weight_decay", &OptimizerConfig::weight_decay, "Decay of matrices; vectors have none.",
+           "Added to the square root of the second moment (adamw, lamb, muon).", {.range = above(0)});
+  rows.add("weight_decay", &OptimizerConfig::weight_decay, "Weight decay of matrices; vectors have none.",
            {.range = at_least(0)});
   rows.add("momentum", &OptimizerConfig::momentum, "Momentum (sgd, muon). Negative = the default.",
            {.range = {-1, 1, false, true}, .fallback = "0.9 for sgd, 0.95 for muon"});
   rows.add("nesterov", &OptimizerConfig::nesterov, "Nesterov's form of momentum (sgd, muon).");
   rows.add("adamw_lr", &OptimizerConfig::adamw_lr,
-           "muon: peak learning rate of all but the matrices of blocks. 0 = optimizer.lr.",
+           "muon: peak learning rate of all parameters but the matrices of blocks. 0 = "
+           "optimizer.lr.",
            {.range = at_least(0), .fallback = "optimizer.lr"});
   rows.add("muon_scale", &OptimizerConfig::muon_scale,
-           "muon: length of an orthogonalised step. rms = 0.2 sqrt(longer side), elements about as "
-           "large as adamw's, so that its learning rates fit; shape = sqrt(max(1, outputs / "
-           "inputs)), for learning rates near 0.02.");
+           "muon: length of an orthogonalised step. rms = 0.2 sqrt(longer side): elements are "
+           "about as large as adamw's, so that adamw's learning rates fit; shape = sqrt(max(1, "
+           "outputs / inputs)), for learning rates near 0.02.");
   rows.add("newton_schulz_steps", &OptimizerConfig::newton_schulz_steps,
            "muon: iterations of the orthogonalisation.", {.range = at_least(1, 100)});
   rows.add("clip_norm", &OptimizerConfig::clip_norm, "Largest norm of the gradient; 0 = off.",
@@ -372,52 +386,56 @@ void optimizer_keys(std::vector<Key>& keys) {
 
 void schedule_keys(std::vector<Key>& keys) {
   TableRows schedule(keys, "schedule", &Config::schedule);
-  schedule.add("kind", &ScheduleConfig::kind, "Course of the learning rate after warm-up.");
+  schedule.add("kind", &ScheduleConfig::kind, "Learning rate after the warm-up: constant; linear or cosine = falls to "
+           "final_fraction; wsd = stays at the peak and falls linearly in the last "
+           "decay_fraction.");
   schedule.add("warmup_steps", &ScheduleConfig::warmup_steps,
-               "Linear rise from 0; below run.steps.",
+               "Linear rise from 0 in the first steps; must be below run.steps.",
                {.range = at_least(0, kLong), .unit = "steps"});
   schedule.add("final_fraction", &ScheduleConfig::final_fraction,
-               "Learning rate at the end, as a share of the peak.", {.range = share(false, false)});
+               "Learning rate at the end, as a fraction of the peak.", {.range = share(false, false)});
   schedule.add("decay_fraction", &ScheduleConfig::decay_fraction,
-               "Last part of the run in which wsd falls.", {.range = share(true, false)});
+               "wsd: last part of the steps after the warm-up, in which the learning rate falls.", {.range = share(true, false)});
 }
 
 void aggregate_keys(std::vector<Key>& keys) {
   TableRows rows(keys, "aggregate", &Config::aggregate);
   rows.add("method", &AggregateConfig::method,
-           "How gradients of the replicas become one. mean = by samples; sum = each counts by its "
-           "samples / reference_batch; adasum = parallel gradients are averaged, orthogonal ones "
-           "added, so that optimizer.lr need not change with the number of replicas.");
+           "How the gradients of the replicas become one. mean = by samples; sum = each counts "
+           "by its samples / reference_batch; adasum = parallel gradients are averaged, "
+           "orthogonal ones added, so that optimizer.lr need not change with the number of "
+           "replicas.");
   rows.add("placement", &AggregateConfig::placement,
-           "adasum: pre = the gradient, before the optimizer (sgd). post = the change that each "
-           "replica's own optimizer makes (as Horovod does; state of its own on every replica, one "
-           "more copy of the weights). gain = one shared optimizer steps along the mean gradient "
-           "and each group's step is made longer as adasum would. auto = pre for sgd, else gain.");
+           "adasum: where it is applied. pre = to the gradients, before the optimizer (sgd). "
+           "post = to the changes that each replica's own optimizer makes (as Horovod does; "
+           "every replica has optimizer state of its own and one more copy of the weights). gain "
+           "= one shared optimizer steps along the mean gradient, and the step of each group is "
+           "made longer as adasum would make it. auto = pre for sgd, else gain.");
   rows.add("algorithm", &AggregateConfig::algorithm,
-           "adasum: gram = one exchange and one small sum, any placement; flat = an all-reduce, "
-           "adasum's step length by its average law. auto = gram.",
+           "adasum: gram = one exchange and one small sum, for any placement; flat = an "
+           "all-reduce, with adasum's average step length. auto = gram.",
            {.old_name = "aggregate.transport", .old_words = {{"rvh", "gram"}}});
   rows.add("per", &AggregateConfig::per,
-           "adasum: what is one vector, with coefficients of its own.");
+           "adasum: what is treated as one vector, with coefficients of its own.");
   rows.add("reference_batch", &AggregateConfig::reference_batch,
-           "Sequences for which optimizer.lr was chosen. Gradients weigh by samples / "
-           "reference_batch; keep it when the number of replicas or their shares change.",
+           "Sequences for which optimizer.lr was chosen. Gradients weigh samples / "
+           "reference_batch; keep this number when the number of replicas or their shares change.",
            {.range = above(0),
             .unit = "sequences",
             .fallback = "batch.sequences / (mesh.replicas x leaves); must be written with "
                         "mesh.replicas = \"auto\", unless method = \"mean\""});
   rows.add("leaves", &AggregateConfig::leaves,
-           "adasum: cut each replica's samples into so many parts, each of which counts as a "
-           "replica of its own. Costs that many gradients of memory.",
+           "adasum: cut the samples of each replica into this many parts, each of which counts "
+           "as a replica of its own. Needs memory for that many gradients.",
            {.range = at_least(1, 64)});
   rows.add(
       "leaf", &AggregateConfig::leaf,
-      "adasum: how a gradient of unusual weight w enters. noise = as w reference batches would "
-      "(by the measured noise), linear = times w.");
+      "adasum: how a gradient of weight w other than 1 enters. noise = as w reference "
+           "batches would, by the measured noise; linear = times w.");
   rows.add("wire", &AggregateConfig::wire,
-           "adasum by gram: number format of messages. Sums are in fp32 all the same.");
+           "adasum by gram: number format of messages. Sums are in fp32 in any case.");
   rows.add("gain_exponent", &AggregateConfig::gain_exponent,
-           "placement gain: steps are multiplied with gain^this. Below 0 = 1 for sgd, else 0.5.",
+           "placement gain: steps are multiplied by gain^this. Below 0 = 1 for sgd, else 0.5.",
            {.range = at_least(-1, 1)});
 }
 
@@ -425,34 +443,36 @@ void balance_keys(std::vector<Key>& keys) {
   TableRows hetero(keys, "hetero", &Config::hetero);
   hetero.add(
       "speeds", &HeteroConfig::speeds,
-      "What the first plan takes the ranks' speeds from: all equal, measured at the start, or "
-      "a file that transformer3d probe wrote.");
+      "Where the first plan takes the speeds of the ranks from: equal = all are equal; "
+           "probe = measured at the start; file = a file that transformer3d probe wrote.");
   hetero.add("file", &HeteroConfig::file, "The file for speeds = \"file\".");
   hetero.add("cluster", &HeteroConfig::cluster,
-             "What transformer3d calibrate wrote: the run predicts its steps from it and puts that "
-             "beside what they take. Empty = no prediction.");
-  hetero.add("probe_seconds", &HeteroConfig::probe_seconds, "The measurement takes at most this.",
+             "A cluster.toml of transformer3d calibrate: the run predicts its steps from it and "
+           "logs the prediction beside the measured time. Empty = no prediction.");
+  hetero.add("probe_seconds", &HeteroConfig::probe_seconds, "Most time for the measurement.",
              {.range = {0, 60, true, false}, .unit = "seconds"});
   TableRows balance(keys, "balance", &Config::balance);
   balance.add("kind", &BalanceOptions::kind,
-              "Who changes the ranks' parts of the batch during the run. model: by what the steps "
-              "measured; lbbsp_analytic, lbbsp_numeric: the rules of LB-BSP, for comparison.");
+              "What changes the ranks' parts of the batch during the run. off = nothing; model = "
+           "the measured times of the steps; lbbsp_analytic, lbbsp_numeric = the rules of "
+           "LB-BSP, for comparison.");
   balance.add("every", &BalanceOptions::every,
-              "Steps between two gatherings of the ranks' times (64 bytes from each rank). Where "
-              "GPUs record their steps as graphs: every 20.",
+              "Steps from one gathering of the ranks' times to the next (64 bytes from each rank). "
+           "Where GPUs record their steps as graphs: every 20.",
               {.range = at_least(1, kLong), .unit = "steps"});
-  balance.add("window", &BalanceOptions::window, "Of so many gatherings the median counts.",
+  balance.add("window", &BalanceOptions::window, "The median of this many gatherings counts.",
               {.range = at_least(1, 1000)});
   balance.add("confirm", &BalanceOptions::confirm,
-              "So many times in succession must a change look worth its while.",
+              "A change must look worthwhile this many times in succession.",
               {.range = at_least(1, 1000)});
   balance.add("min_gain", &BalanceOptions::min_gain,
-              "A change must make the step shorter by this part of it.",
+              "A change must shorten the step by this part of it.",
               {.range = share(false, true)});
   balance.add("tolerance", &BalanceOptions::tolerance,
-              "Ranks whose speeds differ by less are equal.", {.range = share(false, true)});
+              "Ranks whose speeds differ by less than this count as equal.", {.range = share(false, true)});
   balance.add("predictor", &BalanceOptions::predictor,
-              "What a rank expects of its own next step: auto = the one that was best so far.");
+              "How the next step of a rank is predicted: auto = by the predictor that was best so "
+           "far.");
   balance.add("coarse_step", &BalanceOptions::coarse_step,
               "lbbsp_numeric: sequences moved at once in the fast phase.",
               {.range = at_least(1, kMany)});
@@ -464,12 +484,12 @@ void balance_keys(std::vector<Key>& keys) {
               {.range = at_least(1, kMany)});
   TableRows emulate(keys, "emulate", &Config::emulate);
   emulate.add("slowdown", &EmulateConfig::slowdown,
-              "How many times longer each rank computes: it sleeps before it sends. CPU ranks.",
+              "How many times longer each rank computes: it sleeps before it sends. CPU ranks only.",
               {.range = at_least(1, kMostSlowdown)});
   emulate.add("schedule", &EmulateConfig::schedule,
-              "Changes of it during the run: \"STEP:RANK:FACTOR\" from that step on.");
+              "Changes of slowdown during the run: \"STEP:RANK:FACTOR\", from that step on.");
   emulate.add("memory_mib", &EmulateConfig::memory_mib,
-              "Memory for tensors that each rank claims to have.",
+              "Memory for tensors that each rank claims to have. Empty = as measured.",
               {.range = at_least(0, 1e9), .unit = "MiB"});
 }
 
@@ -478,40 +498,41 @@ void checkpoint_keys(std::vector<Key>& keys) {
   rows.add("dir", &CheckpointConfig::dir, "Folder of the checkpoints.",
            {.fallback = "<run.dir>/ckpt"});
   rows.add("every_steps", &CheckpointConfig::every_steps,
-           "Write one every so many steps; 0 = only by minutes and at the end.",
+           "Write a checkpoint every so many steps; 0 = only by minutes and at the end.",
            {.range = at_least(0, kLong), .unit = "steps"});
   rows.add("every_minutes", &CheckpointConfig::every_minutes,
-           "Write one after so many minutes; 0 = off. Whichever comes first.",
+           "Write a checkpoint after so many minutes; 0 = off. Whichever comes first.",
            {.range = at_least(0), .unit = "minutes"});
   rows.add("keep", &CheckpointConfig::keep,
-           "How many of the newest of this lineage stay. During a run one more, until a step has "
-           "gone on from the newest. A new one is written before an old one goes: the folder needs "
-           "room for two more.",
+           "How many of the newest checkpoints of this lineage stay. During a run one more "
+           "stays, until a step after the newest was done. A new one is written before an old "
+           "one is removed: the folder needs room for two more.",
            {.range = at_least(1, kMany)});
   rows.add(
       "asynchronous", &CheckpointConfig::asynchronous,
-      "Written by processes beside the ranks, while training goes on: the step waits for a copy "
-      "of the state in memory only. off = the step waits for the file system.");
+      "Checkpoints are written by processes beside the ranks while training continues: the "
+           "step waits only for a copy of the state in memory. auto = for states of 1 MiB or "
+           "more; off = the step waits for the file system.");
   rows.add("major_every", &CheckpointConfig::major_every,
-           "Checkpoints at multiples of it are never deleted; 0 = none.",
+           "Checkpoints at multiples of this step are never deleted; 0 = none.",
            {.range = at_least(0, kLong), .unit = "steps"});
   rows.add(
       "restart", &CheckpointConfig::restart,
-      "auto = go on from the newest valid checkpoint of the newest lineage, never = start anew, or "
-      "the path of a checkpoint. Option -r wins.");
+      "auto = continue from the newest valid checkpoint of the newest lineage; never = "
+           "start from the beginning; or the path of a checkpoint. Option -r wins.");
   rows.add("verify", &CheckpointConfig::verify, "Read back and compare checksums after writing.");
   rows.add("ranks_per_file", &CheckpointConfig::ranks_per_file,
-           "Ranks that share a file; 0 = the ranks of a node.", {.range = at_least(0, kMany)});
+           "Ranks that write into one file; 0 = the ranks of a node.", {.range = at_least(0, kMany)});
 }
 
 void eval_log_and_debug_keys(std::vector<Key>& keys) {
   TableRows eval(keys, "eval", &Config::eval);
-  eval.add("every_steps", &EvalConfig::every_steps, "Validate every so many steps; 0 = never.",
+  eval.add("every_steps", &EvalConfig::every_steps, "Validate every so many steps; 0 = only at the end.",
            {.range = at_least(0, kLong), .unit = "steps"});
-  eval.add("batches", &EvalConfig::batches, "Batches of a validation.",
+  eval.add("batches", &EvalConfig::batches, "Batches of a validation during the run; the one at the end reads everything.",
            {.range = at_least(1, kMany)});
   TableRows log(keys, "log", &Config::log);
-  log.add("every_steps", &LogConfig::every_steps, "A line on screen and in run.log every so many.",
+  log.add("every_steps", &LogConfig::every_steps, "A line on the screen and in run.log every so many steps.",
           {.range = at_least(1, kLong), .unit = "steps"});
   log.add("json", &LogConfig::json, "Write log.jsonl, one object per step.");
   log.add("csv", &LogConfig::csv, "Write log.csv, one line per step, for spreadsheets.");
@@ -522,11 +543,12 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
   debug.add("check_finite", &DebugConfig::check_finite,
             "Stop when the loss or the gradient's norm is not finite.");
   debug.add("watchdog_seconds", &DebugConfig::watchdog_seconds,
-            "A wait without progress for longer than this ends the run and says for what and for "
-            "whom.",
+            "A wait without progress for longer than this ends the run; the message says for what "
+           "and for whom.",
             {.range = above(0), .unit = "seconds"});
   debug.add("io_seconds", &DebugConfig::io_seconds,
-            "The same for waits of a checkpoint, in which other ranks may be writing or reading.",
+            "The same for waits during a checkpoint, in which other ranks may be writing or "
+           "reading.",
             {.range = above(0), .unit = "seconds"});
   debug.add("lost_seconds", &DebugConfig::lost_seconds,
             "A node that does not answer for longer than this is lost, and the run ends; 0 = ranks "
@@ -536,18 +558,17 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
             {.range = at_least(0, kMostThreads)});
   debug.add(
       "replan", &DebugConfig::replan,
-      "Changes of plan during the run, to try them: \"STEP:FILE\" takes the plan of that file "
-      "after that step, \"STEP:same\" builds the run's own plan anew. FILE is the plan.toml of the "
-      "folder of a run in that shape, or one edited by hand. It may change shape, places, widths, "
-      "shares and what is kept in memory; ranks, model, optimizer, precision, batch and "
-      "aggregation "
-      "must be this run's.");
+      "Changes of plan during the run, to try them out: \"STEP:FILE\" takes the plan of "
+           "that file after that step, \"STEP:same\" builds the run's own plan again. FILE is "
+           "the plan.toml of a run in that shape, or an edited one. It may change shape, places, "
+           "widths, shares and what is kept in memory; ranks, model, optimizer, precision, batch "
+           "and aggregation must be this run's.");
   debug.add("trace", &DebugConfig::trace,
             "[first, last]: write what every rank did in these steps into trace.json of the run "
             "folder, for ui.perfetto.dev.",
             {.range = at_least(1)});
   debug.add("graphs", &DebugConfig::graphs,
-            "GPU: submit each micro-batch as one graph where nothing in it needs the host.");
+            "GPU: submit each micro-batch as one graph, where nothing in it needs the host.");
 }
 
 }  // namespace
@@ -556,21 +577,20 @@ const std::vector<TableHelp>& config_tables() {
   static const std::vector<TableHelp> tables{
       {"run", "What this run is called, where it writes and when it ends."},
       {"model",
-       "The transformer. A preset, init.from, or layers, hidden, heads and context, are "
-       "required."},
-      {"lora", "Adapters of low rank: train few parameters beside a model that stays as it is."},
-      {"init", "Weights to begin from."},
-      {"mesh", "How ranks form replicas of a p x q x r cuboid."},
-      {"data", "What is read."},
-      {"batch", "How much of it per step."},
+       "The transformer. Needed: a preset, or init.from, or layers, hidden, heads and context."},
+      {"lora", "Adapters of low rank: a few parameters are trained beside a model that stays as it is."},
+      {"init", "Weights from which a new run begins."},
+      {"mesh", "How the ranks form replicas of a p x q x r cuboid."},
+      {"data", "Which texts are read."},
+      {"batch", "How much of them is read per step."},
       {"precision", "Number types and operators."},
-      {"optimizer", "The update of the weights."},
+      {"optimizer", "How the weights are updated."},
       {"schedule", "The learning rate over the run."},
-      {"aggregate", "Gradients across replicas."},
+      {"aggregate", "How the gradients of the replicas become one."},
       {"hetero", "How fast the ranks are when the run begins."},
-      {"balance", "How it reacts to unequal ranks while it runs."},
+      {"balance", "How the run reacts to unequal ranks."},
       {"emulate", "Unequal ranks on equal cores, for tests and demonstrations."},
-      {"checkpoint", "When state is written and from where a run goes on."},
+      {"checkpoint", "When checkpoints are written, and from which one a run continues."},
       {"eval", "Validation during training."},
       {"log", "What is shown and kept."},
       {"debug", "Checks and limits."}};

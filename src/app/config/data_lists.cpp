@@ -56,10 +56,9 @@ TableList data_source_list() {
   constexpr double kMost = 1e12;
   TableList list = list_of("data.source", &DataConfig::sources);
   list.help =
-      "A mixture, instead of data.train: one [[data.source]] for each of its sources. In any "
-      "window "
-      "of samples each has its share by weight, within 2 samples; each is read in epochs of its "
-      "own.";
+      "A mixture, instead of data.train: one [[data.source]] for each of its sources. In any window "
+      "of samples each source is within 2 samples of its share by weight; each is read in epochs of "
+      "its own.";
   list.each = "for each source";
   const auto key = [&](const char* name, auto field, const char* help, const char* fallback,
                        Range range = {}) {
@@ -71,7 +70,7 @@ TableList data_source_list() {
   key("weight", &DataSource::weight, "Its share of the samples, relative to the other weights.",
       "1", {0, kMost, true, false});
   key("name", &DataSource::name,
-      "Decides how its samples are shuffled: another source beside it changes nothing there.",
+      "Decides how its samples are shuffled; adding another source does not change that.",
       "its number in the list");
   list.check = [](const Config& config, std::string&) -> std::optional<Problem> {
     const DataConfig& data = config.data;

@@ -59,8 +59,8 @@ constexpr const char* kReferenceHead = R"(# The input file
 
 <!-- Made by `transformer3d --input-reference > docs/02-input.md` from src/app/config/config_schema.cpp. -->
 
-The input is a [TOML](https://toml.io) file. Only `[run]`, `[model]`, `[data]` and `[batch]` are
-needed:
+The input is a [TOML](https://toml.io) file. Only the tables `[run]`, `[model]`, `[data]` and `[batch]`
+are needed:
 
 <!-- input -->
 ```toml
@@ -75,11 +75,13 @@ train = "fineweb/train_*.bin"
 sequences = 512
 ```
 
-`transformer3d --defaults` prints a complete input with comments, `transformer3d --explain KEY` the
-help of a key or a table. `--set table.key=value` on the command line wins over the file. Paths are
-relative to the folder in which the program is started. All faults of an input are listed at once,
-each with its line, and the program ends with status 78. The run folder gets `resolved.toml`: every
-key, its value, and whence it came.
+- `transformer3d --defaults` prints a complete input with comments; `transformer3d --explain KEY`
+  prints the help of a key or a table.
+- `--set table.key=value` on the command line wins over the file.
+- Paths are relative to the folder in which the program is started.
+- All faults of an input are listed at once, each with its line, and the program ends with exit code
+  78.
+- The run folder gets `resolved.toml`: every key, its value, and where it came from.
 
 )";
 
@@ -87,8 +89,7 @@ key, its value, and whence it came.
 
 std::string defaults_text() {
   std::string out =
-      "# Every key of the input with its default. Keys behind a '#' have no default (required), "
-      "or\n"
+      "# Every key of the input with its default. Keys after a '#' have no default (required), or\n"
       "# one that is computed from other keys.\nversion = 1\n";
   for (const TableHelp& table : config_tables()) {
     out += fmt::format("\n{}[{}]\n", comment(table.help), table.name);
@@ -110,7 +111,7 @@ std::string defaults_text() {
 
 std::string resolved_text(const Config& config, const Origins& origins) {
   std::string out =
-      "# The resolved input: every key, its value, and whence it came.\nversion = 1\n";
+      "# The resolved input: every key, its value, and where it came from.\nversion = 1\n";
   for (const TableHelp& table : config_tables()) {
     out += fmt::format("\n[{}]\n", table.name);
     for (const Key* key : keys_of(table.name)) {
@@ -173,11 +174,11 @@ std::string input_reference() {
                        m.heads, m.kv_heads > 0 ? m.kv_heads : m.heads, m.context, m.vocab);
   }
   out +=
-      "\nThe gpt presets have layernorm, gelu, learned positions, biases and tied embeddings; the\n"
-      "others rmsnorm, swiglu, rope and no biases. Those up to 1.5 B parameters that came after\n"
-      "llama3-8b tie their embeddings; qwen3-0.6b has heads of 128 numbers, which are normed.\n"
-      "`context` is what the preset trains with: checkpoints of llama3.2-1b and qwen3-0.6b allow\n"
-      "more (`model.context`).\n";
+      "\nThe gpt presets have layernorm, gelu, learned positions, biases and tied embeddings. The\n"
+      "others have rmsnorm, swiglu, rope and no biases; of these, llama3.2-1b, qwen3-0.6b and\n"
+      "smollm2-135m have tied embeddings. qwen3-0.6b has heads of size 128, with `qk_norm`.\n"
+      "`context` is what the preset trains with: the published weights of llama3.2-1b and\n"
+      "qwen3-0.6b allow more (`model.context`).\n";
   return out;
 }
 

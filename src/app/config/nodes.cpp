@@ -51,8 +51,8 @@ TableList node_list() {
   TableList list;
   list.name = "nodes";
   list.help =
-      "What is known of kinds of nodes: one [[nodes]] for each. A node is of the first kind whose "
-      "name, feature and partition, as far as they are given, all fit.";
+      "What is known of kinds of nodes: one [[nodes]] for each kind. A node belongs to the first "
+      "kind whose name, feature and partition (those that are given) all fit.";
   list.each = "for each kind of node";
   list.keys = {
       node_key("name", &NodeKind::name, "Pattern of the node's name: * is any text, ? one letter.",

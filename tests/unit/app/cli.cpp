@@ -35,14 +35,14 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("the main job") {
-  const CommandLine line = parse({"in.toml", "--set", "a.b=1", "-v", "--set", "c.d=[1, 2]", "-v",
+  const CommandLine line = parse({"in.toml", "--set", "a.b=1", "-q", "--set", "c.d=[1, 2]",
                                   "-r", "never", "-d", "/scratch/x"});
   CHECK(line.action == Action::train);
   CHECK(line.input == "in.toml");
   CHECK(line.overrides ==
         Arguments{"a.b=1", "c.d=[1, 2]", "run.dir=/scratch/x", "checkpoint.restart=never"});
-  CHECK(line.verbosity == 2);
-  CHECK(parse({"--set", "a.b=1", "in.toml", "-q"}).verbosity == -1);
+  CHECK(line.quiet);
+  CHECK_FALSE(parse({"--set", "a.b=1", "in.toml"}).quiet);
   CHECK(parse({"--set", "a.b=1", "in.toml"}).input == "in.toml");
   CHECK(parse({"--set=mesh.cuboid=[1,2,3]", "in.toml"}).overrides ==
         Arguments{"mesh.cuboid=[1,2,3]"});
