@@ -330,7 +330,7 @@ class ClusterReader {
       if (node_class.name != own.node_class) continue;
       for (const OperatorTable& other : node_class.operators)
         if (other.kind == own.table.kind && other.format == own.table.format)
-          return fault_at("kind", "this operator of this class stands there twice",
+          return fault_at("kind", "this operator of this class is there twice",
                           "remove one of them");
       node_class.operators.push_back(std::move(own.table));
     }
@@ -350,7 +350,7 @@ class ClusterReader {
       if (level.name != own.level || level.node_class != own.node_class) continue;
       for (const CollectiveTable& other : level.collectives)
         if (other.verb == own.table.verb)
-          return fault_at("verb", "this verb of this level stands there twice",
+          return fault_at("verb", "this verb of this level is there twice",
                           "remove one of them");
       level.collectives.push_back(std::move(own.table));
     }

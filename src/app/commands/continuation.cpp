@@ -36,7 +36,7 @@ void Continuation::check_same_model() const {
   }
   if (!changed.empty())
     throw_error(ExitCode::config,
-                "{} is of another {}; continue it with its own input, or start anew with "
+                "{} is of another {}; continue it with its own input, or start from the beginning with "
                 "-r never or another -d{}",
                 info_->path, same_model ? "run.seed" : "model", changed);
 }
@@ -152,7 +152,7 @@ void Continuation::check_optimizer() const {
   if (then != now)
     throw_error(ExitCode::config,
                 "{}: the optimizer changed, optimizer.kind was {} and is {}. Continue with {}, or "
-                "start anew with -r never or another -d",
+                "start from the beginning with -r never or another -d",
                 info_->path, then, now, then);
 }
 

@@ -74,7 +74,7 @@ std::string data_change(const std::string& before, const std::string& now,
     if (known == then.files.end() || known->second == contents) continue;
     throw_error(ExitCode::config,
                 "{} is not the file that {} was trained on: it has {}, and had {}; give other data "
-                "another name, or begin anew with -r never",
+                "another name, or start from the beginning with -r never",
                 path, where, contents, known->second);
   }
   const std::size_t gone = then.files.size() + added - here.files.size();

@@ -54,7 +54,7 @@ std::vector<std::string> History::candidates() const {
     throw_error(ExitCode::io,
                 "{} holds {} but not one {}: nothing can be continued from there, and nothing is "
                 "started over unasked. Put the manifests back, take a checkpoint with -r PATH, or "
-                "start anew with -r never",
+                "start from the beginning with -r never",
                 dir_, list_of(without_manifest(-1)), kManifestName);
   std::vector<std::string> paths;
   index_t most = std::numeric_limits<index_t>::max();

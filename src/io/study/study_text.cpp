@@ -64,7 +64,7 @@ std::string kind_of(const StudyFigures& study) { return study.weak ? "weak" : "s
 
 std::string study_remarks(const StudyFigures& study) {
   std::string text = fmt::format(
-      "{} scaling of {}; {}; program {}.\nStep: median over a run's steps behind the warm-up, "
+      "{} scaling of {}; {}; program {}.\nStep: median over a run's steps after the warm-up, "
       "then median (least to largest) over the repeats. ",
       study.weak ? "Weak" : "Strong", study.title, study.machine, study.program);
   if (study.base) {

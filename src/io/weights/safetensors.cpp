@@ -100,7 +100,7 @@ SafetensorsEntry entry_of(const std::string& name, const Json& json, index_t dat
     bad(path, fmt::format("{} has {} bytes by its shape and offsets {} to {}", printable(name, 100),
                           bytes, begin, end));
   constexpr index_t kFar = std::numeric_limits<index_t>::max() / 2;
-  if (end > kFar) bad(path, fmt::format("{} lies behind its end", printable(name, 100)));
+  if (end > kFar) bad(path, fmt::format("{} is after its end", printable(name, 100)));
   entry.begin = data_begin + begin;
   entry.end = data_begin + end;
   return entry;
