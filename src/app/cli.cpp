@@ -92,8 +92,7 @@ void add_main_job(CLI::App& app, Parsed& p) {
   app.add_flag("--defaults", p.defaults, "print a complete input with comments");
   app.add_option("--explain", p.explain, "print the help of an input key or table")
       ->type_name("KEY");
-  app.add_flag("--input-reference", p.reference,
-               "print the reference of the input as Markdown");
+  app.add_flag("--input-reference", p.reference, "print the reference of the input as Markdown");
   // Hidden: what an installation prints into files (cmake/T3dInstall.cmake).
   app.add_flag("--man-page", p.man_page)->group("");
   app.add_option("--completion", p.completion)->check(CLI::IsMember({"bash", "zsh"}))->group("");

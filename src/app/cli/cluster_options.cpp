@@ -72,7 +72,8 @@ std::vector<std::string> words_of() {
 
 void add_plan(CLI::App& app, CommandLine& line) {
   PlanCommand& command = line.plan;
-  CLI::App* sub = app.add_subcommand("plan", "say which nodes to ask for, in which shape, and how long the run will take");
+  CLI::App* sub = app.add_subcommand(
+      "plan", "say which nodes to ask for, in which shape, and how long the run will take");
   sub->add_option("input", command.input, "input file")->required()->type_name("INPUT.toml");
   sub->add_option("--cluster", command.cluster, "cluster file that calibrate wrote")
       ->required()
@@ -111,7 +112,8 @@ void add_plan(CLI::App& app, CommandLine& line) {
 }
 
 void add_simulate(CLI::App& app, SimulateCommand& command) {
-  CLI::App* sub = app.add_subcommand("simulate", "say when a job will be done, and what it will cost");
+  CLI::App* sub =
+      app.add_subcommand("simulate", "say when a job will be done, and what it will cost");
   sub->add_option("plan", command.plan, "job plan")->required()->type_name("PLAN.json");
   sub->add_option("--trace", command.trace,
                   "replay how nodes came and went: output of sacct --parsable2, or a table "
@@ -179,9 +181,10 @@ void add_calibrate(CLI::App& app, CalibrateCommand& command) {
       ->type_name("NAME,...");
   sub->add_option("--threads", command.threads, "threads of a CPU rank; 0 = its part of the cores")
       ->check(number_range(index_t{0}, index_t{4096}));
-  sub->add_option("--slowdown", command.slowdown,
-                  "emulate CPU ranks of one thread that are so many times slower: a factor for each "
-                  "rank, and each rank counts as a node; for runs with emulate.slowdown")
+  sub->add_option(
+         "--slowdown", command.slowdown,
+         "emulate CPU ranks of one thread that are so many times slower: a factor for each "
+         "rank, and each rank counts as a node; for runs with emulate.slowdown")
       ->delimiter(',')
       ->check(number_range(1.0, kMostSlowdown))
       ->type_name("FACTOR,...")
@@ -189,9 +192,10 @@ void add_calibrate(CLI::App& app, CalibrateCommand& command) {
       ->excludes("--preset")
       ->excludes("--device")
       ->excludes("--threads");
-  sub->add_option("--from-run", command.from_run,
-                  "measure nothing: take how long the steps of this run (with hetero.cluster) took, "
-                  "relative to the file of --add")
+  sub->add_option(
+         "--from-run", command.from_run,
+         "measure nothing: take how long the steps of this run (with hetero.cluster) took, "
+         "relative to the file of --add")
       ->needs("--add")
       ->excludes("--from-slurm")
       ->excludes("--preset")

@@ -8,7 +8,8 @@
 namespace t3d {
 
 void add_overrides(CLI::App& app, CommandLine& line) {
-  app.add_option("--set", line.overrides, "sets a key of the input; wins over the file; one key for each --set")
+  app.add_option("--set", line.overrides,
+                 "sets a key of the input; wins over the file; one key for each --set")
       ->allow_extra_args(false)
       ->option_text("table.key=value");
 }

@@ -5,7 +5,8 @@ namespace t3d {
 
 void add_eval(CLI::App& app, CommandLine& line) {
   CLI::App* sub = app.add_subcommand("eval", "measure the loss of a checkpoint on a token file");
-  sub->add_option("checkpoint", line.eval.checkpoint, "run folder, folder of checkpoints, or checkpoint")
+  sub->add_option("checkpoint", line.eval.checkpoint,
+                  "run folder, folder of checkpoints, or checkpoint")
       ->required()
       ->type_name("DIR");
   sub->add_option("tokenfile", line.eval.token_file, "token file")->required()->type_name("FILE");
@@ -17,14 +18,16 @@ void add_eval(CLI::App& app, CommandLine& line) {
 void add_generate(CLI::App& app, CommandLine& line) {
   GenerateCommand& command = line.generate;
   CLI::App* sub = app.add_subcommand("generate", "continue texts with a checkpoint");
-  sub->add_option("checkpoint", command.checkpoint, "run folder, folder of checkpoints, or checkpoint")
+  sub->add_option("checkpoint", command.checkpoint,
+                  "run folder, folder of checkpoints, or checkpoint")
       ->required()
       ->type_name("DIR");
   sub->add_option("--prompt", command.prompts, "text to continue; one for each --prompt")
       ->allow_extra_args(false)
       ->type_name("TEXT");
-  sub->add_option("--prompts", command.prompt_file,
-                  "a prompt on each line, or JSON lines with the field \"prompt\"; - = standard input")
+  sub->add_option(
+         "--prompts", command.prompt_file,
+         "a prompt on each line, or JSON lines with the field \"prompt\"; - = standard input")
       ->type_name("FILE");
   sub->add_option("--tokens", command.tokens, "how many tokens to add at most")
       ->check(number_range(index_t{0}, index_t{1'000'000'000}));
@@ -34,11 +37,13 @@ void add_generate(CLI::App& app, CommandLine& line) {
   sub->add_flag("--ignore-eos", command.ignore_eos, "continue after the end of a document");
   sub->add_option("--batch", command.batch, "texts computed at a time")
       ->check(number_range(index_t{1}, index_t{1'000'000}));
-  sub->add_option("--temperature", command.temperature, "logits are divided by it: above 1 more random, below 1 less")
+  sub->add_option("--temperature", command.temperature,
+                  "logits are divided by it: above 1 more random, below 1 less")
       ->check(number_range(1e-6, 1e6));
   sub->add_option("--top-k", command.top_k, "draw only from the k likeliest tokens; 0 = off")
       ->check(number_range(index_t{0}, index_t{1'000'000'000}));
-  sub->add_option("--top-p", command.top_p, "draw only from the likeliest tokens that together have probability p; 1 = off")
+  sub->add_option("--top-p", command.top_p,
+                  "draw only from the likeliest tokens that together have probability p; 1 = off")
       ->check(number_range(1e-9, 1.0));
   sub->add_flag("--greedy", command.greedy, "always take the likeliest token");
   sub->add_option("--seed", command.seed, "of the random numbers")->check(integer_fault);
@@ -49,16 +54,15 @@ void add_generate(CLI::App& app, CommandLine& line) {
 
 void add_inspect(CLI::App& app, InspectCommand& command) {
   CLI::App* sub = app.add_subcommand("inspect", "show what is in a checkpoint or token file");
-  sub->add_option("path", command.path, "checkpoint or token file")
-      ->required()
-      ->type_name("PATH");
+  sub->add_option("path", command.path, "checkpoint or token file")->required()->type_name("PATH");
   sub->add_flag("--verify", command.verify, "read everything and compare checksums");
 }
 
 void add_export(CLI::App& app, CommandLine& line) {
   ExportCommand& command = line.exports;
   CLI::App* sub = app.add_subcommand("export", "write a checkpoint as a Hugging Face model");
-  sub->add_option("checkpoint", command.checkpoint, "run folder, folder of checkpoints, or checkpoint")
+  sub->add_option("checkpoint", command.checkpoint,
+                  "run folder, folder of checkpoints, or checkpoint")
       ->required()
       ->type_name("DIR");
   sub->add_option("-o,--output", command.folder, "new folder for the model")

@@ -11,7 +11,8 @@ void add_status(CLI::App& app, StatusCommand& command) {
 }
 
 void add_watch(CLI::App& app, WatchCommand& command) {
-  CLI::App* sub = app.add_subcommand("watch", "show how a run is doing on a screen that is renewed");
+  CLI::App* sub =
+      app.add_subcommand("watch", "show how a run is doing on a screen that is renewed");
   sub->add_option("dir", command.dir, "run folder")->required()->type_name("DIR");
   sub->add_option("--interval", command.interval, "seconds between two looks")
       ->check(number_range(0.1, 3600.0));
@@ -19,11 +20,13 @@ void add_watch(CLI::App& app, WatchCommand& command) {
 }
 
 void add_report(CLI::App& app, ReportCommand& command) {
-  CLI::App* sub = app.add_subcommand("report", "write one page with all figures of runs, for a browser");
+  CLI::App* sub =
+      app.add_subcommand("report", "write one page with all figures of runs, for a browser");
   sub->add_option("runs", command.dirs, "run folders; several are drawn over each other")
       ->required()
       ->type_name("RUN...");
-  sub->add_option("-o,--output", command.output, "the page; by default report.html")->type_name("FILE");
+  sub->add_option("-o,--output", command.output, "the page; by default report.html")
+      ->type_name("FILE");
 }
 
 void add_scaling(CLI::App& app, CommandLine& line) {
@@ -50,21 +53,23 @@ void add_scaling(CLI::App& app, CommandLine& line) {
                   "auto, or the shapes to compare: PxQxR or, with D replicas, D*PxQxR")
       ->delimiter(',')
       ->type_name("auto|SHAPE,...");
-  sub->add_option("-o,--output,--out", command.output, "folder of the study; by default scaling-NAME")
+  sub->add_option("-o,--output,--out", command.output,
+                  "folder of the study; by default scaling-NAME")
       ->type_name("DIR");
-  sub->add_option("--launcher", command.launcher, "what starts a run; words are separated at spaces")
+  sub->add_option("--launcher", command.launcher,
+                  "what starts a run; words are separated at spaces")
       ->type_name("\"WORDS {ranks}\"");
   CLI::Option* slurm =
       sub->add_flag("--slurm", command.slurm, "run nothing: write DIR/study.sbatch, one array job");
   sub->add_option("--ranks-per-node", command.ranks_per_node, "ranks on each node of that job")
       ->check(number_range(index_t{1}, index_t{4096}))
       ->needs(slurm);
-  sub->add_option("--threads", command.threads,
-                  "threads of each rank (debug.threads); 0 = cores / ranks of the largest point that "
-                  "has a core for each rank")
+  sub->add_option(
+         "--threads", command.threads,
+         "threads of each rank (debug.threads); 0 = cores / ranks of the largest point that "
+         "has a core for each rank")
       ->check(number_range(index_t{0}, index_t{4096}));
-  sub->add_flag("!--no-roofline", command.roofline,
-                "do not measure the operators of the points");
+  sub->add_flag("!--no-roofline", command.roofline, "do not measure the operators of the points");
   sub->add_option("--collect", command.collect,
                   "run nothing: read the study, or the runs, in this folder")
       ->type_name("DIR")

@@ -9,13 +9,13 @@ namespace {
 void add_tokenize_text(CLI::App& sub, TokenizeOptions& options) {
   sub.add_option("--field", options.fields.text, "JSONL: the field with the text")
       ->type_name("NAME");
-  CLI::Option* prompt =
-      sub.add_option("--prompt-field", options.fields.prompt,
-                     "JSONL: the field with what comes before the completion; it does not count in the loss")
-          ->type_name("NAME");
-  CLI::Option* completion =
-      sub.add_option("--completion-field", options.fields.completion, "JSONL: the field with the text after it")
-          ->type_name("NAME");
+  CLI::Option* prompt = sub.add_option("--prompt-field", options.fields.prompt,
+                                       "JSONL: the field with what comes before the completion; it "
+                                       "does not count in the loss")
+                            ->type_name("NAME");
+  CLI::Option* completion = sub.add_option("--completion-field", options.fields.completion,
+                                           "JSONL: the field with the text after it")
+                                ->type_name("NAME");
   prompt->needs(completion);
   completion->needs(prompt);
   sub.add_flag("--document-lines", options.document_lines,
@@ -43,7 +43,8 @@ void add_tokenize(CLI::App& app, TokenizeCommand& command) {
   sub->add_option("-o,--output", command.prefix, "writes PREFIX-train.h5 and PREFIX-valid.h5")
       ->required()
       ->type_name("PREFIX");
-  sub->add_option("--kind", options.kind, "tokenizer: bytes (default), or bpe or unigram, which are trained on the text")
+  sub->add_option("--kind", options.kind,
+                  "tokenizer: bytes (default), or bpe or unigram, which are trained on the text")
       ->check(CLI::IsMember({"bytes", "bpe", "unigram"}));
   sub->add_option("--vocab", options.vocab, "vocabulary of a trained tokenizer")
       ->check(number_range(index_t{2}, index_t{10'000'000}));
@@ -59,7 +60,8 @@ void add_tokenize(CLI::App& app, TokenizeCommand& command) {
          "--format", [&options](const std::string& word) { options.output = outputs.at(word); },
          "format of the output: hdf5 (default), megatron (.bin, .idx) or llmc (.bin)")
       ->check(CLI::IsMember({"hdf5", "megatron", "llmc"}));
-  sub->add_option("--threads", options.threads, "threads of each process; 0 = all cores, under mpirun one")
+  sub->add_option("--threads", options.threads,
+                  "threads of each process; 0 = all cores, under mpirun one")
       ->check(number_range(index_t{0}, index_t{4096}));
 }
 

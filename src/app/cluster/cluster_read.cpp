@@ -350,8 +350,7 @@ class ClusterReader {
       if (level.name != own.level || level.node_class != own.node_class) continue;
       for (const CollectiveTable& other : level.collectives)
         if (other.verb == own.table.verb)
-          return fault_at("verb", "this verb of this level is there twice",
-                          "remove one of them");
+          return fault_at("verb", "this verb of this level is there twice", "remove one of them");
       level.collectives.push_back(std::move(own.table));
     }
   }

@@ -35,10 +35,11 @@ void Continuation::check_same_model() const {
     same_model = same_model && !model;
   }
   if (!changed.empty())
-    throw_error(ExitCode::config,
-                "{} is of another {}; continue it with its own input, or start from the beginning with "
-                "-r never or another -d{}",
-                info_->path, same_model ? "run.seed" : "model", changed);
+    throw_error(
+        ExitCode::config,
+        "{} is of another {}; continue it with its own input, or start from the beginning with "
+        "-r never or another -d{}",
+        info_->path, same_model ? "run.seed" : "model", changed);
 }
 
 // The machine and the optimizer are made from the input, and must be what the plan says.

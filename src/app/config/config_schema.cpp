@@ -100,9 +100,8 @@ void run_keys(std::vector<Key>& keys) {
            "Stop with a checkpoint after this step, to be continued by a job of another size "
            "(plan --elastic); 0 = off. The job does not put itself back into the queue.",
            {.range = at_least(0, kLong), .unit = "steps"});
-  rows.add(
-      "requeue", &RunOptions::requeue,
-      "Slurm batch jobs: a run that was stopped from outside, or has lost a rank, puts its "
+  rows.add("requeue", &RunOptions::requeue,
+           "Slurm batch jobs: a run that was stopped from outside, or has lost a rank, puts its "
            "job back into the queue.");
 }
 
@@ -148,15 +147,17 @@ void rope_keys(std::vector<Key>& keys) {
            "How the rotation frequencies are changed for a context longer than that of the "
            "original training. The rope keys below mean what they do in rope_scaling of Hugging "
            "Face's config.json.");
-  rows.add("rope_factor", &RopeOptions::factor, "How many times longer the context is (linear, llama3, yarn).",
-           {.range = at_least(1)});
+  rows.add("rope_factor", &RopeOptions::factor,
+           "How many times longer the context is (linear, llama3, yarn).", {.range = at_least(1)});
   rows.add("rope_original_context", &RopeOptions::original_context,
-           "Context of the original training (llama3, yarn).", {.range = at_least(0, kMany), .unit = "tokens"});
+           "Context of the original training (llama3, yarn).",
+           {.range = at_least(0, kMany), .unit = "tokens"});
   rows.add("rope_low_freq_factor", &RopeOptions::low_freq_factor,
            "Wavelengths above rope_original_context / this are stretched by rope_factor (llama3).",
            {.range = above(0)});
   rows.add("rope_high_freq_factor", &RopeOptions::high_freq_factor,
-           "Wavelengths below rope_original_context / this stay as they are (llama3).", {.range = above(0)});
+           "Wavelengths below rope_original_context / this stay as they are (llama3).",
+           {.range = above(0)});
   rows.add("rope_beta_fast", &RopeOptions::beta_fast,
            "Pairs that turn more often than this within rope_original_context stay as they are "
            "(yarn).",
@@ -213,9 +214,8 @@ void lora_keys(std::vector<Key>& keys) {
 
 void init_keys(std::vector<Key>& keys) {
   TableRows rows(keys, "init", &Config::init);
-  rows.add(
-      "from", &InitConfig::from,
-      "Weights from which a new run begins: \"hf:DIR\" is a folder in Hugging Face's format "
+  rows.add("from", &InitConfig::from,
+           "Weights from which a new run begins: \"hf:DIR\" is a folder in Hugging Face's format "
            "(config.json, *.safetensors), anything else a checkpoint, a folder of checkpoints or "
            "a run folder. Keys of [model] that are not written are taken from there. Steps, "
            "schedule, optimizer and data start from the beginning. A run that is continued does "
@@ -230,36 +230,33 @@ void mesh_keys(std::vector<Key>& keys) {
   rows.add_count(
       "replicas", &MeshConfig::replicas, &MeshConfig::replicas_auto,
       "Copies of the whole cuboid, each with its share of the batch. auto = as many as are "
-           "fastest on the present ranks, also in a continued run; needs cuboid = \"auto\". With "
-           "cuboid = \"auto\", ranks that the replicas do not use are idle.",
+      "fastest on the present ranks, also in a continued run; needs cuboid = \"auto\". With "
+      "cuboid = \"auto\", ranks that the replicas do not use are idle.",
       {.range = at_least(1, kMany)});
   rows.add_whole_table(
       "cuboid",
       "[p, q, r]: ranks along tokens, outputs and contractions. replicas * p * q * r must "
-           "be the number of ranks. auto = the program chooses a shape for the present ranks, "
-           "also in a continued run; for equal ranks the one that sends the fewest bytes per "
-           "step.",
+      "be the number of ranks. auto = the program chooses a shape for the present ranks, "
+      "also in a continued run; for equal ranks the one that sends the fewest bytes per "
+      "step.",
       {.range = at_least(1, kMany)});
-  rows.add(
-      "cuboids", &MeshConfig::cuboids,
-      "[p, q, r, p, q, r, ...]: a cuboid of its own for each replica, instead of cuboid, so "
+  rows.add("cuboids", &MeshConfig::cuboids,
+           "[p, q, r, p, q, r, ...]: a cuboid of its own for each replica, instead of cuboid, so "
            "that nodes of several kinds work together. Empty = every replica as cuboid.",
-      {.range = at_least(1, kMany)});
+           {.range = at_least(1, kMany)});
   rows.add("plan", &MeshConfig::plan,
            "A plan.toml (of transformer3d plan, or of a run folder) that a new run takes whole: "
            "shape, places, widths and shares. Model, batch and optimizer must be those of this "
            "input. Empty = none.");
-  rows.add(
-      "place", &MeshConfig::place,
-      "World rank of each slot (r fastest, then q, p, replica). Empty = in order. Ranks "
+  rows.add("place", &MeshConfig::place,
+           "World rank of each slot (r fastest, then q, p, replica). Empty = in order. Ranks "
            "that are not named are idle.",
-      {.range = at_least(0)});
-  rows.add(
-      "tokens", &MeshConfig::tokens,
-      "Relative widths of the p parts of the tokens. Needs a written cuboid, as outputs and "
+           {.range = at_least(0)});
+  rows.add("tokens", &MeshConfig::tokens,
+           "Relative widths of the p parts of the tokens. Needs a written cuboid, as outputs and "
            "contractions do. The cut is between whole sequences, so a rank may get none. Empty = "
            "even. 0 = an empty part.",
-      {.range = at_least(0)});
+           {.range = at_least(0)});
   rows.add("outputs", &MeshConfig::outputs,
            "Relative widths of the q parts of heads, feed-forward and vocabulary. Empty = even.",
            {.range = at_least(0)});
@@ -271,16 +268,15 @@ void mesh_keys(std::vector<Key>& keys) {
   rows.add("gather_budget_mib", &MeshConfig::gather_budget_mib,
            "Memory per rank for kept operands, for keep = \"auto\".",
            {.range = at_least(0), .unit = "MiB"});
-  rows.add("attention", &MeshConfig::attention, "What axis k divides inside attention: whole sequences, or heads. auto = whichever "
+  rows.add("attention", &MeshConfig::attention,
+           "What axis k divides inside attention: whole sequences, or heads. auto = whichever "
            "gives the busiest rank less work.");
-  rows.add(
-      "device", &MeshConfig::device,
-      "Where ranks compute. auto = on GPUs if every rank has one of its own, else on CPUs; "
+  rows.add("device", &MeshConfig::device,
+           "Where ranks compute. auto = on GPUs if every rank has one of its own, else on CPUs; "
            "cuda = on GPUs, which ranks share if there are too few; mixed = each GPU has one "
            "rank, the other ranks use CPUs.");
-  rows.add(
-      "transport", &MeshConfig::transport,
-      "How GPU ranks send messages: by NCCL, or staged through host memory and MPI. auto = "
+  rows.add("transport", &MeshConfig::transport,
+           "How GPU ranks send messages: by NCCL, or staged through host memory and MPI. auto = "
            "nccl in groups whose ranks all have a GPU of their own, staged in all others. nccl = "
            "in all groups; every rank then needs a GPU of its own.");
 }
@@ -294,12 +290,11 @@ void data_keys(std::vector<Key>& keys) {
            "File or folder of a tokenizer. Empty = the one of the token file, or bytes.");
   rows.add("shuffle", &DataConfig::shuffle,
            "Shuffle the sequences by run.seed, in the same way for every mesh.");
-  rows.add(
-      "ignore_token", &DataConfig::ignore_token,
-      "Targets with this id (padding) count neither in the loss nor in the weight of a "
+  rows.add("ignore_token", &DataConfig::ignore_token,
+           "Targets with this id (padding) count neither in the loss nor in the weight of a "
            "replica's gradient; below 0 = all targets count. A step without any target that "
            "counts leaves the weights as they are.",
-      {.range = at_least(-1, 2147483647)});
+           {.range = at_least(-1, 2147483647)});
   rows.add("format", &DataConfig::format,
            "Format of the token files; auto = by their signature. A file whose signature says "
            "another format is refused.");
@@ -314,41 +309,44 @@ void batch_and_precision_keys(std::vector<Key>& keys) {
             {.range = at_least(0, kMany), .unit = "sequences"});
   batch.add("recompute", &BatchConfig::recompute,
             "block = keep only the input of each block and compute the rest again in the backward "
-           "pass: less memory, more work.");
+            "pass: less memory, more work.");
   batch.add("shares", &BatchConfig::shares,
             "Shares of the replicas in the sequences of a step, as weights; a replica with 0 "
-           "computes nothing and counts nothing. Empty = even.",
+            "computes nothing and counts nothing. Empty = even.",
             {.range = at_least(0)});
   TableRows precision(keys, "precision", &Config::precision);
-  precision.add("compute", &PrecisionConfig::compute,
-                "Type of activations and matrix products; master weights stay fp32 (fp64 with fp64). "
-           "tf32 = fp32 with operands of products rounded to 11 bits (GPU); fp16 needs a GPU or "
-           "the reference operators.");
+  precision.add(
+      "compute", &PrecisionConfig::compute,
+      "Type of activations and matrix products; master weights stay fp32 (fp64 with fp64). "
+      "tf32 = fp32 with operands of products rounded to 11 bits (GPU); fp16 needs a GPU or "
+      "the reference operators.");
   precision.add("matmul", &PrecisionConfig::matmul,
                 "fp8 = operands of matrix products in 8 bits with one scale per tensor (GPU; bf16 "
                 "and fp16 activations).");
   precision.add("reduce", &PrecisionConfig::reduce,
                 "Type in which partial sums of activations are sent. auto = compute's; with 16-bit "
-           "types and q or r above 4, fp32.");
-  precision.add("backend", &PrecisionConfig::backend,
-                "Operators of CPU ranks: cpu is fast; reference is plain loops, and the only one for "
-           "fp64.");
-  precision.add("gemm_engine", &PrecisionConfig::gemm_engine,
-                "Matrix products on GPUs: native = our kernels, library = cuBLASLt, auto = the faster "
-           "one for each shape.");
+                "types and q or r above 4, fp32.");
+  precision.add(
+      "backend", &PrecisionConfig::backend,
+      "Operators of CPU ranks: cpu is fast; reference is plain loops, and the only one for "
+      "fp64.");
+  precision.add(
+      "gemm_engine", &PrecisionConfig::gemm_engine,
+      "Matrix products on GPUs: native = our kernels, library = cuBLASLt, auto = the faster "
+      "one for each shape.");
   precision.add("attention_engine", &PrecisionConfig::attention_engine,
                 "Attention on GPUs: native = our kernels, library = cuDNN, auto = the faster one.");
   precision.add(
       "tune", &PrecisionConfig::tune,
       "On GPUs: time the engines for each shape when it first occurs, and keep the choices "
-           "in the run folder, so that a continued run does the same arithmetic. false = no "
-           "timing; always the library where there is one.");
+      "in the run folder, so that a continued run does the same arithmetic. false = no "
+      "timing; always the library where there is one.");
   precision.add(
       "loss_scale", &PrecisionConfig::loss_scale,
       "Gradients of activations are multiplied by this number, so that small ones are not "
-           "lost in fp16. 0 = 1; with fp16 a scale found by trial: 65536 at first, halved after "
-           "a step whose gradient was not finite (that step is skipped), doubled after 2000 "
-           "steps without one.",
+      "lost in fp16. 0 = 1; with fp16 a scale found by trial: 65536 at first, halved after "
+      "a step whose gradient was not finite (that step is skipped), doubled after 2000 "
+      "steps without one.",
       {.range = at_least(0)});
 }
 
@@ -364,9 +362,10 @@ void optimizer_keys(std::vector<Key>& keys) {
   rows.add("beta2", &OptimizerConfig::beta2, "Decay of the second moment (adamw, lamb, muon).",
            {.range = share(false, true)});
   rows.add("eps", &OptimizerConfig::eps,
-           "Added to the square root of the second moment (adamw, lamb, muon).", {.range = above(0)});
-  rows.add("weight_decay", &OptimizerConfig::weight_decay, "Weight decay of matrices; vectors have none.",
-           {.range = at_least(0)});
+           "Added to the square root of the second moment (adamw, lamb, muon).",
+           {.range = above(0)});
+  rows.add("weight_decay", &OptimizerConfig::weight_decay,
+           "Weight decay of matrices; vectors have none.", {.range = at_least(0)});
   rows.add("momentum", &OptimizerConfig::momentum, "Momentum (sgd, muon). Negative = the default.",
            {.range = {-1, 1, false, true}, .fallback = "0.9 for sgd, 0.95 for muon"});
   rows.add("nesterov", &OptimizerConfig::nesterov, "Nesterov's form of momentum (sgd, muon).");
@@ -386,16 +385,19 @@ void optimizer_keys(std::vector<Key>& keys) {
 
 void schedule_keys(std::vector<Key>& keys) {
   TableRows schedule(keys, "schedule", &Config::schedule);
-  schedule.add("kind", &ScheduleConfig::kind, "Learning rate after the warm-up: constant; linear or cosine = falls to "
-           "final_fraction; wsd = stays at the peak and falls linearly in the last "
-           "decay_fraction.");
+  schedule.add("kind", &ScheduleConfig::kind,
+               "Learning rate after the warm-up: constant; linear or cosine = falls to "
+               "final_fraction; wsd = stays at the peak and falls linearly in the last "
+               "decay_fraction.");
   schedule.add("warmup_steps", &ScheduleConfig::warmup_steps,
                "Linear rise from 0 in the first steps; must be below run.steps.",
                {.range = at_least(0, kLong), .unit = "steps"});
   schedule.add("final_fraction", &ScheduleConfig::final_fraction,
-               "Learning rate at the end, as a fraction of the peak.", {.range = share(false, false)});
+               "Learning rate at the end, as a fraction of the peak.",
+               {.range = share(false, false)});
   schedule.add("decay_fraction", &ScheduleConfig::decay_fraction,
-               "wsd: last part of the steps after the warm-up, in which the learning rate falls.", {.range = share(true, false)});
+               "wsd: last part of the steps after the warm-up, in which the learning rate falls.",
+               {.range = share(true, false)});
 }
 
 void aggregate_keys(std::vector<Key>& keys) {
@@ -428,9 +430,8 @@ void aggregate_keys(std::vector<Key>& keys) {
            "adasum: cut the samples of each replica into this many parts, each of which counts "
            "as a replica of its own. Needs memory for that many gradients.",
            {.range = at_least(1, 64)});
-  rows.add(
-      "leaf", &AggregateConfig::leaf,
-      "adasum: how a gradient of weight w other than 1 enters. noise = as w reference "
+  rows.add("leaf", &AggregateConfig::leaf,
+           "adasum: how a gradient of weight w other than 1 enters. noise = as w reference "
            "batches would, by the measured noise; linear = times w.");
   rows.add("wire", &AggregateConfig::wire,
            "adasum by gram: number format of messages. Sums are in fp32 in any case.");
@@ -441,24 +442,23 @@ void aggregate_keys(std::vector<Key>& keys) {
 
 void balance_keys(std::vector<Key>& keys) {
   TableRows hetero(keys, "hetero", &Config::hetero);
-  hetero.add(
-      "speeds", &HeteroConfig::speeds,
-      "Where the first plan takes the speeds of the ranks from: equal = all are equal; "
-           "probe = measured at the start; file = a file that transformer3d probe wrote.");
+  hetero.add("speeds", &HeteroConfig::speeds,
+             "Where the first plan takes the speeds of the ranks from: equal = all are equal; "
+             "probe = measured at the start; file = a file that transformer3d probe wrote.");
   hetero.add("file", &HeteroConfig::file, "The file for speeds = \"file\".");
   hetero.add("cluster", &HeteroConfig::cluster,
              "A cluster.toml of transformer3d calibrate: the run predicts its steps from it and "
-           "logs the prediction beside the measured time. Empty = no prediction.");
+             "logs the prediction beside the measured time. Empty = no prediction.");
   hetero.add("probe_seconds", &HeteroConfig::probe_seconds, "Most time for the measurement.",
              {.range = {0, 60, true, false}, .unit = "seconds"});
   TableRows balance(keys, "balance", &Config::balance);
   balance.add("kind", &BalanceOptions::kind,
               "What changes the ranks' parts of the batch during the run. off = nothing; model = "
-           "the measured times of the steps; lbbsp_analytic, lbbsp_numeric = the rules of "
-           "LB-BSP, for comparison.");
+              "the measured times of the steps; lbbsp_analytic, lbbsp_numeric = the rules of "
+              "LB-BSP, for comparison.");
   balance.add("every", &BalanceOptions::every,
               "Steps from one gathering of the ranks' times to the next (64 bytes from each rank). "
-           "Where GPUs record their steps as graphs: every 20.",
+              "Where GPUs record their steps as graphs: every 20.",
               {.range = at_least(1, kLong), .unit = "steps"});
   balance.add("window", &BalanceOptions::window, "The median of this many gatherings counts.",
               {.range = at_least(1, 1000)});
@@ -466,13 +466,13 @@ void balance_keys(std::vector<Key>& keys) {
               "A change must look worthwhile this many times in succession.",
               {.range = at_least(1, 1000)});
   balance.add("min_gain", &BalanceOptions::min_gain,
-              "A change must shorten the step by this part of it.",
-              {.range = share(false, true)});
+              "A change must shorten the step by this part of it.", {.range = share(false, true)});
   balance.add("tolerance", &BalanceOptions::tolerance,
-              "Ranks whose speeds differ by less than this count as equal.", {.range = share(false, true)});
+              "Ranks whose speeds differ by less than this count as equal.",
+              {.range = share(false, true)});
   balance.add("predictor", &BalanceOptions::predictor,
               "How the next step of a rank is predicted: auto = by the predictor that was best so "
-           "far.");
+              "far.");
   balance.add("coarse_step", &BalanceOptions::coarse_step,
               "lbbsp_numeric: sequences moved at once in the fast phase.",
               {.range = at_least(1, kMany)});
@@ -483,9 +483,10 @@ void balance_keys(std::vector<Key>& keys) {
               "lbbsp_numeric: steps between two moves of one sequence in the fine phase.",
               {.range = at_least(1, kMany)});
   TableRows emulate(keys, "emulate", &Config::emulate);
-  emulate.add("slowdown", &EmulateConfig::slowdown,
-              "How many times longer each rank computes: it sleeps before it sends. CPU ranks only.",
-              {.range = at_least(1, kMostSlowdown)});
+  emulate.add(
+      "slowdown", &EmulateConfig::slowdown,
+      "How many times longer each rank computes: it sleeps before it sends. CPU ranks only.",
+      {.range = at_least(1, kMostSlowdown)});
   emulate.add("schedule", &EmulateConfig::schedule,
               "Changes of slowdown during the run: \"STEP:RANK:FACTOR\", from that step on.");
   emulate.add("memory_mib", &EmulateConfig::memory_mib,
@@ -508,31 +509,33 @@ void checkpoint_keys(std::vector<Key>& keys) {
            "stays, until a step after the newest was done. A new one is written before an old "
            "one is removed: the folder needs room for two more.",
            {.range = at_least(1, kMany)});
-  rows.add(
-      "asynchronous", &CheckpointConfig::asynchronous,
-      "Checkpoints are written by processes beside the ranks while training continues: the "
+  rows.add("asynchronous", &CheckpointConfig::asynchronous,
+           "Checkpoints are written by processes beside the ranks while training continues: the "
            "step waits only for a copy of the state in memory. auto = for states of 1 MiB or "
            "more; off = the step waits for the file system.");
   rows.add("major_every", &CheckpointConfig::major_every,
            "Checkpoints at multiples of this step are never deleted; 0 = none.",
            {.range = at_least(0, kLong), .unit = "steps"});
-  rows.add(
-      "restart", &CheckpointConfig::restart,
-      "auto = continue from the newest valid checkpoint of the newest lineage; never = "
+  rows.add("restart", &CheckpointConfig::restart,
+           "auto = continue from the newest valid checkpoint of the newest lineage; never = "
            "start from the beginning; or the path of a checkpoint. Option -r wins.");
   rows.add("verify", &CheckpointConfig::verify, "Read back and compare checksums after writing.");
   rows.add("ranks_per_file", &CheckpointConfig::ranks_per_file,
-           "Ranks that write into one file; 0 = the ranks of a node.", {.range = at_least(0, kMany)});
+           "Ranks that write into one file; 0 = the ranks of a node.",
+           {.range = at_least(0, kMany)});
 }
 
 void eval_log_and_debug_keys(std::vector<Key>& keys) {
   TableRows eval(keys, "eval", &Config::eval);
-  eval.add("every_steps", &EvalConfig::every_steps, "Validate every so many steps; 0 = only at the end.",
+  eval.add("every_steps", &EvalConfig::every_steps,
+           "Validate every so many steps; 0 = only at the end.",
            {.range = at_least(0, kLong), .unit = "steps"});
-  eval.add("batches", &EvalConfig::batches, "Batches of a validation during the run; the one at the end reads everything.",
+  eval.add("batches", &EvalConfig::batches,
+           "Batches of a validation during the run; the one at the end reads everything.",
            {.range = at_least(1, kMany)});
   TableRows log(keys, "log", &Config::log);
-  log.add("every_steps", &LogConfig::every_steps, "A line on the screen and in run.log every so many steps.",
+  log.add("every_steps", &LogConfig::every_steps,
+          "A line on the screen and in run.log every so many steps.",
           {.range = at_least(1, kLong), .unit = "steps"});
   log.add("json", &LogConfig::json, "Write log.jsonl, one object per step.");
   log.add("csv", &LogConfig::csv, "Write log.csv, one line per step, for spreadsheets.");
@@ -544,11 +547,11 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
             "Stop when the loss or the gradient's norm is not finite.");
   debug.add("watchdog_seconds", &DebugConfig::watchdog_seconds,
             "A wait without progress for longer than this ends the run; the message says for what "
-           "and for whom.",
+            "and for whom.",
             {.range = above(0), .unit = "seconds"});
   debug.add("io_seconds", &DebugConfig::io_seconds,
             "The same for waits during a checkpoint, in which other ranks may be writing or "
-           "reading.",
+            "reading.",
             {.range = above(0), .unit = "seconds"});
   debug.add("lost_seconds", &DebugConfig::lost_seconds,
             "A node that does not answer for longer than this is lost, and the run ends; 0 = ranks "
@@ -556,13 +559,12 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
             {.range = at_least(0, 3600), .unit = "seconds"});
   debug.add("threads", &DebugConfig::threads, "Threads per rank; 0 = cores / ranks of the node.",
             {.range = at_least(0, kMostThreads)});
-  debug.add(
-      "replan", &DebugConfig::replan,
-      "Changes of plan during the run, to try them out: \"STEP:FILE\" takes the plan of "
-           "that file after that step, \"STEP:same\" builds the run's own plan again. FILE is "
-           "the plan.toml of a run in that shape, or an edited one. It may change shape, places, "
-           "widths, shares and what is kept in memory; ranks, model, optimizer, precision, batch "
-           "and aggregation must be this run's.");
+  debug.add("replan", &DebugConfig::replan,
+            "Changes of plan during the run, to try them out: \"STEP:FILE\" takes the plan of "
+            "that file after that step, \"STEP:same\" builds the run's own plan again. FILE is "
+            "the plan.toml of a run in that shape, or an edited one. It may change shape, places, "
+            "widths, shares and what is kept in memory; ranks, model, optimizer, precision, batch "
+            "and aggregation must be this run's.");
   debug.add("trace", &DebugConfig::trace,
             "[first, last]: write what every rank did in these steps into trace.json of the run "
             "folder, for ui.perfetto.dev.",
@@ -578,7 +580,8 @@ const std::vector<TableHelp>& config_tables() {
       {"run", "What this run is called, where it writes and when it ends."},
       {"model",
        "The transformer. Needed: a preset, or init.from, or layers, hidden, heads and context."},
-      {"lora", "Adapters of low rank: a few parameters are trained beside a model that stays as it is."},
+      {"lora",
+       "Adapters of low rank: a few parameters are trained beside a model that stays as it is."},
       {"init", "Weights from which a new run begins."},
       {"mesh", "How the ranks form replicas of a p x q x r cuboid."},
       {"data", "Which texts are read."},

@@ -56,8 +56,10 @@ TableList data_source_list() {
   constexpr double kMost = 1e12;
   TableList list = list_of("data.source", &DataConfig::sources);
   list.help =
-      "A mixture, instead of data.train: one [[data.source]] for each of its sources. In any window "
-      "of samples each source is within 2 samples of its share by weight; each is read in epochs of "
+      "A mixture, instead of data.train: one [[data.source]] for each of its sources. In any "
+      "window "
+      "of samples each source is within 2 samples of its share by weight; each is read in epochs "
+      "of "
       "its own.";
   list.each = "for each source";
   const auto key = [&](const char* name, auto field, const char* help, const char* fallback,

@@ -35,8 +35,8 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("the main job") {
-  const CommandLine line = parse({"in.toml", "--set", "a.b=1", "-q", "--set", "c.d=[1, 2]",
-                                  "-r", "never", "-d", "/scratch/x"});
+  const CommandLine line = parse({"in.toml", "--set", "a.b=1", "-q", "--set", "c.d=[1, 2]", "-r",
+                                  "never", "-d", "/scratch/x"});
   CHECK(line.action == Action::train);
   CHECK(line.input == "in.toml");
   CHECK(line.overrides ==
