@@ -216,7 +216,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::CallForHelp&) {
     const auto commands = app.get_subcommands();
     parsed.line.action = Action::print;
-    parsed.line.text = commands.empty() ? app.help() : commands.front()->help();
+    parsed.line.text = commands.empty() ? app.help() : commands.front()->help(app.get_name());
     return std::move(parsed.line);
   } catch (const CLI::CallForVersion& version) {
     parsed.line.action = Action::print;

@@ -91,7 +91,8 @@ void add_plan(CLI::App& app, CommandLine& line) {
                   "what counts among plans that keep to both limits; by default cost with a "
                   "deadline, else time; pareto = the least product of both")
       ->check(CLI::IsMember({"time", "cost", "pareto"}));
-  sub->add_option("--risk", command.risk, "part of the simulated lives that must meet the deadline")
+  sub->add_option("--risk", command.risk,
+                  "part of the simulated lives that must meet the deadline; default 0.95")
       ->check(number_range(0.5, 0.999));
   sub->add_option("--nodes", command.nodes, "exactly so many nodes")
       ->check(number_range(index_t{1}, index_t{1} << 24));
@@ -101,7 +102,7 @@ void add_plan(CLI::App& app, CommandLine& line) {
                   "plan what remains after this checkpoint, or after the newest one of this run "
                   "folder; by default the one from which a run with this input would continue")
       ->type_name("PATH");
-  sub->add_option("--top", command.top, "so many lines in the table")
+  sub->add_option("--top", command.top, "so many lines in the table; default 10")
       ->check(number_range(index_t{1}, index_t{1000}));
   sub->add_option("-o,--output", command.output,
                   "folder for input, job script, job plan, table and plot")
@@ -122,9 +123,9 @@ void add_simulate(CLI::App& app, SimulateCommand& command) {
   sub->add_option("--history", command.history,
                   "correct each class's hazard by a trace or an output of sacct")
       ->type_name("FILE");
-  sub->add_option("--runs", command.runs, "how many runs are simulated")
+  sub->add_option("--runs", command.runs, "how many runs are simulated; default 1000")
       ->check(number_range(index_t{1}, index_t{1'000'000}));
-  sub->add_option("--seed", command.seed, "of the random numbers")->check(integer_fault);
+  sub->add_option("--seed", command.seed, "of the random numbers; default 1")->check(integer_fault);
   sub->add_option(
          "--policy", command.policies,
          "compare the plan's policy with this one: recovery=, copies=, interval=, spares=, "
@@ -161,7 +162,7 @@ void add_calibrate(CLI::App& app, CalibrateCommand& command) {
       ->type_name("FILE");
   sub->add_option("--add", command.add, "keep what this file knows of other classes")
       ->type_name("FILE");
-  sub->add_option("--seconds", command.seconds, "about how long it measures")
+  sub->add_option("--seconds", command.seconds, "about how long it measures; default 240")
       ->check(number_range(1.0, 3600.0));
   sub->add_option("--class", command.class_name, "name of the nodes' class, if all are alike")
       ->type_name("NAME");

@@ -29,16 +29,16 @@ void add_generate(CLI::App& app, CommandLine& line) {
          "--prompts", command.prompt_file,
          "a prompt on each line, or JSON lines with the field \"prompt\"; - = standard input")
       ->type_name("FILE");
-  sub->add_option("--tokens", command.tokens, "how many tokens to add at most")
+  sub->add_option("--tokens", command.tokens, "how many tokens to add at most; default 256")
       ->check(number_range(index_t{0}, index_t{1'000'000'000}));
   sub->add_option("--stop", command.stops, "end before this text; one for each --stop")
       ->allow_extra_args(false)
       ->type_name("TEXT");
   sub->add_flag("--ignore-eos", command.ignore_eos, "continue after the end of a document");
-  sub->add_option("--batch", command.batch, "texts computed at a time")
+  sub->add_option("--batch", command.batch, "texts computed at a time; default 8")
       ->check(number_range(index_t{1}, index_t{1'000'000}));
   sub->add_option("--temperature", command.temperature,
-                  "logits are divided by it: above 1 more random, below 1 less")
+                  "logits are divided by it: above 1 more random, below 1 less; default 1")
       ->check(number_range(1e-6, 1e6));
   sub->add_option("--top-k", command.top_k, "draw only from the k likeliest tokens; 0 = off")
       ->check(number_range(index_t{0}, index_t{1'000'000'000}));
@@ -46,7 +46,7 @@ void add_generate(CLI::App& app, CommandLine& line) {
                   "draw only from the likeliest tokens that together have probability p; 1 = off")
       ->check(number_range(1e-9, 1.0));
   sub->add_flag("--greedy", command.greedy, "always take the likeliest token");
-  sub->add_option("--seed", command.seed, "of the random numbers")->check(integer_fault);
+  sub->add_option("--seed", command.seed, "of the random numbers; default 1")->check(integer_fault);
   sub->add_flag("--json", command.json, "one JSON object for each text, in one line");
   sub->add_flag("--no-stream", command.no_stream, "print a text when it is complete");
   add_overrides(*sub, line);
@@ -69,9 +69,9 @@ void add_export(CLI::App& app, CommandLine& line) {
       ->required()
       ->type_name("DIR");
   sub->add_option("--format", command.format,
-                  "hf: a whole model, adapters added; peft: the adapters alone")
+                  "hf (default): a whole model, adapters added; peft: the adapters alone")
       ->check(CLI::IsMember({"hf", "peft"}));
-  sub->add_option("--dtype", command.dtype, "number format of the weights")
+  sub->add_option("--dtype", command.dtype, "number format of the weights; default fp32")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", "fp64"}));
   add_overrides(*sub, line);
 }

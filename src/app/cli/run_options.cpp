@@ -14,7 +14,7 @@ void add_watch(CLI::App& app, WatchCommand& command) {
   CLI::App* sub =
       app.add_subcommand("watch", "show how a run is doing on a screen that is renewed");
   sub->add_option("dir", command.dir, "run folder")->required()->type_name("DIR");
-  sub->add_option("--interval", command.interval, "seconds between two looks")
+  sub->add_option("--interval", command.interval, "seconds between two looks; default 1")
       ->check(number_range(0.1, 3600.0));
   sub->add_flag("--once", command.once, "print the screen once");
 }
@@ -41,13 +41,14 @@ void add_scaling(CLI::App& app, CommandLine& line) {
       ->needs(input);
   sub->add_flag("--weak", command.weak,
                 "batch.sequences grows with the ranks; the input's is that of the fewest");
-  sub->add_option("--repeat", command.repeats, "most runs of every point")
+  sub->add_option("--repeat", command.repeats, "most runs of every point; default 5")
       ->check(number_range(index_t{1}, index_t{1000}));
   sub->add_option("--spread", command.spread,
                   "from the third run on, a point whose slowest and fastest run differ by no more "
-                  "than this is not run again; 0 = all repeats")
+                  "than this is not run again; default 0.02; 0 = all repeats")
       ->check(number_range(0.0, 1.0));
-  sub->add_option("--steps", command.steps, "steps of each run; the first fifth is warm-up")
+  sub->add_option("--steps", command.steps,
+                  "steps of each run, of which the first fifth is warm-up; default 30")
       ->check(number_range(index_t{3}, index_t{1'000'000}));
   sub->add_option("--shapes", command.shapes,
                   "auto, or the shapes to compare: PxQxR or, with D replicas, D*PxQxR")

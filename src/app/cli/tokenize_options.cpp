@@ -7,7 +7,7 @@ namespace t3d {
 namespace {
 
 void add_tokenize_text(CLI::App& sub, TokenizeOptions& options) {
-  sub.add_option("--field", options.fields.text, "JSONL: the field with the text")
+  sub.add_option("--field", options.fields.text, "JSONL: the field with the text; default text")
       ->type_name("NAME");
   CLI::Option* prompt = sub.add_option("--prompt-field", options.fields.prompt,
                                        "JSONL: the field with what comes before the completion; it "
@@ -46,11 +46,12 @@ void add_tokenize(CLI::App& app, TokenizeCommand& command) {
   sub->add_option("--kind", options.kind,
                   "tokenizer: bytes (default), or bpe or unigram, which are trained on the text")
       ->check(CLI::IsMember({"bytes", "bpe", "unigram"}));
-  sub->add_option("--vocab", options.vocab, "vocabulary of a trained tokenizer")
+  sub->add_option("--vocab", options.vocab, "vocabulary of a trained tokenizer; default 8192")
       ->check(number_range(index_t{2}, index_t{10'000'000}));
   sub->add_option("--model", options.model_file, "use the tokenizer of this file or folder")
       ->type_name("FILE");
-  sub->add_option("--valid", options.valid_fraction, "share of the text kept for validation")
+  sub->add_option("--valid", options.valid_fraction,
+                  "share of the text kept for validation; default 0")
       ->check(number_range(0.0, 1.0));
   add_tokenize_text(*sub, options);
   static const std::map<std::string, TokenOutput> outputs{{"hdf5", TokenOutput::hdf5},

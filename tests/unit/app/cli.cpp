@@ -73,6 +73,7 @@ TEST_CASE("texts to print") {
   CHECK(contains(parse({"--version"}).text, "transformer3d "));
   CHECK(contains(parse({"--help"}).text, "--dry-run"));
   CHECK(contains(parse({"generate", "--help"}).text, "--temperature"));
+  CHECK(contains(parse({"generate", "--help"}).text, "transformer3d generate [OPTIONS]"));
   CHECK(contains(parse({"--defaults"}).text, "[optimizer]"));
   CHECK(contains(parse({"--explain", "model.heads"}).text, "Attention heads"));
   CHECK(contains(parse({"--input-reference"}).text, "# The input file"));
