@@ -4,7 +4,7 @@
 # of higher priority takes the nodes, and later one node dies. At the end the losses are compared with those of
 # a run that nobody disturbed.
 #
-#   jobs/try_slurm.sh        as root; about two and a half minutes on 2 cores
+#   jobs/try_slurm.sh        as root; about three minutes on 2 cores
 #
 # Needs build/cpu/transformer3d (jobs/quickstart.sh builds it) and the packages of the set slurm, which it
 # installs. Everything goes to runs/try-slurm; the cluster ends with this script, also at Ctrl-C.

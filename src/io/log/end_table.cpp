@@ -19,10 +19,10 @@ constexpr double kSameSpeed = 0.1;  // off the median by less: nothing to say
 constexpr double kWholeCore = 0.8;  // of its own time on a core: it has one
 constexpr std::size_t kNodeName = 24;
 
-std::string phase_line(const PhaseRow& row, double total_seconds) {
+std::string phase_line(const PhaseRow& row, double total_seconds, std::size_t width) {
   const double share = total_seconds > 0 ? row.average_seconds / total_seconds : 0;
-  return fmt::format("{:<16}{:>12.3f}{:>12.3f}{:>12.3f}{:>8.1f}%\n", row.name, row.min_seconds,
-                     row.average_seconds, row.max_seconds, 100 * share);
+  return fmt::format("{:<{}}{:>12.3f}{:>12.3f}{:>12.3f}{:>8.1f}%\n", row.name, width,
+                     row.min_seconds, row.average_seconds, row.max_seconds, 100 * share);
 }
 
 /// The parts of a rank's time, and the work that they belong to.
@@ -149,15 +149,17 @@ std::string end_table_text(const EndTable& table) {
                   clock_time(table.seconds), short_count(table.tokens_per_second));
   for (const std::string& remark : table.remarks) out += remark + "\n";
   if (!table.phases.empty()) {
-    out +=
-        fmt::format("\n{:<16}{:>12}{:>12}{:>12}{:>9}\n", "seconds", "min", "avg", "max", "share");
+    std::size_t width = 16;
+    for (const PhaseRow& row : table.phases) width = std::max(width, row.name.size());
+    out += fmt::format("\n{:<{}}{:>12}{:>12}{:>12}{:>9}\n", "seconds", width, "min", "avg", "max",
+                       "share");
     double named = 0;
     for (const PhaseRow& row : table.phases) {
-      out += phase_line(row, table.seconds);
+      out += phase_line(row, table.seconds, width);
       named += row.average_seconds;
     }
     const double other = std::max(table.seconds - named, 0.0);
-    out += phase_line({"other", other, other, other}, table.seconds);
+    out += phase_line({"other", other, other, other}, table.seconds, width);
   }
   out += rank_lines(table.ranks);
   if (!table.axes.empty()) {
