@@ -103,7 +103,7 @@ expect_status 0
 cp screen.log raw.json
 run 1 calibrate --from-run by-plan --add here.toml -o corrected.toml
 expect_status 0
-expect_text "^class .*: .*of 6 steps ("
+expect_text "^class .*: .*of 5 steps ("
 run 1 plan input.toml --cluster corrected.toml --json --set mesh.cuboid=[1,1,2]
 expect_status 0
 python3 - raw.json screen.log by-plan/step_factors.json <<'PY' || fail "the factors are not in the plan"
@@ -132,6 +132,11 @@ expect_text "it says nothing about them"
 run 1 calibrate --from-run by-plan
 expect_status 64
 fi
+
+# Ranks' times of a step in five alone: steps of which nobody knows what was computed say nothing of computing.
+run 2 input.toml -d by-fifth --set run.steps=22 --set balance.every=5 --set 'mesh.plan="here/plan.toml"' --set 'hetero.cluster="here.toml"'
+expect_status 0
+grep -q 'computing took 0\.[012]' out.log && fail "computing is said to take no time"
 
 [[ $(grep -c '"predicted_seconds"' by-plan/log.jsonl) == 8 ]] || fail "no prediction in log.jsonl"
 cmp <(grep -v transport by-plan/plan.toml) <(grep -v transport here/plan.toml) || fail "another plan"

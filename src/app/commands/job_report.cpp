@@ -91,8 +91,7 @@ JobReport::JobReport(Machine& machine, const Config& config, index_t start_step,
       log_(open_log(world_, config, start_step, lineage, quiet)) {
   if (!config.debug.trace.empty())
     tracing_ = std::make_unique<Tracing>(
-        machine, TraceWindow{config.debug.trace[0], config.debug.trace[1], start_step},
-        config.run.dir);
+        machine, TraceWindow{config.debug.trace[0], config.debug.trace[1]}, config.run.dir);
 }
 
 void JobReport::open(const Trainer& trainer, double rate) {
@@ -194,7 +193,8 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   if (prediction_.there()) {
     try {
       record.predicted_seconds = prediction_.seconds(trainer.plan());
-      prediction_.measured(step.max_own_seconds(), step.seconds);
+      prediction_.measured(step.seconds);
+      if (step.measures_plan()) prediction_.computed(step.max_own_seconds(), step.measured.seconds);
     } catch (const Error& error) {  // no reason to end a run
       warn(fmt::format("no more predictions: {}", error.what()));
       prediction_ = StepPrediction();

@@ -9,20 +9,15 @@
 #include "core/counted.hpp"
 #include "core/error.hpp"
 #include "hetero/cluster/run_factors.hpp"
+#include "hetero/robust.hpp"
 #include "sched/host_list.hpp"
 
 namespace t3d {
 namespace {
 
 constexpr double kOff = 0.1;
-constexpr double kUnexplained = 2;      // times as long as its factors say, or as short
-constexpr std::size_t kFirstSteps = 2;  // are not looked at: everything is slow once
-
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+constexpr double kUnexplained = 2;  // times as long as its factors say, or as short
+constexpr index_t kFirstSteps = 2;  // are not looked at: everything is slow once
 
 std::size_t class_of(const Cluster& cluster, const std::string& node, const std::string& device) {
   std::vector<std::size_t> with_device;
@@ -85,7 +80,9 @@ struct StepPrediction::Known {
   Plan plan;
   StepForecast forecast;
   FactorFilter filter;
-  std::vector<double> ratios, steps;  // measured over predicted; measured
+  index_t steps = 0;
+  // Of those that are looked at; `ratios`: measured over predicted.
+  std::vector<double> predicted, measured, ratios;
 };
 
 StepPrediction::StepPrediction(const std::string& file, const std::vector<std::string>& nodes,
@@ -104,11 +101,18 @@ double StepPrediction::seconds(const Plan& plan) {
   return known_->forecast.seconds();
 }
 
-void StepPrediction::measured(double own, double seconds) {
-  known_->steps.push_back(seconds);
-  if (known_->steps.size() <= kFirstSteps || !std::isfinite(known_->forecast.seconds())) return;
-  known_->filter.add(known_->forecast.terms, own, seconds);
-  known_->ratios.push_back(seconds / known_->forecast.seconds());
+void StepPrediction::measured(double seconds) {
+  const double predicted = known_->forecast.seconds();
+  if (++known_->steps <= kFirstSteps || !std::isfinite(predicted)) return;
+  known_->predicted.push_back(predicted);
+  known_->measured.push_back(seconds);
+  known_->ratios.push_back(seconds / predicted);
+}
+
+// Times are of a step before the one that was measured last.
+void StepPrediction::computed(double own, double seconds) {
+  if (known_->steps > kFirstSteps + 1 && std::isfinite(known_->forecast.seconds()))
+    known_->filter.add(known_->forecast.terms, own, seconds);
 }
 
 std::optional<StepFactors> StepPrediction::factors() const {
@@ -148,14 +152,11 @@ bool StepPrediction::explained() const {
 
 std::vector<std::string> StepPrediction::remarks() const {
   if (known_ == nullptr || known_->ratios.empty()) return {};
-  const double ratio = median_of(known_->ratios);
+  std::vector<std::string> lines{fmt::format(
+      "hetero.cluster predicted {:.4g} ms a step, measured {:.4g} ms (medians of {}): {:+.1f} %",
+      1e3 * median_of(known_->predicted), 1e3 * median_of(known_->measured),
+      counted(known_->ratios.size(), "step"), 100 * (median_of(known_->ratios) - 1))};
   const double predicted = known_->forecast.seconds();
-  std::vector<std::string> lines{
-      fmt::format("hetero.cluster predicted {:.4g} ms a step, measured {:.4g} ms (medians of {}): "
-                  "{:+.1f} "
-                  "%",
-                  1e3 * predicted, 1e3 * predicted * ratio, counted(known_->ratios.size(), "step"),
-                  100 * (ratio - 1))};
   const ForecastFactors factors = known_->filter.factors();
   const ForecastTerms& terms = known_->forecast.terms;
   const auto off = [&](const char* what, double factor, double part) {
@@ -170,7 +171,7 @@ std::vector<std::string> StepPrediction::remarks() const {
     lines.push_back(
         fmt::format("for {:.0f} % of a step ranks waited for each other, beside messages",
                     100 * factors.waiting));
-  if (!explained())
+  if (known_->filter.steps() > 0 && !explained())
     lines.emplace_back(
         "factors of computing and messages do not explain these steps: none are left for calibrate "
         "--from-run");

@@ -27,9 +27,11 @@ class StepPrediction {
   [[nodiscard]] bool there() const { return known_ != nullptr; }
   /// Of a step under `plan`.
   [[nodiscard]] double seconds(const Plan& plan);
-  /// A step under the plan that was asked for last; `own`: computing, of the rank that computed
-  /// longest.
-  void measured(double own, double seconds);
+  /// A step under the plan that was asked for last took so long.
+  void measured(double seconds);
+  /// Of a step under that plan, once the ranks' times are known: for how much of its `seconds` the
+  /// rank computed that computed longest. They are not known of every step.
+  void computed(double own, double seconds);
   /// Of the steps so far, over the tables of the file; nothing where there were too few, or the
   /// nodes are of several classes, or factors do not explain them: what is slow there nobody can
   /// tell.

@@ -14,7 +14,6 @@ namespace t3d {
 
 struct TraceWindow {
   index_t first = 1, last = 1;  // steps
-  index_t done = 0;             // when this life begins
 };
 
 /// What is to be told; text may be empty.
@@ -60,6 +59,7 @@ class Tracing {
   std::optional<ClockOffset> device_clock_;  // where it is not the host's
   TraceFacts facts_;
   std::int64_t step_start_ = 0;
+  index_t last_ = 0;  // step that is whole in the trace
   TraceMark writer_;
   bool over_ = false;
 };
