@@ -7,23 +7,13 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "io/csv_cell.hpp"
 #include "io/log/step_scalars.hpp"
 
 namespace t3d {
 namespace {
 
 constexpr std::string_view kFirstColumns = "step,steps";
-
-/// RFC 4180, without line breaks.
-std::string quoted(const std::string& name) {
-  if (name.find_first_of(",\"\r\n") == std::string::npos) return name;
-  std::string text = "\"";
-  for (const char c : name) {
-    if (c == '"') text += '"';
-    text += c == '\n' || c == '\r' ? ' ' : c;
-  }
-  return text + "\"";
-}
 
 /// The fields of a line of names.
 std::vector<std::string> fields_of(std::string_view line) {
@@ -94,7 +84,7 @@ void CsvLog::add_columns(const std::vector<std::string>& names) {
   std::vector<std::string> columns = columns_;
   columns.insert(columns.end(), names.begin(), names.end());
   std::string text(kFirstColumns);
-  for (const std::string& name : columns) text += "," + quoted(name);
+  for (const std::string& name : columns) text += "," + csv_cell(name);
   text += "\n";
   const std::string nothing(names.size(), ',');
   std::string_view lines = before;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "io/csv_cell.hpp"
 #include "io/log/step_record.hpp"
 
 namespace t3d {
@@ -32,14 +33,6 @@ std::vector<Figure> figures_of(const PointFigures& point) {
 
 std::string number(double value) {
   return std::isfinite(value) ? fmt::format("{:.9g}", value) : "";
-}
-
-/// In quotation marks where it has to be.
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string cell = "\"";
-  for (const char letter : text) cell += letter == '"' ? "\"\"" : std::string(1, letter);
-  return cell + "\"";
 }
 
 std::string percent(double fraction, const char* none = "-") {

@@ -113,9 +113,6 @@ ElasticPlan elastic_plan(const Config& config, const PlanCommand& command, const
   double most_noise = 0;
   for (const Stretch& one : stretches) most_noise = std::max(most_noise, one.noise);
   const JobOption& own_choice = options[chosen];
-  if (!std::isfinite(own_choice.hours.middle))
-    throw_error(ExitCode::config,
-                "half of this job's lives do not end: there is nothing to divide");
   const auto add = [&](const JobOption& lived, const FoundPlan& found, index_t batch) {
     if (!std::isfinite(lived.hours.middle)) return;
     plan.sizes.push_back(size_of(lived, found, batch, wish.steps));

@@ -117,7 +117,7 @@ std::string elastic_json(const ElasticPlan& plan, const JobWish& wish, const Clu
     json["one_size"]["size"] = option_json(plan.options[plan.fixed.phases.front().size], cluster);
   }
   json["work_per_cost"] = plan.planned.cost / plan.schedule.cost;
-  return json.dump(1) + "\n";
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace t3d

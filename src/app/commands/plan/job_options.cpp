@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.hpp"
 #include "hetero/forecast/axis_order.hpp"
-#include "hetero/simulate/many_lives.hpp"
 
 namespace t3d {
 namespace {
 
-constexpr index_t kLives = 400;
+constexpr double kMostEvents = 1e7;   // of all lives of a set of nodes: seconds
 constexpr double kStepSpread = 0.03;  // of one step's time, from run to run on shared nodes
 
 Interval interval_of(const Spread& spread, double unit) {
@@ -131,7 +131,7 @@ SimulatedJob simulated_job(const NodesSearched& own, const std::vector<NodesSear
   SimulatedJob job;
   job.name = wish.name;
   job.source = wish.source;
-  job.samples = static_cast<double>(wish.steps * wish.sequences);
+  job.samples = static_cast<double>(wish.steps) * static_cast<double>(wish.sequences);
   for (const JobPart& part : own.parts)
     job.classes.push_back(simulated_class(cluster.classes[part.node_class], part.nodes));
   job.currency = currency_of(all, cluster);
@@ -169,6 +169,14 @@ void mark_front(std::vector<JobOption>& options) {
 
 }  // namespace
 
+std::vector<JobOutcome> planned_lives(const SimulatedJob& job) {
+  LivesRequest request;
+  request.runs = kPlannedLives;
+  request.most_events = kMostEvents;
+  request.may_end_early = true;
+  return simulate_lives(job, job.policy, request);
+}
+
 std::vector<JobOption> job_options(const std::vector<NodesSearched>& searched, const JobWish& wish,
                                    const Cluster& cluster) {
   std::vector<JobOption> options;
@@ -177,9 +185,10 @@ std::vector<JobOption> job_options(const std::vector<NodesSearched>& searched, c
     JobOption option;
     option.found = one.plans.front();
     option.job = simulated_job(one, searched, wish, cluster);
-    const std::vector<JobOutcome> lives =
-        simulate_lives(option.job, option.job.policy, {kLives, 1, nullptr});
+    const std::vector<JobOutcome> lives = planned_lives(option.job);
     const LivesSummary summary = summary_of(lives);
+    option.lives = summary.runs;
+    option.ended = summary.finished;
     option.hours = interval_of(summary.seconds, 3600);
     option.cost = interval_of(summary.cost, 1);
     if (wish.deadline_seconds) option.in_time = finish_probability(lives, *wish.deadline_seconds);
@@ -213,6 +222,7 @@ std::optional<std::size_t> choose_option(const std::vector<JobOption>& options,
   std::optional<std::size_t> best;
   for (std::size_t at = 0; at < options.size(); ++at) {
     const JobOption& one = options[at];
+    if (!std::isfinite(one.hours.middle)) continue;
     if (wish.budget && one.cost.high > *wish.budget) continue;
     if (wish.deadline_seconds && one.in_time < wish.risk) continue;
     if (!best || objective_value(one, objective) < objective_value(options[*best], objective))
@@ -256,15 +266,26 @@ std::string time_text(double hours) {
 }
 
 std::string unmet_text(const std::vector<JobOption>& options, const JobWish& wish) {
+  const std::string kept =
+      fmt::format("no plan keeps to {}", !wish.budget             ? "the deadline"
+                                         : !wish.deadline_seconds ? "the budget"
+                                                                  : "the deadline and the budget");
   const NearestOptions nearest = nearest_options(options);
   const JobOption &soonest = options[nearest.soonest], &cheapest = options[nearest.cheapest];
+  if (!std::isfinite(soonest.hours.high)) {
+    const JobOption& most = *std::max_element(
+        options.begin(), options.end(),
+        [](const JobOption& a, const JobOption& b) { return a.ended_part() < b.ended_part(); });
+    return fmt::format(
+        "{}on no set of nodes do 95 % of the lives end: nodes are lost (class.hazard_scale_hours) "
+        "sooner than the job gets on; the most, {:.0f} %, on {}",
+        wish.budget || wish.deadline_seconds ? kept + ": " : "", 100 * most.ended_part(),
+        most.job.sizes.back().name);
+  }
   return fmt::format(
-      "no plan keeps to {}; the nearest possible, with 95 %: the soonest ends within {} "
+      "{}; the nearest possible, with 95 %: the soonest ends within {} "
       "(cost {:.4g} {}; {}), the cheapest costs {:.4g} {} (ends within {}; {})",
-      !wish.budget             ? "the deadline"
-      : !wish.deadline_seconds ? "the budget"
-                               : "the deadline and the budget",
-      time_text(soonest.hours.high), soonest.cost.high, soonest.job.currency,
+      kept, time_text(soonest.hours.high), soonest.cost.high, soonest.job.currency,
       soonest.job.sizes.back().name, cheapest.cost.high, cheapest.job.currency,
       time_text(cheapest.hours.high), cheapest.job.sizes.back().name);
 }

@@ -7,7 +7,7 @@
 
 #include "hetero/cost/memory.hpp"
 #include "hetero/forecast/plan_search.hpp"
-#include "hetero/simulate/simulated_job.hpp"
+#include "hetero/simulate/many_lives.hpp"
 
 namespace t3d {
 
@@ -18,7 +18,11 @@ struct Interval {
 struct JobOption {
   FoundPlan found;
   SimulatedJob job;
-  Interval hours, cost;   // of simulated lives
+  Interval hours, cost;          // of simulated lives; infinite where so many do not end
+  index_t lives = 0, ended = 0;  // simulated; of these, the ones that end
+  [[nodiscard]] double ended_part() const {
+    return lives > 0 ? static_cast<double>(ended) / static_cast<double>(lives) : 0;
+  }
   double in_time = 1;     // part of them within the deadline, where there is one
   bool on_front = false;  // nothing else is both sooner and cheaper
 };
@@ -36,13 +40,19 @@ struct JobWish {
 /// (docs/results/planner.md) and of data sheets.
 inline constexpr double kMeasuredError = 0.05, kSheetError = 0.3;
 
+inline constexpr index_t kPlannedLives = 400;
+/// Simulated lives that tell time and cost: so many, or fewer where nodes are lost so fast that
+/// these would take long.
+[[nodiscard]] std::vector<JobOutcome> planned_lives(const SimulatedJob& job);
+
 /// One for each set of nodes in which something fits, by ascending time.
 [[nodiscard]] std::vector<JobOption> job_options(const std::vector<NodesSearched>& searched,
                                                  const JobWish& wish, const Cluster& cluster);
 
 /// The one to take of those that keep to budget (in 95 % of the lives) and deadline (with
 /// probability `risk`): the soonest, the cheapest, or with "pareto" the one with the least product
-/// of hours and cost, where a per cent of either counts alike. Nothing where none keeps to them.
+/// of hours and cost, where a per cent of either counts alike. Nothing where none keeps to them, or
+/// where on none half of the lives end.
 [[nodiscard]] std::optional<std::size_t> choose_option(const std::vector<JobOption>& options,
                                                        const JobWish& wish);
 /// time, cost or pareto, where nothing was said, too.

@@ -128,6 +128,22 @@ index_t remaining_steps(const Config& config, const PlanCommand& command,
   return all - done;
 }
 
+/// The sets of nodes of which `fact` says something, with what it says.
+template <class Fact>
+void add_note_of_lives(const std::vector<JobOption>& options, const Cluster& cluster,
+                       const char* what, const Fact& fact, std::vector<std::string>& notes) {
+  constexpr std::size_t kNamed = 4;
+  std::vector<std::string> sets;
+  for (const JobOption& option : options)
+    if (const std::string said = fact(option); !said.empty())
+      sets.push_back(fmt::format("{} ({})", nodes_text(option.found.parts, cluster), said));
+  if (sets.empty()) return;
+  const std::size_t more = sets.size() - std::min(kNamed, sets.size());
+  sets.resize(sets.size() - more);
+  notes.push_back(fmt::format("{}: {}{}", what, fmt::join(sets, ", "),
+                              more > 0 ? fmt::format(" and {} more", more) : ""));
+}
+
 /// That a reader of the figures should know.
 std::vector<std::string> notes_of(const std::vector<JobOption>& options, const Cluster& cluster,
                                   std::vector<std::string> notes) {
@@ -142,28 +158,39 @@ std::vector<std::string> notes_of(const std::vector<JobOption>& options, const C
         fmt::format("{} may be preempted and has no hazard_scale_hours: no loss is in the hours; "
                     "simulate --history takes it from sacct",
                     fmt::join(without_hazard, ", ")));
+  add_note_of_lives(
+      options, cluster, "so many lives do not end, as nodes are lost sooner than the job gets on",
+      [](const JobOption& one) {
+        return one.ended < one.lives ? fmt::format("{:.0f} %", 100 * (1 - one.ended_part())) : "";
+      },
+      notes);
+  add_note_of_lives(
+      options, cluster, "so few lives tell time and cost, as each has very many losses",
+      [](const JobOption& one) {
+        return one.lives < kPlannedLives ? fmt::format("{}", one.lives) : std::string();
+      },
+      notes);
   if (cluster.classes.size() > kMostMixedClasses)
     notes.push_back(fmt::format("only the first {} of {} classes were mixed with each other",
                                 kMostMixedClasses, cluster.classes.size()));
   return notes;
 }
 
+/// All of them are made before the first is written: what cannot be made leaves those of an earlier
+/// plan as they belong together.
 void write_files(const PlanReport& report, const Config& config, const Origins& origins,
                  const std::string& folder) {
-  make_folder(folder);
   const JobOption& chosen = report.options[*report.chosen];
   const std::string job_plan = job_plan_text(chosen.job);
   (void)parse_job_plan(job_plan, "the job plan of this cluster's numbers");  // as simulate will
-  const auto write = [&](const char* name, const std::string& text) {
-    write_text_durably(folder + "/" + name, text);
-  };
-  write("job_plan.json", job_plan);
-  write("plan.toml", planned_file(chosen.found.plan));
-  write("input.toml", planned_input(config, origins, chosen.found,
-                                    std::filesystem::absolute(folder + "/plan.toml").string()));
-  write("plans.json", plan_json(report));
-  write("plans.csv", plan_csv(report));
-  write("plans.svg", plan_plot(report));
+  std::vector<std::pair<const char*, std::string>> files{
+      {"job_plan.json", job_plan},
+      {"plan.toml", planned_file(chosen.found.plan)},
+      {"input.toml", planned_input(config, origins, chosen.found,
+                                   std::filesystem::absolute(folder + "/plan.toml").string())},
+      {"plans.json", plan_json(report)},
+      {"plans.csv", plan_csv(report)},
+      {"plans.svg", plan_plot(report)}};
   SbatchWish wish;
   wish.name = config.run.name;
   wish.program = std::filesystem::read_symlink("/proc/self/exe").string();
@@ -173,13 +200,16 @@ void write_files(const PlanReport& report, const Config& config, const Origins& 
   wish.ranks = chosen.found.plan.ranks;
   wish.parts = sbatch_parts(chosen.found.parts, report.cluster);
   ask_memory(chosen.found, report.cluster, config.checkpoint.asynchronous, wish.parts);
-  write("job.sbatch", sbatch_text(wish));
-  write("submit.sh",
-        fmt::format("#!/bin/sh\n# May be called from any folder. Further options of sbatch: sh "
-                    "submit.sh -t 24:00:00\n"
-                    "{}\nexec sbatch \"$@\" {}\n",
-                    enter_text(wish.folder),
-                    shell_word(std::filesystem::absolute(folder + "/job.sbatch").string())));
+  files.emplace_back("job.sbatch", sbatch_text(wish));
+  files.emplace_back(
+      "submit.sh",
+      fmt::format("#!/bin/sh\n# May be called from any folder. Further options of sbatch: sh "
+                  "submit.sh -t 24:00:00\n"
+                  "{}\nexec sbatch \"$@\" {}\n",
+                  enter_text(wish.folder),
+                  shell_word(std::filesystem::absolute(folder + "/job.sbatch").string())));
+  make_folder(folder);
+  for (const auto& [name, text] : files) write_text_durably(folder + "/" + name, text);
 }
 
 void plan_phases(const PlanReport& report, const Config& config, const Origins& origins,

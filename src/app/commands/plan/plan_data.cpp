@@ -5,6 +5,7 @@
 
 #include "app/commands/plan/plan_report.hpp"
 #include "hetero/forecast/axis_order.hpp"
+#include "io/csv_cell.hpp"
 
 namespace t3d {
 namespace {
@@ -93,7 +94,7 @@ std::string plan_json(const PlanReport& report) {
   json["searched"] = OrderedJson::array();
   for (const NodesSearched& one : report.searched)
     json["searched"].push_back(json_of(one, report.cluster));
-  return json.dump(1) + "\n";
+  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 std::string plan_csv(const PlanReport& report) {
@@ -104,8 +105,8 @@ std::string plan_csv(const PlanReport& report) {
     const auto& [p, q, r] = one.found.plan.replicas.front().cuboid;
     text += fmt::format(
         "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-        nodes_text(one.found.parts, report.cluster), one.found.plan.replicas.size(), p, q, r,
-        one.found.plan.largest_micro(), one.found.plan.recompute == Recompute::block ? 1 : 0,
+        csv_cell(nodes_text(one.found.parts, report.cluster)), one.found.plan.replicas.size(), p, q,
+        r, one.found.plan.largest_micro(), one.found.plan.recompute == Recompute::block ? 1 : 0,
         one.found.seconds(), report.tokens_per_second(one.found),
         static_cast<double>(one.found.needed_bytes) / (1 << 20), one.hours.low, one.hours.middle,
         one.hours.high, one.cost.low, one.cost.middle, one.cost.high, one.on_front ? 1 : 0,

@@ -90,7 +90,7 @@ std::vector<Sensitivity> sensitivities(const PlanReport& report) {
     lost = true;
   }
   if (lost) {
-    const LivesSummary more = summary_of(simulate_lives(job, job.policy, {400, 1, nullptr}));
+    const LivesSummary more = summary_of(planned_lives(job));
     all.push_back({"nodes lost 10 % sooner", more.seconds.p50 / 3600 / one.hours.middle - 1,
                    more.cost.p50 / one.cost.middle - 1});
   }

@@ -2,7 +2,10 @@
 // wish.
 #include "app/commands/plan/job_options.hpp"
 
+#include <cmath>
+
 #include "app/cluster/cluster_presets.hpp"
+#include "app/commands/plan/plan_report.hpp"
 #include "support/catch.hpp"
 #include "support/plan_rig.hpp"
 
@@ -62,6 +65,55 @@ TEST_CASE("an impossible wish is named, with what is nearest") {
   options = job_options(searched_nodes(cluster), wish, cluster);
   CHECK(!choose_option(options, wish));
   CHECK_THAT(unmet_text(options, wish), contains("the deadline and the budget;"));
+}
+
+TEST_CASE("lives that do not end: neither chosen nor drawn, and said where there are no others") {
+  Cluster cluster = cluster_of_presets({"a100-40g", "l40s", "ib-hdr"});
+  cluster.classes[0].hazard_scale_hours = 1e-5;
+  cluster.scheduler.requeue_delay_seconds = 3600;
+  JobWish wish = small_wish();
+  wish.steps = 100'000'000;
+  std::vector<NodesSearched> searched = searched_nodes(cluster);
+  std::vector<JobOption> options = job_options(searched, wish, cluster);
+  REQUIRE(options.size() == 2);
+  CHECK(options[0].ended == kPlannedLives);
+  CHECK(options[1].ended == 0);
+  CHECK(std::isinf(options[1].hours.middle));
+  std::reverse(options.begin(), options.end());
+  CHECK(choose_option(options, wish) == 1);
+  const PlanReport report{cluster, searched, options, 1, wish, 8, 0, {}};
+  const std::string plot = plan_plot(report);
+  CHECK_THAT(plot, contains("left out: 1 set of nodes"));
+  CHECK_THAT(plot, !contains("inf") && !contains("nan"));
+
+  cluster.classes[1].hazard_scale_hours = 1e-5;
+  options = job_options(searched, wish, cluster);
+  CHECK(!choose_option(options, wish));
+  CHECK_THAT(unmet_text(options, wish), contains("on no set of nodes") && contains("0 %"));
+  wish.budget = 5;
+  CHECK_THAT(unmet_text(options, wish), contains("no plan keeps to the budget: on no set"));
+}
+
+TEST_CASE("lives with very many losses are fewer, and refuse no plan") {
+  Cluster cluster = cluster_of_presets({"a100-40g", "ib-hdr"});
+  cluster.classes[0].hazard_scale_hours = 1e-3;
+  JobWish wish = small_wish();
+  wish.steps = 20'000'000'000;
+  const std::vector<JobOption> options = job_options(searched_nodes(cluster), wish, cluster);
+  REQUIRE(options.size() == 1);
+  CHECK(options[0].lives > 0);
+  CHECK(options[0].lives < kPlannedLives);
+}
+
+TEST_CASE("names are cells of a table, and what is no UTF-8 is no end of JSON") {
+  Cluster cluster = cluster_of_presets({"a100-40g", "ib-hdr"});
+  cluster.classes[0].name = "a,\"b\"";
+  const std::vector<NodesSearched> searched = searched_nodes(cluster);
+  const JobWish wish = small_wish();
+  const std::vector<JobOption> options = job_options(searched, wish, cluster);
+  const PlanReport report{cluster, searched, options, 0, wish, 8, 0, {"goes on from \xff/ckpt"}};
+  CHECK_THAT(plan_csv(report), contains("\n\"1 x a,\"\"b\"\"\",4,1,1,1,"));
+  CHECK_THAT(plan_json(report), contains("goes on from \xef\xbf\xbd/ckpt"));
 }
 
 TEST_CASE("a deadline takes the cheapest in time, a budget the soonest within it") {
