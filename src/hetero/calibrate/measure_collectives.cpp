@@ -94,6 +94,8 @@ GroupCollectives::GroupCollectives(const ProbeMachine& machine, int members,
 VerbSamples GroupCollectives::measure(Communicator& group, index_t groups) {
   VerbSamples samples;
   GroupTimer timer(machine_, group, number_);
+  // Members on nodes with more memory must not go on to sizes that the others leave out.
+  budget_.bytes = static_cast<index_t>(-timer.largest(-static_cast<double>(budget_.bytes)));
   for (std::size_t at = 0; at < kLevelVerbs.size(); ++at) {
     const double budget = budget_.seconds / kLevelVerbs.size();
     double spent = 0, next = 0;

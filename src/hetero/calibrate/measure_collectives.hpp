@@ -11,7 +11,7 @@ namespace t3d {
 
 struct CollectiveBudget {
   double seconds = 2;                  // of all verbs together, about
-  index_t bytes = index_t{256} << 20;  // of a buffer at most
+  index_t bytes = index_t{256} << 20;  // of a buffer at most; the least of a group's counts
 };
 
 /// By kLevelVerbs.
