@@ -161,8 +161,9 @@ JobClasses find_classes(Machine& machine, const Cluster& known, const std::strin
     NodeClass& one = job.classes[at];
     one.nodes = std::ssize(nodes[at]);
     if (job.classes.size() == 1 && !name.empty()) one.name = name;
+    const std::string wished = one.name;
     for (int number = 2; !names.insert(one.name).second; ++number)
-      one.name = fmt::format("{}-{}", one.name.substr(0, one.name.rfind('-')), number);
+      one.name = fmt::format("{}-{}", wished, number);
     if (known.find_class(one.name) == nullptr) one.node_list = host_list_of(hosts[at]);
   }
   return job;
