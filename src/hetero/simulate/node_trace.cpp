@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -116,14 +117,11 @@ bool read_time(std::string_view word, double& seconds) {
   return true;
 }
 
-bool takes_nodes(std::string_view state) {
-  return state.starts_with("PREEMPTED") || state.starts_with("NODE_FAIL");
-}
-
 struct JobEdge {
   double seconds = 0;
   bool ends = false;
   std::size_t job = 0;
+  bool failed = false;  // one of its nodes
 };
 
 struct TracedJob {
@@ -138,7 +136,8 @@ void read_job(const TraceLines& lines, const std::array<std::size_t, 4>& columns
   if (list.empty() || list == "None assigned" || lines.cell(start) == "Unknown" ||
       lines.cell(start) == "None")
     return;
-  JobEdge from{0, false, jobs.size()}, to{0, true, jobs.size()};
+  const bool failed = lines.cell(state).starts_with("NODE_FAIL");
+  JobEdge from{0, false, jobs.size()}, to{0, true, jobs.size(), failed};
   if (!read_time(lines.cell(start), from.seconds))
     lines.refuse("Start is '{}', not a time such as 2026-11-22T14:00:00",
                  printable(lines.cell(start), kShown));
@@ -153,8 +152,34 @@ void read_job(const TraceLines& lines, const std::array<std::size_t, 4>& columns
     lines.refuse("NodeList: {}", error.what());
   }
   edges.push_back(from);
-  if (!open && takes_nodes(lines.cell(state))) edges.push_back(to);
+  if (!open && (failed || lines.cell(state).starts_with("PREEMPTED"))) edges.push_back(to);
   last = std::max(last, open ? from.seconds : to.seconds);
+}
+
+/// A job ends with NODE_FAIL when one of its nodes fails, and sacct does not say which: taken for
+/// it is the one on which the next job starts last. `edges`: by time.
+void narrow_failures(std::vector<JobEdge>& edges, std::vector<TracedJob>& jobs) {
+  const auto fails = [](const JobEdge& edge) { return edge.failed; };
+  if (std::none_of(edges.begin(), edges.end(), fails)) return;
+  std::unordered_map<std::string, std::vector<double>> starts;  // of jobs, by node
+  for (const JobEdge& edge : edges)
+    if (!edge.ends)
+      for (const std::string& node : jobs[edge.job].nodes) starts[node].push_back(edge.seconds);
+  for (JobEdge& edge : edges) {
+    if (!edge.failed) continue;
+    const auto back = [&](const std::string& node) {
+      const std::vector<double>& own = starts.at(node);
+      const auto next = std::lower_bound(own.begin(), own.end(), edge.seconds);
+      return next == own.end() ? std::numeric_limits<double>::infinity() : *next;
+    };
+    const std::vector<std::string>& nodes = jobs[edge.job].nodes;
+    const auto lost = std::max_element(
+        nodes.begin(), nodes.end(),
+        [&](const std::string& a, const std::string& b) { return back(a) < back(b); });
+    TracedJob one{{*lost}};
+    edge.job = jobs.size();
+    jobs.push_back(std::move(one));
+  }
 }
 
 }  // namespace
@@ -182,6 +207,7 @@ NodeTrace parse_sacct(const std::string& text, const std::string& source) {
   std::stable_sort(edges.begin(), edges.end(), [](const JobEdge& a, const JobEdge& b) {
     return a.seconds != b.seconds ? a.seconds < b.seconds : a.ends && !b.ends;
   });
+  narrow_failures(edges, jobs);
   TraceBuilder builder(source);
   const double first = edges.empty() ? 0 : edges.front().seconds;
   for (const JobEdge& edge : edges)

@@ -40,11 +40,11 @@ struct NodeTrace {
 [[nodiscard]] NodeTrace parse_node_trace(const std::string& text, const std::string& source);
 
 /// `sacct --parsable2` or csv with NodeList, Start, End and State in any order among other columns,
-/// named in the first line. A node is there from its first Start on; an End in state PREEMPTED or
-/// NODE_FAIL takes it, the next Start on it brings it back. Other ends take nothing. Lines of steps
-/// (a JobID with a dot), of jobs without nodes ("None assigned") and not yet started ones are
-/// passed over; an End of "Unknown" is the end of the trace. Times as 2026-11-22T14:00:00, of one
-/// time zone.
+/// named in the first line. A node is there from its first Start on; an End in state PREEMPTED
+/// takes it, the next Start on it brings it back. One in state NODE_FAIL takes one of the job's
+/// nodes: that whose next Start is the latest. Other ends take nothing. Lines of steps (a JobID
+/// with a dot), of jobs without nodes ("None assigned") and not yet started ones are passed over;
+/// an End of "Unknown" is the end of the trace. Times as 2026-11-22T14:00:00, of one time zone.
 [[nodiscard]] NodeTrace parse_sacct(const std::string& text, const std::string& source);
 
 /// One of both, by the first line.

@@ -59,14 +59,29 @@ TEST_CASE("what sacct says") {
                                                  {7200, -3, 0},
                                                  {7200, 1, 7200},  // n2 is given again at once
                                                  {16200, 1, 16200},
-                                                 {18000, -1, 7200},
-                                                 {18000, -1, 16200},
+                                                 {18000, -1, 7200},  // one of two
                                                  {19800, 1, 19800}});
   std::string comma = kSacct;
   for (char& letter : comma)
     if (letter == '|') letter = ',';
   comma.replace(comma.find("n2,m07"), 6, "\"n2,m07\"");
   CHECK(parse_any_trace(comma, "f").changes == trace.changes);
+}
+
+TEST_CASE("where a node fails, the job's other nodes do not") {
+  const std::string failed =
+      "NodeList|Start|End|State\n"
+      "n[1-64]|2026-03-01T00:00:00|2026-03-01T10:00:00|NODE_FAIL\n"
+      "n[1-6,8-64]|2026-03-01T10:00:00|2026-03-01T20:00:00|COMPLETED\n"
+      "n7|2026-03-01T12:00:00|2026-03-01T20:00:00|COMPLETED\n";
+  const NodeTrace trace = parse_any_trace(failed, "f");
+  CHECK(trace.changes == std::vector<NodeChange>{{0, 64, 0}, {36000, -1, 0}, {43200, 1, 43200}});
+  index_t lost = 0;
+  for (const SeenNode& seen : trace.lives) {
+    lost += seen.life.lost ? 1 : 0;
+    CHECK((!seen.life.lost || seen.node == "n7"));
+  }
+  CHECK(lost == 1);
 }
 
 TEST_CASE("broken traces are answered with their line") {
