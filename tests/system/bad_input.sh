@@ -55,7 +55,7 @@ bad 78 "debug.replan: input.toml is not a plan: line 2" 1 input.toml --set 'debu
 printf '{"ranks": %100000s' | tr ' ' '[' > deep.json
 bad 78 'hetero.speeds = "file" needs hetero.file' 2 input.toml --set hetero.speeds=file
 bad 66 "hetero.file: absent.json" 2 input.toml --set hetero.speeds=file --set hetero.file=absent.json
-bad 78 "hetero.file: deep.json: not speeds: more than 16 brackets" 2 input.toml --set hetero.speeds=file --set hetero.file=deep.json
+bad 78 "hetero.file: deep.json: brackets nest deeper than 16" 2 input.toml --set hetero.speeds=file --set hetero.file=deep.json
 bad 78 'hetero.file is given, and hetero.speeds is "equal"' 2 input.toml --set hetero.file=deep.json
 bad 0 "warning: hetero.file is not read: there is only one rank" 1 input.toml -d unread --set hetero.speeds=file --set hetero.file=deep.json --set run.steps=1
 sed '/^\[hetero\]/,/^speeds/d' input.toml > nodes.toml

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "core/parse_json.hpp"
 #include "hetero/simulate/json_faults.hpp"
 
 namespace t3d {
@@ -43,7 +44,7 @@ std::string step_factors_text(const StepFactors& factors) {
 StepFactors parse_step_factors(const std::string& text, const std::string& source) {
   JsonValue::Json json;
   try {
-    json = JsonValue::Json::parse(text);
+    json = parse_json<JsonValue::Json>(text, source);
   } catch (const nlohmann::json::exception& error) {
     throw_error(ExitCode::config, "{}: not JSON: {}", source, printable(error.what(), 200));
   }

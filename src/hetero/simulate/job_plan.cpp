@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/parse_json.hpp"
 #include "hetero/simulate/json_faults.hpp"
 #include "hetero/simulate/node_trace.hpp"
 
@@ -15,7 +16,6 @@ constexpr const char* kFormat = "transformer3d job plan";
 constexpr index_t kVersion1 = 1;
 constexpr std::size_t kMostClasses = 64, kMostSizes = 1024, kMostBuckets = 256;
 constexpr std::size_t kMostFaults = 50;  // told
-constexpr int kMostDepth = 16;           // of brackets
 constexpr index_t kMostNodes = 10'000'000;
 constexpr double kMostSamples = 1e15, kMostSeconds = 1e9, kMostPrice = 1e12, kMostRate = 1e6;
 constexpr double kLeastStep = 1e-6;
@@ -274,14 +274,9 @@ SimulatedJob job_of(const JsonValue& root) {
 }  // namespace
 
 SimulatedJob parse_job_plan(const std::string& text, const std::string& source) {
-  const auto check_depth = [&](int depth, JsonValue::Json::parse_event_t, JsonValue::Json&) {
-    if (depth > kMostDepth)
-      throw_error(ExitCode::config, "{}: brackets nest deeper than {}", source, kMostDepth);
-    return true;
-  };
   JsonValue::Json json;
   try {
-    json = JsonValue::Json::parse(text, check_depth);
+    json = parse_json<JsonValue::Json>(text, source);
   } catch (const nlohmann::json::exception& error) {
     throw_error(ExitCode::config, "{}: not JSON: {}", source, printable(error.what(), 200));
   }

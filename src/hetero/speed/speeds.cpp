@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/parse_json.hpp"
 #include "core/utf8.hpp"
 
 namespace t3d {
@@ -20,7 +21,6 @@ constexpr std::array<const char*, kWorkClasses> kClassNames{"matmul", "attention
 /// bytes, or a rate of them; errors are relative.
 constexpr double kLeastWork = 1e-6, kMostWork = 1e24, kLeastSeconds = 1e-15, kMostSeconds = 1e9;
 constexpr double kMostRelativeError = 1e9;
-constexpr int kMostDepth = 16;  // of brackets
 
 OrderedJson json_of(const TimeCurve& curve) {
   if (curve.stated()) return curve.points().front().work;
@@ -256,15 +256,9 @@ std::string Speeds::text() const {
 }
 
 Speeds parse_speeds(const std::string& text, const std::string& source) {
-  const auto check_depth = [&](int depth, OrderedJson::parse_event_t, const OrderedJson&) {
-    if (depth > kMostDepth)
-      throw_error(ExitCode::config, "{}: not speeds: more than {} brackets in each other", source,
-                  kMostDepth);
-    return true;
-  };
   OrderedJson json;
   try {
-    json = OrderedJson::parse(text, check_depth);
+    json = parse_json<OrderedJson>(text, source);
   } catch (const OrderedJson::exception& error) {
     throw_error(ExitCode::config, "{}: not JSON: {}", source, printable(error.what(), 300));
   }

@@ -1,6 +1,6 @@
 #include "io/log/run_record.hpp"
 
-#include "core/error.hpp"
+#include "core/parse_json.hpp"
 #include "core/random.hpp"
 #include "io/log/json_fields.hpp"
 #include "io/posix_file.hpp"
@@ -24,7 +24,6 @@ void write(const std::string& dir, const RecordJson& json) {
 constexpr int kFormat = 1;
 
 std::string fault_in(const RecordJson& json) {
-  if (json.is_discarded()) return "it is no JSON";
   if (!json.is_object()) return fmt::format("it is a JSON {}, no object", json.type_name());
   const RecordJson format = json.value("format", RecordJson());
   if (format != kFormat)
@@ -43,7 +42,21 @@ std::string fault_in(const RecordJson& json) {
   return "";
 }
 
-RecordJson parse(const std::string& text) { return RecordJson::parse(text, nullptr, false); }
+struct ReadRecord {
+  RecordJson json;
+  std::string fault;  // empty: it is a record
+};
+ReadRecord read_record(const std::string& text) {
+  try {
+    RecordJson json = parse_json<RecordJson>(text, "run.json");
+    std::string fault = fault_in(json);
+    return {std::move(json), std::move(fault)};
+  } catch (const Error&) {
+    return {{}, "its brackets nest too deep"};
+  } catch (const RecordJson::exception&) {
+    return {{}, "it is no JSON"};
+  }
+}
 
 /// Under the hash of its text in a table of `record`; what is there already stays.
 std::string keep(RecordJson& record, const char* table, const RecordJson& value) {
@@ -191,13 +204,14 @@ std::string free_name(const std::string& path) {
 
 std::string text_hash(const std::string& text) { return fmt::format("{:016x}", stream_of(text)); }
 
-std::string run_record_fault(const std::string& text) { return fault_in(parse(text)); }
+std::string run_record_fault(const std::string& text) { return read_record(text).fault; }
 
 std::optional<PutAside> add_life_start(const std::string& dir, const LifeStart& start) {
   const std::string path = path_of(dir);
-  RecordJson record = path_exists(path) ? parse(read_text_file(path)) : new_record();
+  auto [record, fault] =
+      path_exists(path) ? read_record(read_text_file(path)) : ReadRecord{new_record(), ""};
   std::optional<PutAside> put_aside;
-  if (const std::string fault = fault_in(record); !fault.empty()) {
+  if (!fault.empty()) {
     put_aside = PutAside{free_name(path), fault};
     rename_durably(path, put_aside->path);
     record = new_record();
@@ -209,8 +223,8 @@ std::optional<PutAside> add_life_start(const std::string& dir, const LifeStart& 
 }
 
 void add_life_end(const std::string& dir, const LifeEnd& end) {
-  RecordJson record = parse(read_text_file(path_of(dir)));
-  if (!fault_in(record).empty() || record["lives"].empty())
+  auto [record, fault] = read_record(read_text_file(path_of(dir)));
+  if (!fault.empty() || record["lives"].empty())
     throw_error(ExitCode::io, "{} is no record of a run any more", path_of(dir));
   record["lives"].back()["end"] = end_json(end);
   write(dir, record);

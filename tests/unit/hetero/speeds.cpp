@@ -251,9 +251,9 @@ TEST_CASE("a bad file is refused with its name and the field", "[speeds]") {
        "inside.alpha_seconds: 1e+300 is more than"},
       {with_link(R"({"alpha_seconds": 0, "beta_seconds_per_byte": 1e300})"),
        "inside.beta_seconds_per_byte: 1e+300 is more than"},
-      {std::string(100'000, '['), "more than 16 brackets in each other"},
+      {std::string(100'000, '['), "brackets nest deeper than 16"},
       {R"({"ranks": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}",
-       "more than 16 brackets"},
+       "brackets nest deeper than 16"},
       {"{\"ranks\": \"\xff\xfe\"}", "not JSON"},
       {file("\"\xc3\xa4" + std::string(60, 'x') + "\""), "expected a rate"},
   };

@@ -35,6 +35,9 @@ TEST_CASE("step factors are read back bit for bit, broken ones are refused") {
     return changed.replace(at, from.size(), to);
   };
   CHECK_THROWS_WITH(parse_step_factors("{", "f"), contains("f: not JSON"));
+  // As many as a file may have: what names the wrong value writes it.
+  const std::string deep = std::string(500'000, '[') + std::string(500'000, ']');
+  CHECK_THROWS_WITH(parse_step_factors(with("\"c\"", deep), "f"), contains("nest deeper"));
   CHECK_THROWS_WITH(parse_step_factors(with("\"steps\": 12", "\"steps\": 0"), "f"),
                     contains("steps: 0 is not from 1"));
   CHECK_THROWS_WITH(parse_step_factors(with("\"host\"", "\"hast\""), "f"),

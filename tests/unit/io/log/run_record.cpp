@@ -89,6 +89,8 @@ TEST_CASE("JSON of other kinds is no record, and is put aside whole") {
       {"{}", "its format is null, and this program knows 1"},
       {R"({"format": 99, "lives": []})", "its format is 99, and this program knows 1"},
       {R"({"format": "1", "lives": []})", "its format is \"1\", and this program knows 1"},
+      {R"({"format": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}",
+       "its brackets nest too deep"},
       {R"({"format": 1})", "lives is no list"},
       {R"({"format": 1, "lives": {"a": 1}})", "lives is no list"},
       {R"({"format": 1, "lives": [{}, 2]})", "lives[1] is no object"},
