@@ -28,6 +28,16 @@ expect_status 0
 expect_text "trace: steps 2 to 3 were done before this start"
 [[ ! -e other/trace-3.json ]] || fail "a trace of nothing"
 
+# A run that ends in the window: what is whole is there, and no more is claimed.
+run 2 input.toml -d paused --set "debug.trace=[3,7]" --set run.pause_at=4
+expect_status 75
+expect_text "trace of steps 3 to 4: paused/trace.json"
+check paused 3 4 2
+run 2 input.toml -d before --set "debug.trace=[5,7]" --set run.pause_at=4
+expect_status 75
+expect_text "trace: the run ended before step 5 was done"
+[[ ! -e before/trace.json ]] || fail "a trace of nothing"
+
 # A file that cannot be written: a warning with the reason, nothing left, and the training goes on.
 (
   ulimit -S -f 24 # KiB

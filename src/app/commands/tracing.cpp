@@ -143,6 +143,7 @@ TraceNews Tracing::books_closed(index_t step) {
   const std::int64_t now = Tracer::now();
   tracer_->add(TraceSpan::Kind::step, "step", step_start_, now);
   step_start_ = now;
+  last_ = step;
   tracer_->set_step(step + 1);
   return step >= window_.last ? write(step) : TraceNews();
 }
@@ -150,8 +151,10 @@ TraceNews Tracing::books_closed(index_t step) {
 TraceNews Tracing::end() {
   if (over_) return {};
   over_ = true;
-  if (!tracer_) return {fmt::format("trace: the run ended before step {}", window_.first)};
-  return write(window_.last);
+  if (!tracer_ || last_ < facts_.first_step)
+    return {fmt::format("trace: the run ended before step {} was done",
+                        std::max(window_.first, facts_.first_step))};
+  return write(last_);
 }
 
 void Tracing::writing(bool under_way) {
@@ -221,7 +224,7 @@ TraceNews Tracing::write(index_t last_step) {
   measure_clocks(false);
   const Ledger before = world.ledger();
   const ClockOffset device = device_clock_.value_or(ClockOffset());
-  std::string own = RankTrace::packed(host_name(), *tracer_, device);
+  std::string own = RankTrace::packed(host_name(), *tracer_, device, last_step);
   own.resize((own.size() + kWord - 1) / kWord * kWord);  // sent as numbers of 8 bytes
   tracer_.reset();
   const std::vector<double> sizes = all_gather_numbers(world, static_cast<double>(own.size()));

@@ -171,7 +171,8 @@ std::int64_t ClockOffset::on_the_other(std::int64_t time) const {
   return time - first_offset - static_cast<std::int64_t>(share * drift);
 }
 
-std::string RankTrace::packed(const std::string& host, Tracer& tracer, const ClockOffset& device) {
+std::string RankTrace::packed(const std::string& host, Tracer& tracer, const ClockOffset& device,
+                              index_t last_step) {
   Packer out;
   out.add(host);
   out.add(tracer.lost());
@@ -188,6 +189,13 @@ std::string RankTrace::packed(const std::string& host, Tracer& tracer, const Clo
     span.start = device.on_the_other(span.start);
     span.end = device.on_the_other(span.end);
   }
+  const auto last = std::find_if(spans.begin(), spans.end(), [&](const TraceSpan& span) {
+    return span.kind == SpanKind::step && span.step == last_step;
+  });
+  if (last != spans.end())
+    std::erase_if(spans, [&, end = last->end](const TraceSpan& span) {
+      return span.step > last_step && span.start >= end;
+    });
   std::map<std::string, index_t> numbers;
   for (const TraceSpan& span : spans) numbers.try_emplace(span.name, std::ssize(numbers));
   out.add(std::ssize(numbers));

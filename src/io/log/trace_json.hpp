@@ -4,6 +4,7 @@
 // many of messages as there are collectives under way at once, so that spans of one thread nest.
 #pragma once
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,11 @@ struct RankTrace {
   std::int64_t lost = 0;
 
   /// For a message; names become texts. `device`: its clock beside the host's, which all spans have
-  /// from here on.
+  /// from here on. What belongs to a step behind `last_step`, which is not done, is left out; but
+  /// not the phase that ends the last one.
   [[nodiscard]] static std::string packed(const std::string& host, Tracer& tracer,
-                                          const ClockOffset& device = {});
+                                          const ClockOffset& device = {},
+                                          index_t last_step = std::numeric_limits<index_t>::max());
   /// Error(io) where it is no such text.
   [[nodiscard]] static RankTrace unpacked(const std::string& text);
 };
