@@ -291,10 +291,10 @@ class NodesSearch {
 
 /// What a job may have of a class: its partition may have a limit.
 index_t job_nodes_of(const NodeClass& own, const Cluster& cluster) {
-  for (const SchedulerPartition& partition : cluster.scheduler.partitions)
-    if (partition.name == own.partition && partition.most_nodes > 0)
-      return std::min(own.nodes, partition.most_nodes);
-  return own.nodes;
+  const SchedulerPartition* const partition = cluster.find_partition(own);
+  return partition != nullptr && partition->most_nodes > 0
+             ? std::min(own.nodes, partition->most_nodes)
+             : own.nodes;
 }
 
 /// 1, 2, 3, 4, 6, 8, 12, ..., most.

@@ -383,10 +383,18 @@ TEST_CASE("a job gets no more nodes of a class than its partition allows") {
   low.name = "low";
   low.most_nodes = 5;
   cluster.scheduler.partitions.push_back(low);
-  std::vector<index_t> counts;
-  for (const std::vector<JobPart>& set : node_sets(request_of(gpt_input()), cluster))
-    counts.push_back(set.front().nodes);
-  CHECK(counts == std::vector<index_t>{1, 2, 3, 4, 5});
+  const auto counts = [&] {
+    std::vector<index_t> nodes;
+    for (const std::vector<JobPart>& set : node_sets(request_of(gpt_input()), cluster))
+      nodes.push_back(set.front().nodes);
+    return nodes;
+  };
+  const std::vector<index_t> few{1, 2, 3, 4, 5};
+  CHECK(counts() == few);
+  cluster.classes.front().partition.clear();  // then the one of jobs that name none counts
+  CHECK(counts().back() == 12);
+  cluster.scheduler.partitions.front().fallback = true;
+  CHECK(counts() == few);
   cluster.classes.front().ranks_per_node = 1 << 30;
   CHECK_THROWS_AS(JobNodes(cluster, {{0, 2}}), Error);
 }
