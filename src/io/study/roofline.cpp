@@ -15,6 +15,8 @@ namespace {
 using RooflineJson = nlohmann::ordered_json;
 
 constexpr std::size_t kMatmulColumns = 5, kAttentionColumns = 5;
+/// Beyond these nothing was measured, and their quotients have logarithms still.
+constexpr double kLeast = 1e-15, kMost = 1e24;
 
 RooflineJson point_json(const RooflinePoint& point) {
   return {{"kind", point.kind},   {"shape", point.shape}, {"times", point.times},
@@ -25,8 +27,9 @@ RooflineJson point_json(const RooflinePoint& point) {
 RooflinePoint point_of(const RooflineJson& json) {
   RooflinePoint point{json.at("kind"),  json.at("shape"),   json.at("times"), json.at("flops"),
                       json.at("bytes"), json.at("seconds"), json.at("error")};
-  if (!(point.flops > 0 && point.bytes > 0 && point.seconds > 0))
-    throw_error(ExitCode::io, "a {} without flops, bytes or seconds", point.kind);
+  for (const double number : {point.flops, point.bytes, point.seconds})
+    if (!(number >= kLeast && number <= kMost))
+      throw_error(ExitCode::io, "a {} with {:g} flops, bytes or seconds", point.kind, number);
   if (point.is_matmul() && point.shape.size() < kMatmulColumns)
     throw_error(ExitCode::io, "a matmul without its extents");
   return point;
@@ -95,6 +98,8 @@ Roofline parse_roofline(const std::string& text, const std::string& source) {
     roofline.stream_rate = json.at("stream_bytes_per_second");
     const RooflineJson& peak = json.at("vendor_peak_flops_per_second");
     if (!peak.is_null()) roofline.vendor_peak = peak;
+    for (const double rate : {roofline.matmul_rate, roofline.stream_rate, roofline.vendor_peak})
+      if (!(rate >= 0 && rate <= kMost)) throw_error(ExitCode::io, "a rate of {:g}", rate);
     for (const RooflineJson& point : json.at("operators"))
       roofline.points.push_back(point_of(point));
     for (const RooflineJson& note : json.at("notes")) roofline.notes.push_back(note);

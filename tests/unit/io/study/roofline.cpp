@@ -81,6 +81,10 @@ TEST_CASE("the file of a roofline gives the same numbers back, or is refused") {
   CHECK(fault_of(text.substr(0, 300)).starts_with("74 "));
   CHECK(fault_of(replaced(text, "\"seconds\": 0.01", "\"seconds\": 0")).starts_with("74 "));
   CHECK(fault_of(replaced(text, "\"bytes\": 20000000.0", "\"bytes\": null")).starts_with("74 "));
+  // Numbers whose quotients have no logarithm would be drawn for ever.
+  CHECK(fault_of(replaced(text, "\"flops\": 500000000.0", "\"flops\": 1e300")).starts_with("74 "));
+  CHECK(fault_of(replaced(text, "_bytes_per_second\": 20000000000.0", "_bytes_per_second\": 1e308"))
+            .starts_with("74 "));
 }
 
 TEST_CASE("shown are all products, and of each other kind the shape with most time") {
