@@ -11,7 +11,8 @@ namespace t3d {
 
 /// Expected largest of `count` standard normals; 0 for one. By Blom's plotting position
 /// (Statistical Estimates and Transformed Beta-Variables, 1958) and Tukey's lambda distribution for
-/// the normal quantile: 4 % too much for two, within 2 % for more.
+/// the normal quantile: 4 % too much for two, 2.4 % for three, within 2 % up to 1,000, 4 % too
+/// little for 10,000.
 [[nodiscard]] inline double expected_largest(index_t count) {
   if (count < 2) return 0;
   const auto n = static_cast<double>(count);

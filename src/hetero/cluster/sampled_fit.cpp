@@ -187,6 +187,7 @@ std::vector<double> leave_one_out(const std::vector<Sample>& samples, const Tabl
                                   const SampledFit::Counts& counts,
                                   const SampledFit::Places& places) {
   std::vector<double> errors;
+  if (samples.size() < 2) return errors;
   for (std::size_t out = 0; out < samples.size(); ++out) {
     std::vector<Sample> others = samples;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(out));

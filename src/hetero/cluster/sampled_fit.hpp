@@ -45,7 +45,8 @@ class SampledFit {
   std::vector<double> weights_;  // of each sample
 };
 
-/// Relative errors |estimate / measured - 1| of each sample by what the other samples say.
+/// Relative errors |estimate / measured - 1| of each sample by what the other samples say; none
+/// where there are no others.
 [[nodiscard]] std::vector<double> leave_one_out(const std::vector<Sample>& samples,
                                                 const TableForm& form,
                                                 const SampledFit::Counts& counts,

@@ -1,11 +1,13 @@
 // Fits of cost models: known coefficients come back with honest errors, estimates are exact at
 // samples, follow the terms far away, and groups and formats that were not measured get an answer.
+#include <algorithm>
 #include <cmath>
 
 #include "core/random.hpp"
 #include "hetero/cluster/level_estimator.hpp"
 #include "hetero/cluster/nnls.hpp"
 #include "hetero/cluster/operator_estimator.hpp"
+#include "hetero/robust.hpp"
 #include "support/catch.hpp"
 
 using namespace t3d;
@@ -101,6 +103,23 @@ TEST_CASE("an estimate is exact at samples and near the truth between and beyond
     CHECK(seconds(m, n, k) == Approx(true_seconds(m, n, k)).epsilon(0.1));
   CHECK(seconds(8192, 8192, 8192) == Approx(true_seconds(8192, 8192, 8192)).epsilon(0.25));
   CHECK(seconds(0, 8, 8) == 0);
+}
+
+TEST_CASE("what the other samples say of each; of one sample there are no others") {
+  const auto errors_of = [](const std::vector<Sample>& samples) {
+    const OperatorKind kind = OperatorKind::matmul;
+    return leave_one_out(
+        samples, form_of(kind),
+        [kind](std::span<const double> shape) { return term_counts(kind, shape); },
+        [kind](std::span<const double> shape) { return place_of(kind, shape); });
+  };
+  const std::vector<Sample> samples = matmul_samples();
+  const std::vector<double> errors = errors_of(samples);
+  REQUIRE(errors.size() == samples.size());
+  CHECK(median_of(std::span<const double>(errors)) < 0.1);
+  CHECK(*std::max_element(errors.begin(), errors.end()) > 1e-3);  // each is left out
+  CHECK(errors_of({samples.front()}).empty());
+  CHECK(errors_of({}).empty());
 }
 
 TEST_CASE("what was not measured: another format of the same width, another kind") {

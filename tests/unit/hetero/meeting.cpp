@@ -11,9 +11,12 @@ TEST_CASE("the expected largest of some normals") {
   CHECK(expected_largest(1) == 0);
   // Tables of order statistics (Harter 1961).
   CHECK(expected_largest(2) == Approx(0.56419).epsilon(0.04));
+  CHECK(expected_largest(3) == Approx(0.84628).epsilon(0.024));
   CHECK(expected_largest(4) == Approx(1.02938).epsilon(0.02));
   CHECK(expected_largest(8) == Approx(1.42360).epsilon(0.02));
   CHECK(expected_largest(64) == Approx(2.34374).epsilon(0.02));
+  CHECK(expected_largest(1000) == Approx(3.24144).epsilon(0.02));
+  CHECK(expected_largest(10000) == Approx(3.85162).epsilon(0.045));
   CHECK(meeting_share(0, 8) == 0);
   CHECK(meeting_share(0.1, 1) == 0);
 }
