@@ -108,8 +108,8 @@ std::vector<OperatorCall> affordable(std::vector<OperatorCall> calls, ComputeTyp
                                      const PlanOperatorBudget& budget,
                                      std::vector<std::string>& notes) {
   const auto too_large = [&](const OperatorCall& call) {
-    return operand_bytes(call.kind, size_of(activation_of(compute)), call.shape) > budget.bytes &&
-           form_of(call.kind).computes;
+    const auto size = static_cast<double>(size_of(activation_of(compute)));
+    return operand_bytes(call.kind, size, call.shape) > budget.bytes && form_of(call.kind).computes;
   };
   if (const auto count = std::erase_if(calls, too_large); count > 0)
     notes.push_back(fmt::format("{} shapes with operands above {} MiB were not measured", count,

@@ -29,15 +29,6 @@ double transfer_seconds(const Storage& storage, const std::vector<StorageRate>& 
 
 }  // namespace
 
-index_t Storage::best_writers() const {
-  constexpr double kEnough = 0.95;
-  double most = 0;
-  for (const StorageRate& rate : writes) most = std::max(most, rate.bytes_per_second);
-  for (const StorageRate& rate : writes)
-    if (rate.bytes_per_second > kEnough * most) return rate.processes;
-  return 0;
-}
-
 double Storage::write_seconds(double bytes, index_t processes) const {
   return transfer_seconds(*this, writes, bytes, processes);
 }

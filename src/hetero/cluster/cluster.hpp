@@ -186,8 +186,6 @@ struct Storage {
   std::vector<StorageRate> reads;   // of what was just written: memory may have it
   double latency_seconds = 0, latency_seconds_error = 0;  // to make, sync and rename a small file
   Calibration calibration;
-  /// The fewest that write within 5 % of the fastest; 0 = not known.
-  [[nodiscard]] index_t best_writers() const;
   /// Of `processes` that write so many bytes together; 0 = not known.
   [[nodiscard]] double write_seconds(double bytes, index_t processes) const;
   [[nodiscard]] double read_seconds(double bytes, index_t processes) const;

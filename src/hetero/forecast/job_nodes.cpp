@@ -135,12 +135,4 @@ double JobNodes::oversubscribed(std::size_t level) const {
   return std::max(1.0, own.oversubscription * part);
 }
 
-double JobNodes::price_per_hour() const {
-  double price = 0;
-  for (const JobPart& part : parts_)
-    price +=
-        static_cast<double>(part.nodes) * cluster_.classes[part.node_class].price_per_node_hour;
-  return price > 0 ? price : static_cast<double>(nodes_);
-}
-
 }  // namespace t3d

@@ -49,8 +49,6 @@ class JobNodes {
   /// How many times longer bytes take at this level than on links of their own: all nodes of the
   /// job below one switch send at once through its links upward (Level::oversubscription). >= 1.
   [[nodiscard]] double oversubscribed(std::size_t level) const;
-  /// Of all nodes for an hour, in the classes' currency; node-hours where no class has a price.
-  [[nodiscard]] double price_per_hour() const;
 
  private:
   [[nodiscard]] std::size_t level_between(const Seat& a, const Seat& b) const;

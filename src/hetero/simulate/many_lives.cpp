@@ -30,10 +30,14 @@ double undisturbed_seconds(const SimulatedJob& job, const SimulationPolicy& poli
   return job.costs.restart_seconds + job.samples / size.samples_per_step * step + save;
 }
 
+double longest_seconds(const SimulatedJob& job, const SimulationPolicy& policy) {
+  return kMostTimes * undisturbed_seconds(job, policy) + kMonth;
+}
+
 JobOutcome simulate_run(const SimulatedJob& job, const SimulationPolicy& policy,
                         const LivesRequest& request, index_t run, Timeline* timeline) {
   const LifeDraw draw{request.seed, run, request.trace != nullptr};
-  const LifeLimits limits{kMostTimes * undisturbed_seconds(job, policy) + kMonth};
+  const LifeLimits limits{longest_seconds(job, policy)};
   std::vector<index_t> wanted = wanted_nodes(job, policy);
   if (request.trace == nullptr) {
     const auto source = sampled_nodes(job, std::move(wanted), request.seed, run);

@@ -35,6 +35,9 @@ struct LivesRequest {
 /// the end, checkpoints included.
 [[nodiscard]] double undisturbed_seconds(const SimulatedJob& job, const SimulationPolicy& policy);
 
+/// A life that has not ended by then will not: a run stops there.
+[[nodiscard]] double longest_seconds(const SimulatedJob& job, const SimulationPolicy& policy);
+
 /// What of a distribution is told. Infinity where so many runs did not finish.
 struct Spread {
   double p5 = 0, p50 = 0, p90 = 0, p95 = 0, mean = 0;

@@ -8,11 +8,6 @@
 
 namespace t3d {
 
-struct CalibrateBudget {
-  double seconds = 200;  // wall time of all that follows, about
-  std::string folder;    // whose file system is measured
-};
-
 /// This rank's part of a cluster: its class with the tables of one format, without fits.
 /// Collective. What could not be measured is added to `notes`.
 void measure_format(Machine& machine, ComputeType compute, const JobClasses& job, double seconds,

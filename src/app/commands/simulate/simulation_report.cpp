@@ -129,7 +129,7 @@ std::string report_text(const SimulationReport& report) {
   std::string text = head(report);
   if (own.finished < own.runs)
     text += fmt::format("{} of {} runs do not finish: stopped after {}\n", own.runs - own.finished,
-                        own.runs, time_text(50 * report.undisturbed_seconds + 30 * 86400));
+                        own.runs, time_text(longest_seconds(report.job, report.job.policy)));
   text += fmt::format("\n{:<16}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "", "5 %", "median", "90 %",
                       "95 %", "mean");
   text += row("finish", own.seconds, time_text);
