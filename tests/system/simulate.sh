@@ -22,6 +22,17 @@ for file in timeline.svg runs.csv result.json; do [[ -s out/$file ]] || fail "th
 grep -q "hours since the start" out/timeline.svg || fail "the plot has no axis"
 grep -q "<title>four</title>" out/timeline.svg || fail "the plot has no sizes"
 (($(wc -l < out/runs.csv) == 101)) || fail "runs.csv has not a line for each run"
+# Once more into the same folder; files of somebody else, and what is read, stay.
+run 1 simulate plan.json --deadline 5h --runs 100 -o out
+expect_status 0
+mkdir mine && cp jobs.csv mine/runs.csv && cp plan.json mine/result.json
+run 1 simulate plan.json --trace mine/runs.csv --runs 5 -o mine
+expect_status 64
+expect_text "mine/runs.csv would be written over"
+run 1 simulate plan.json --runs 5 -o mine
+expect_status 64
+expect_text "mine has a file runs.csv that no simulate wrote"
+cmp jobs.csv mine/runs.csv && cmp plan.json mine/result.json || fail "a file of a person was written over"
 run 1 simulate plan.json --deadline 5h --runs 100
 cmp -s screen.log first.txt || fail "the same seed gives something else"
 run 1 simulate plan.json --deadline 5h --runs 100 --seed 2

@@ -9,6 +9,7 @@
 #include "app/cluster/cluster_file.hpp"
 #include "app/commands/calibrate/cluster_update.hpp"
 #include "app/commands/commands.hpp"
+#include "app/commands/output_files.hpp"
 #include "app/commands/plan/elastic_files.hpp"
 #include "app/commands/plan/job_parts.hpp"
 #include "app/commands/plan/node_memory.hpp"
@@ -93,21 +94,12 @@ void check_output(const PlanCommand& command) {
   std::error_code none;
   if (std::filesystem::exists(folder, none) && !std::filesystem::is_directory(folder, none))
     throw_error(ExitCode::usage, "-o: {} is no folder", command.output);
-  std::vector<std::string> written{"input.toml", "plan.toml",  "plans.json", "plans.csv",
-                                   "plans.svg",  "job.sbatch", "submit.sh",  "job_plan.json"};
-  if (command.elastic) written = elastic_file_names();
-  for (const std::string& name : written)
-    for (const std::string& read : {command.input, command.cluster})
-      if (std::filesystem::equivalent(folder / name, read, none))
-        throw_error(ExitCode::usage, "-o: {} would be written over; name another folder", read);
-  const auto is_there = [&](const std::string& name) {
-    return std::filesystem::exists(folder / name, none);
-  };
-  // A run's record, or somebody's input; what an earlier plan wrote is replaced.
-  const auto found = std::find_if(written.begin(), written.end(), is_there);
-  if (found != written.end() && !is_there("job_plan.json") && !is_there("submit.sh"))
-    throw_error(ExitCode::usage, "-o: {} has a file {} that no plan wrote; name another folder",
-                command.output, *found);
+  OutputFiles files{"plan",
+                    {"input.toml", "plan.toml", "plans.json", "plans.csv", "plans.svg",
+                     "job.sbatch", "submit.sh", "job_plan.json"},
+                    {"job_plan.json", "submit.sh"}};
+  if (command.elastic) files.written = elastic_file_names();
+  check_replaced(command.output, files, {command.input, command.cluster});
   if (std::filesystem::absolute(folder).string().find('\n') != std::string::npos)
     throw_error(ExitCode::usage, "-o: a path with a line break cannot stand in a job script");
 }

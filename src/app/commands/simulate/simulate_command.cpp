@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/output_files.hpp"
 #include "app/commands/setup.hpp"
 #include "app/commands/simulate/simulation_report.hpp"
 #include "core/error.hpp"
@@ -145,6 +146,10 @@ SimulationReport simulated(const SimulateCommand& command, const SimulatedJob& j
 }
 
 void simulate(const SimulateCommand& command) {
+  if (!command.output.empty())
+    check_replaced(command.output,
+                   {"simulate", {"timeline.svg", "runs.csv", "result.json"}, {"timeline.svg"}},
+                   {command.plan, command.trace, command.history});
   SimulatedJob job = parse_job_plan(read_record_file(command.plan), command.plan);
   std::vector<std::string> notes;
   if (!command.history.empty()) notes = learn_hazards(job, read_trace(command.history));
