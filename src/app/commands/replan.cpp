@@ -62,4 +62,16 @@ Replan parse_replan(const std::string& text, const Plan& now) {
   return {wish->step, plan_instead("debug.replan", wish->file, now)};
 }
 
+std::vector<Replan> parse_replans(const std::vector<std::string>& texts, const Plan& now) {
+  std::vector<Replan> all;
+  for (const std::string& text : texts) {
+    Replan replan = parse_replan(text, now);
+    if (std::any_of(all.begin(), all.end(),
+                    [&](const Replan& other) { return other.step == replan.step; }))
+      throw_error(ExitCode::config, "debug.replan: two changes after step {}", replan.step);
+    all.push_back(std::move(replan));
+  }
+  return all;
+}
+
 }  // namespace t3d

@@ -1,45 +1,34 @@
 // The main job: train from an input file, from the newest checkpoint on, until the steps are done
-// or somebody asks to stop. Policy only; the arithmetic is in train/.
+// or somebody asks to stop. Policy only; the arithmetic is in train/. What the steps begin with:
+// job_state; how the job ends: job_end.
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <ctime>
 #include <filesystem>
 
 #include "app/commands/balancing.hpp"
 #include "app/commands/commands.hpp"
-#include "app/commands/continuation.hpp"
-#include "app/commands/data_identity.hpp"
-#include "app/commands/first_plan.hpp"
+#include "app/commands/evaluation.hpp"
 #include "app/commands/init_weights.hpp"
 #include "app/commands/job_end.hpp"
 #include "app/commands/job_report.hpp"
+#include "app/commands/job_state.hpp"
 #include "app/commands/last_words.hpp"
 #include "app/commands/life.hpp"
 #include "app/commands/memory_room.hpp"
 #include "app/commands/provenance.hpp"
-#include "app/commands/rank_plan.hpp"
-#include "app/commands/replan.hpp"
 #include "app/commands/saving.hpp"
 #include "app/commands/setup.hpp"
 #include "app/commands/start_clock.hpp"
 #include "app/commands/stopping.hpp"
 #include "app/commands/texts.hpp"
-#include "app/commands/tokenizer_check.hpp"
-#include "app/config/config_schema.hpp"
 #include "app/config/defaults.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/agree.hpp"
+#include "comm/peers/peer_watch.hpp"
 #include "comm/placement.hpp"
-#include "device/host_limits.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/shared_folder.hpp"
 #include "io/checkpoint/state_digest.hpp"
 #include "io/lock/run_lock.hpp"
-#include "io/log/run_log.hpp"
-#include "io/posix_file.hpp"
-#include "train/step/reshape.hpp"
-#include "train/step/state_parts.hpp"
 #include "train/step/trainer.hpp"
 
 namespace t3d {
@@ -70,15 +59,15 @@ class TrainJob {
     start_clock_.mark("state");
     if (trainer_->ended()) return nothing_left();
     if (paused()) return wait_for_next();
-    stop_if_asked();
-    basis_.matmul =
-        measure_matmul_rate(*machine_, trainer_->plan().activation(), from_->matmul_rate(basis_));
-    report_->open(*trainer_, basis_.matmul.flops_per_second);
+    stop_if_asked(began_at_);
+    report_->open(*trainer_, state_.measure_matmul_rate());
     predict_steps();
     start_clock_.mark("matmul rate");
     make_balancing();
     make_saving();
-    stop_if_asked();
+    evaluation_ = std::make_unique<Evaluation>(config_, texts_.validation, state_.tokenizer(),
+                                               *trainer_, *report_);
+    stop_if_asked(began_at_);
     begin_provenance();
     report_->begin_steps();
     provenance_->begin_steps();
@@ -92,21 +81,14 @@ class TrainJob {
   }
 
   void make_balancing() {
-    const Plan& plan = trainer_->plan();
-    std::optional<Balancing::Replanning> replanning;
-    Speeds known = speeds_ ? *speeds_ : equal_speeds(world_);
-    if (!written_by_hand(origins_)) {
-      PlanRequest request = request_like(config_, plan_facts(*machine_), plan);
-      open_shape(open_mesh_, request);
-      replanning = {std::move(request), std::move(known)};
-    }
+    std::optional<Balancing::Replanning> replanning = state_.replanning();
     const BalanceOptions options = balance_options(config_, origins_);
     if (options.kind != config_.balance.kind)
       report_->note(
           "the batch stays divided as it is written; with balance.kind written, it is balanced");
-    balancing_ =
-        std::make_unique<Balancing>(world_, options, config_.batch.micro, room_,
-                                    machine_->choice().gpu >= 0, speeds_, std::move(replanning));
+    balancing_ = std::make_unique<Balancing>(world_, options, config_.batch.micro,
+                                             state_.planned().room, machine_->choice().gpu >= 0,
+                                             state_.planned().speeds, std::move(replanning));
   }
 
   /// An error that only this rank knows of ends it: the others are not to wait for it.
@@ -116,8 +98,7 @@ class TrainJob {
 
   /// An end that only this rank knows of (`alone`), or that all have come to.
   void record_end(ExitCode code, const std::string& reason, bool alone = false) {
-    const index_t done = trainer_ ? trainer_->progress().steps : 0;
-    end_.record(code, reason, {began_at_, steps_run_, done, last_saved()},
+    end_.record(code, reason, {began_at_, steps_run_, state_.steps_done(), last_saved()},
                 alone || world_.rank() == 0);
   }
 
@@ -162,13 +143,13 @@ class TrainJob {
   // Before the first step nothing was learned that a checkpoint would have to keep, and the one
   // that the run would have continued from stays. Collective: a signal may have reached some ranks
   // only.
-  void stop_if_asked() {
+  void stop_if_asked(index_t checkpoint) {
     auto asked = static_cast<std::int32_t>(stopping_->stop_wishes());
     world_.all_reduce({&asked, DType::i32, 1, 1}, ReduceOp::bit_or).wait_host();
     if (asked == 0) return;
     const auto flags = static_cast<unsigned>(asked);
     end_.stopped(flags);
-    if (from_->info()) began_at_ = from_->info()->state.step;
+    began_at_ = checkpoint;
     throw AgreedError(ExitCode::retry, Stopping::reason(flags) + " before the first step");
   }
 
@@ -186,78 +167,44 @@ class TrainJob {
     life_.begin(config_, *lock_, world_.size(), nodes);
   }
 
-  // The tokenizer is kept where the checkpoints are, also when they come from another folder.
-  // Rank 0 looks, and says what the others need.
-  void check_tokenizer(const std::optional<CheckpointInfo>& info) {
-    all_or_none(world_, [&] {
-      if (world_.rank() != 0) return;
-      tokenizer_ = check_tokenizers(config_.data, texts_.train->tokens(), texts_.validation_sets(),
-                                    info ? &*info : nullptr);
-      // Tokens that were added to a vocabulary are not known to the weights' own tokenizer.
-      if (init_source_ && !config_.init.grow_vocab)
-        (void)same_tokenizer(tokenizer_of(*init_source_),
-                             {tokenizer_.hash, tokenizer_of(texts_.train->tokens()).who},
-                             tokenizer_.notes);
-      const std::string file = tokenizer_file(config_.checkpoint.dir, tokenizer_.hash);
-      if (!tokenizer_.model.empty() && !path_exists(file))
-        write_text_durably(file, tokenizer_.model);
-    });
-    world_.broadcast({&tokenizer_.hash, DType::i32, 1, 2}, 0).wait_host();
-  }
-
-  // Says what the run is trained on, and compares it with what it was.
-  void check_data(const std::optional<CheckpointInfo>& info) {
-    all_or_none(world_, [&] {
-      data_text_ = data_text(*texts_.train, config_.data, tokenizer_.hash);
-      if (!info || !info->state.texts.contains(kDataText)) return;
-      data_change_ = data_change(info->state.texts.at(kDataText), data_text_, info->path);
-    });
-  }
-
   void start() {
-    std::vector<std::string> notes;
-    const auto warn = [&](const std::string& text) { notes.push_back(text); };
-    try {
-      continue_or_begin(warn);
-    } catch (...) {
-      for (const std::string& text : notes) fmt::print(stderr, "transformer3d: {}\n", text);
-      throw;
-    }
-    const std::optional<CheckpointInfo>& info = from_->info();
-    run_id_ = info ? info->state.run_id : new_run_id();
-    check_tokenizer(info);
-    check_data(info);
-    lineage_ = next_lineage(world_, config_.checkpoint.dir, info, warn);
-    if (lock_) lock_->set_run(run_id_);
+    const std::vector<std::string> warnings = begin_state();
+    const std::optional<CheckpointInfo>& info = state_.checkpoint();
+    const Lineage& lineage = state_.lineage();
+    if (lock_) lock_->set_run(state_.run_id());
     began_at_ = info ? info->state.step : -1;
-    const bool begins = !info || !(info->state.lineage == lineage_);
-    const LogLineage of_log{lineage_.number, begins, lineage_.parent_lineage};
+    const bool begins = !info || !(info->state.lineage == lineage);
+    const LogLineage of_log{lineage.number, begins, lineage.parent_lineage};
     all_or_none(world_, [&] {
       report_ = std::make_unique<JobReport>(*machine_, config_, trainer_->progress().steps, of_log,
                                             command_.quiet);
       keep_records(info.has_value());
     });
-    life_.goes_on(info, trainer_->progress().steps, lineage_.number);
-    for (const std::string& text : notes) report_->warn(text);
+    life_.goes_on(info, trainer_->progress().steps, lineage.number);
+    for (const std::string& text : warnings) report_->warn(text);
     for (const std::string& text : early_notes_) report_->note(text);
-    for (const std::string& text : input_warnings_) report_->warn(text);
-    for (const std::string& text : tokenizer_.notes) report_->note(text);
-    report_->note(
-        fmt::format("data {}: {} tokens", data_hash(data_text_), texts_.train->tokens().size()));
-    if (!data_change_.empty()) report_->warn(data_change_);
-    if (info)
-      report_->note(fmt::format("resumed from {} at step {}", info->path, info->state.step));
+    state_.tell_origin(*report_);
     last_words_.set_progress(trainer_->progress().steps, last_saved());
     if (!watch_->gaps().empty())
       report_->warn(watch_->gaps() + ": a rank that is lost may be noticed late");
-    for (const std::string& text : plan_notes_) report_->note("plan: " + text);
-    if (!memory_warning_.empty())
-      report_->warn("memory will be short unless others give some back: " + memory_warning_);
-    for (const Replan& replan : replans_)
-      if (replan.step <= trainer_->progress().steps || replan.step >= trainer_->steps())
-        report_->warn(fmt::format("debug.replan: this run has no steps on both sides of step {}",
-                                  replan.step));
+    state_.tell_plan(*report_);
     if (const std::string text = placement_warning(world_); !text.empty()) report_->warn(text);
+  }
+
+  /// Warnings for the log, which there is not yet.
+  std::vector<std::string> begin_state() {
+    std::vector<std::string> warnings;
+    const auto warn = [&](const std::string& text) { warnings.push_back(text); };
+    try {
+      state_.begin(warn);
+    } catch (...) {
+      for (const std::string& text : warnings) fmt::print(stderr, "transformer3d: {}\n", text);
+      throw;
+    }
+    machine_ = &state_.machine();
+    trainer_ = &state_.trainer();
+    state_.identify(warn);
+    return warnings;
   }
 
   // For readers of the folder: the checkpoints hold the same. A new run that cannot write them has
@@ -265,133 +212,23 @@ class TrainJob {
   void keep_records(bool goes_on) {
     try {
       report_->write_resolved(resolved_text(config_, origins_));
-      keep_plan();
+      state_.keep_plan();
     } catch (const Error& error) {
       if (!goes_on) throw;
       report_->warn(fmt::format("{}: what this file says is of an earlier life", error.what()));
     }
   }
 
-  /// From what checkpoint.restart asks for.
-  void continue_or_begin(const Warn& warn) {
-    const Config asked = config_;
-    const auto parts_of = [&](const CheckpointInfo& info) {
-      form(asked, info);
-      return from_->parts(*trainer_);
-    };
-    const std::string& wish = asked.checkpoint.restart;
-    bool found = wish != "never";
-    if (wish == "auto") {
-      found = load_newest(world_, asked.checkpoint.dir, parts_of, warn, Trainer::kPrivateState)
-                  .has_value();
-    } else if (found) {
-      std::vector<TensorPart> parts = parts_of(open_checkpoint(world_, wish));
-      load_checkpoint(world_, wish, parts, Trainer::kPrivateState);
-    }
-    if (!found) form(asked, {});
-    if (!found && !config_.init.from.empty()) take_weights();
-    from_->restore(*trainer_, warn);
-  }
-
-  /// The first weights, each rank its own boxes.
-  void take_weights() {
-    std::vector<TensorPart> parts = trainer_->parts();
-    init_source_ = find_init_source(world_, config_.init.from);
-    all_or_none(world_, [&] {
-      if (world_.rank() != 0) return;
-      check_same_computation(*init_source_, config_.model);
-      plan_notes_.push_back(fmt::format("weights from {}{}", init_source_->path,
-                                        adapters_text(*init_source_, config_.model)));
-    });
-    read_together(world_, [&] {
-      fill_weights(*init_source_, needs_of(config_.model, config_.init.grow_vocab), parts);
-    });
-    trainer_->restore(0, {}, config_.batch.sequences);
-  }
-
-  /// Machine, plan and trainer as `info`, or nothing, and the input ask for; in place of those made
-  /// for a checkpoint that turned out damaged: an older one may be of another plan.
-  void form(const Config& asked, const std::optional<CheckpointInfo>& info) {
-    trainer_.reset();
-    machine_.reset();
-    plan_notes_.clear();
-    replans_.clear();
-    config_ = asked;
-    open_mesh_ = open_mesh(config_.mesh);
-    from_ = std::make_unique<Continuation>(world_, config_, origins_, info);
-    stop_if_asked();
-    all_or_none(world_, [&] { from_->adopt(config_); });
-    const NodeKinds kinds = find_node_kinds(world_, config_);
-    input_warnings_ = unused_input(config_, world_.size());
-    input_warnings_.insert(input_warnings_.end(), kinds.notes.begin(), kinds.notes.end());
-    machine_ = std::make_unique<Machine>(world_, machine_options(config_, kinds));
-    const Plan plan = find_plan(kinds);
-    const bool on_gpu = machine_->choice().gpu >= 0;
-    // Refused with the arithmetic now rather than in the middle of a step.
-    check_memory(world_, plan, room_, on_gpu);
-    all_or_none(world_, [&] {
-      for (const std::string& wish : config_.debug.replan) {
-        Replan replan = parse_replan(wish, plan);
-        if (replan_after(replan.step) != nullptr)
-          throw_error(ExitCode::config, "debug.replan: two changes after step {}", replan.step);
-        replans_.push_back(std::move(replan));
-      }
-    });
-    for (const Replan& replan : replans_) check_memory(world_, replan.plan, room_, on_gpu);
-    start_clock_.mark("plan and probe");
-    trainer_ = std::make_unique<Trainer>(*machine_, plan, train_options(config_, world_.size()),
-                                         texts_.train);
-    stop_if_asked();
-  }
-
-  /// The checkpoint's where it still is one for these ranks; else one by their speeds. Collective.
-  [[nodiscard]] Plan find_plan(const NodeKinds& kinds) {
-    const PlanFacts facts = plan_facts(*machine_);
-    const DeviceChoice& choice = machine_->choice();
-    Plan plan;
-    all_or_none(world_, [&] { plan = from_->make_plan(facts); });
-    room_ = memory_room(world_, config_, plan, machine_->device(),
-                        choice.gpu >= 0 ? choice.sharers : 0);
-    basis_ = plan_basis(*machine_, config_);
-    const MemoryRooms rooms{gather_rooms(world_, room_.bytes), gather_rooms(world_, room_.most)};
-    Config input = config_;
-    all_or_none(world_, [&] {
-      const std::string why = from_->outdated(basis_, rooms.free);
-      if (why.empty()) return;
-      plan_notes_.push_back("made anew: " + why);
-      input = from_->drop_plan();
-      plan = make_plan(input, facts);
-    });
-    speeds_ = from_->speeds(world_.size());
-    if (!from_->keeps_plan() && !config_.mesh.plan.empty() && !from_->info()) {
-      all_or_none(world_, [&] { plan = plan_instead("mesh.plan", config_.mesh.plan, plan); });
-      plan_notes_.push_back("as mesh.plan says");
-    } else if (!from_->keeps_plan()) {
-      const index_t next = from_->info() ? from_->info()->state.step + 1 : 1;
-      const double dilation =
-          train_options(config_, world_.size()).slowdown.factor(world_.rank(), next);
-      FirstPlan first = first_plan(*machine_, input, origins_, kinds, rooms, plan, dilation);
-      plan = std::move(first.plan);
-      speeds_ = std::move(first.speeds);
-      plan_notes_.insert(plan_notes_.end(), first.notes.begin(), first.notes.end());
-    }
-    all_or_none(world_, [&] {
-      const std::vector<std::string> changes = from_->changes(plan, basis_);
-      plan_notes_.insert(plan_notes_.begin(), changes.begin(), changes.end());
-    });
-    memory_warning_ = lacking_memory(plan, basis_, rooms.free);
-    return plan;
-  }
-
   // A prediction is no reason to end a run: what it lacks is said, and the run goes on without it.
   void predict_steps() {
     if (config_.hetero.cluster.empty() || world_.rank() != 0) return;
     try {
-      StepPrediction prediction(config_.hetero.cluster, basis_.nodes, basis_.devices);
+      const PlanBasis& basis = state_.planned().basis;
+      StepPrediction prediction(config_.hetero.cluster, basis.nodes, basis.devices);
       report_->note(fmt::format("a step of this plan should take {:.4g} ms, by {}",
                                 1e3 * prediction.seconds(trainer_->plan()),
                                 config_.hetero.cluster));
-      report_->predict_by(std::move(prediction), run_id_);
+      report_->predict_by(std::move(prediction), state_.run_id());
     } catch (const std::exception& error) {
       report_->warn(fmt::format("no prediction of steps: {}", error.what()));
     }
@@ -402,29 +239,9 @@ class TrainJob {
         lock_.get(), config_.run.dir, [this](const std::string& text) { report_->warn(text); });
     LifeStart start;
     start.life = life_.number();
-    start.run = run_id_;
-    start.input = reproducible_input(config_, origins_);
-    start.data = data_text_;
-    start.data_hash = data_hash(data_text_);
-    if (tokenizer_.hash != 0) start.tokenizer_hash = tokenizer_text(tokenizer_.hash);
-    start.first_step = trainer_->progress().steps;
-    start.matmul_rate = basis_.matmul.flops_per_second;
     start.vendor_peak = report_->peak_rate();
-    start.emulated = emulates(config_.emulate);
-    describe_plan(trainer_->plan(), start);
-    if (speeds_) describe_links(*speeds_, start);
+    state_.describe(start);
     provenance_->begin(*machine_, std::move(start), trainer_->predicted_step());
-  }
-
-  void keep_plan() const {
-    if (world_.rank() != 0) return;
-    if (speeds_) write_text_durably(config_.run.dir + "/speeds.json", speeds_->text());
-    keep_plan_file(config_.run.dir, trainer_->progress().steps, trainer_->plan());
-  }
-
-  [[nodiscard]] std::string new_run_id() const {
-    const auto now = static_cast<std::uint64_t>(std::time(nullptr));
-    return broadcast_text(world_, fmt::format("{}-{:x}", config_.run.name, now));
   }
 
   void loop() {
@@ -435,9 +252,9 @@ class TrainJob {
       const index_t done = trainer_->progress().steps;
       if (steps_run_++ == 0) keep_choices();
       const bool save_now = due_at(done) || trainer_->ended() || paused();
-      const Replan* replan = replan_after(done);
-      const bool wait =
-          save_now || evaluates_after(done) || replan != nullptr || report_->bounds_trace(done);
+      const Replan* replan = state_.replan_after(done);
+      const bool wait = save_now || evaluation_->follows(done) || replan != nullptr ||
+                        report_->bounds_trace(done);
       // A GPU works on this step while the report of the one before is read.
       take_reports(machine_->runs_ahead() && !wait ? 1 : 0);
       if (decision_.stop != kNoFlag || decision_.checkpoint || decision_.report) take_reports(0);
@@ -462,17 +279,11 @@ class TrainJob {
                      PhaseClock::now() - last_save_time_ >= 60 * minutes;
     return stopping_->wishes() | saving_->flags() | (lost_lock() ? kStopAsked : kNoFlag) |
            (due ? kCheckpointDue : kNoFlag) |
-           (replan_after(trainer_->progress().steps + 1) != nullptr ? kReshapeDue : kNoFlag);
+           (state_.replan_after(trainer_->progress().steps + 1) != nullptr ? kReshapeDue : kNoFlag);
   }
 
   [[nodiscard]] bool due_at(index_t step) const {
     return config_.checkpoint.every_steps > 0 && step % config_.checkpoint.every_steps == 0;
-  }
-
-  [[nodiscard]] const Replan* replan_after(index_t step) const {
-    for (const Replan& replan : replans_)
-      if (replan.step == step) return &replan;
-    return nullptr;
   }
 
   // A GPU may still work on a step of the old plan: its report comes first.
@@ -494,7 +305,7 @@ class TrainJob {
     const ReshapeReport done = trainer_->reshape(plan);
     report_->expect(done.predicted);
     try {
-      keep_plan();
+      state_.keep_plan();
     } catch (const Error& error) {  // no agreement: the plan is in every checkpoint too
       report_->warn(error.what());
     }
@@ -516,12 +327,6 @@ class TrainJob {
     }
   }
 
-  [[nodiscard]] bool evaluates_after(index_t step) const {
-    const bool last = step == trainer_->progress().steps && trainer_->ended();
-    return !texts_.validation.empty() &&
-           (last || (config_.eval.every_steps > 0 && step % config_.eval.every_steps == 0));
-  }
-
   // Reads and writes down what has been done, until at most `left` steps await their report.
   void take_reports(index_t left) {
     while (trainer_->pending() > left) {
@@ -529,10 +334,10 @@ class TrainJob {
       std::vector<NamedLoss> valid;
       // Who asks to stop does not wait for an evaluation.
       const bool last = trainer_->ended() && step.step == trainer_->progress().steps;
-      if (evaluates_after(step.step) && (last || decide(step.flags).stop == kNoFlag)) {
+      if (evaluation_->follows(step.step) && (last || decide(step.flags).stop == kNoFlag)) {
         // The last evaluation reads all of the text: who ends the job meanwhile loses no step.
         if (last) save(true);
-        valid = evaluate(last);
+        valid = evaluation_->losses(last);
       }
       report_->step(*trainer_, step, valid);
       {
@@ -548,7 +353,7 @@ class TrainJob {
         start_clock_.mark("first step");
         report_->note(start_clock_.text());
       }
-      for (std::size_t n = 0; n < valid.size(); ++n) report_valid(n, valid[n]);
+      evaluation_->tell(valid);
       balancing_->observe(step, trainer_->plan());
       if (const std::string text = balancing_->hindrance(); !text.empty()) report_->note(text);
       const Decision now = decide(step.flags);
@@ -559,30 +364,6 @@ class TrainJob {
     }
   }
 
-  std::vector<NamedLoss> evaluate(bool whole) {
-    std::vector<NamedLoss> losses;
-    for (const ValidationText& text : texts_.validation) {
-      const index_t available = text.source->samples();
-      index_t sequences = config_.eval.batches * trainer_->plan().sequences();
-      sequences = whole ? available : std::min(sequences, available);
-      report_->expect(trainer_->predicted_evaluation(sequences));
-      losses.push_back({text.name, trainer_->evaluate(*text.source, sequences)});
-    }
-    return losses;
-  }
-
-  void report_valid(std::size_t set, const NamedLoss& valid) {
-    const TokenSource& tokens = texts_.validation[set].source->tokens();
-    const bool known = set < tokenizer_.scores_valid.size() && tokenizer_.scores_valid[set];
-    const double bytes = known ? tokens.bytes_per_token() : 0;
-    std::string text =
-        fmt::format("validation {}loss {:.4f}  perplexity {:.2f}",
-                    valid.name.empty() ? "" : valid.name + " ", valid.loss, std::exp(valid.loss));
-    if (bytes > 0)
-      text += fmt::format("  bits per byte {:.4f}", valid.loss / std::log(2.0) / bytes);
-    report_->note(text);
-  }
-
   // On rank 0. The save that follows the stop ends the run with an error.
   [[nodiscard]] bool lost_lock() const { return lock_ != nullptr && lock_->lost(); }
 
@@ -590,36 +371,8 @@ class TrainJob {
   // code. A lock that is lost ends the run: the folder is another job's.
   void save(bool now) {
     const PhaseClock::Scope scope(machine_->clock(), "checkpoint");
-    saving_->save(state_to_save(), trainer_->parts_to_save(), now, trainer_->ended());
+    saving_->save(state_.to_save(), trainer_->parts_to_save(), now, trainer_->ended());
     last_save_time_ = PhaseClock::now();
-  }
-
-  [[nodiscard]] CheckpointState state_to_save() const {
-    CheckpointState state;
-    state.lineage = lineage_;
-    state.step = trainer_->progress().steps;
-    state.run_id = run_id_;
-    state.texts = trainer_->texts();
-    state.texts["input"] = resolved_text(config_, origins_);
-    state.texts[kPlanInputText] =
-        from_->plan_input().empty() ? state.texts["input"] : from_->plan_input();
-    if (speeds_) state.texts[kSpeedsText] = speeds_->text();
-    state.texts[kBasisText] = basis_.text();
-    state.texts[kDataText] = data_text_;
-    if (tokenizer_.hash != 0) state.texts[kTokenizerText] = tokenizer_text(tokenizer_.hash);
-    return state;
-  }
-
-  // Where all of it was taken over, what was loaded is what was saved.
-  [[nodiscard]] std::string digest_note(const std::string& digest) const {
-    std::string text = "digest of the state " + digest;
-    if (!from_->info()) return text;
-    const auto& texts = from_->info()->state.texts;
-    const auto saved = texts.find(kDigestText);
-    if (saved == texts.end() || !is_digest(saved->second)) return text;
-    return text + (saved->second == digest ? ", as in the checkpoint"
-                                           : "; that in the checkpoint is " + saved->second +
-                                                 ": not all of it was taken over");
   }
 
   // What ends the run on all ranks is no reason to lose a checkpoint that is under way.
@@ -649,9 +402,10 @@ class TrainJob {
                        }});
     const std::vector<TensorPart> parts = trainer_->parts_to_save();
     const std::string digest = whole_digest(world_, digest_of_parts(parts, Trainer::kPrivateState));
-    report_->note(digest_note(digest));
+    report_->note(state_.digest_note(digest));
     const bool on_gpu = machine_->choice().gpu >= 0;
-    saving_->prepare(parts, snapshot_shortage(world_, trainer_->plan(), parts, on_gpu, room_));
+    saving_->prepare(
+        parts, snapshot_shortage(world_, trainer_->plan(), parts, on_gpu, state_.planned().room));
   }
 
   /// The input asks for no more than the checkpoint has.
@@ -728,26 +482,17 @@ class TrainJob {
   index_t steps_run_ = 0;  // by this process
   index_t steps_reported_ = 0;
   StartClock start_clock_;
-  std::optional<InitSource> init_source_;  // of a run that begins with weights
-  std::string run_id_;
-  Lineage lineage_;
-  std::unique_ptr<Continuation> from_;
-  std::vector<std::string> early_notes_, plan_notes_, input_warnings_;
-  std::string memory_warning_;  // what the plan lacks of memory that is free now
-  std::vector<Replan> replans_;
-  OpenMesh open_mesh_;
+  std::vector<std::string> early_notes_;
   Texts texts_;
-  RunTokenizer tokenizer_;
-  std::string data_text_, data_change_;  // data_identity.hpp
-  std::unique_ptr<Machine> machine_;
-  std::unique_ptr<Trainer> trainer_;
+  JobState state_{world_, config_,      origins_,
+                  texts_, start_clock_, [this](index_t checkpoint) { stop_if_asked(checkpoint); }};
+  Machine* machine_ = nullptr;  // of state_, as it has begun
+  Trainer* trainer_ = nullptr;
   std::unique_ptr<JobReport> report_;
+  std::unique_ptr<Evaluation> evaluation_;
   std::unique_ptr<Provenance> provenance_;
   std::unique_ptr<Balancing> balancing_;
   std::unique_ptr<Saving> saving_;
-  MemoryRoom room_;
-  std::optional<Speeds> speeds_;  // that the plan was made from
-  PlanBasis basis_;               // what else it was
 };
 
 }  // namespace
