@@ -27,12 +27,11 @@ void JobEnd::stopped(unsigned flags) {
 
 void JobEnd::paused() { goes_on_ = paused_ = true; }
 
-void JobEnd::record(ExitCode code, const std::string& reason, const Progress& progress,
-                    bool speaks) {
+void JobEnd::record(ExitCode code, const std::string& reason, const Progress& progress) {
   // Asked to stop while the folder was waited for: nothing of the run is known.
   const bool before = code == ExitCode::retry && !has_folder_ && stop_signal() != SIGINT;
   goes_on_ = goes_on_ || before || code == ExitCode::peer_lost;
-  if (goes_on_ && !paused_ && speaks) plan_last_act(progress);
+  if (goes_on_ && !paused_) plan_last_act(progress);
   if (!has_folder_ || folder_is_anothers()) return;
   const bool requeues = last_act_ != nullptr;
   const index_t saved = progress.last_saved;

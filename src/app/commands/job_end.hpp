@@ -32,9 +32,9 @@ class JobEnd {
   void stopped(unsigned flags);
   /// At run.pause_at: a job of another size is to go on, which this program does not start.
   void paused();
-  /// Writes exit.json, once the run folder is this job's. `speaks`: this rank plans the last act;
-  /// of several that end together, one does.
-  void record(ExitCode code, const std::string& reason, const Progress& progress, bool speaks);
+  /// Plans the last act, and writes exit.json and the record of the life, once the run folder is
+  /// this job's. Of several that end together, one does so; a rank that ends alone always does.
+  void record(ExitCode code, const std::string& reason, const Progress& progress);
   /// Puts the job back into Slurm's queue, where the run is to go on and this is possible. The last
   /// act of the program: Slurm ends the job's processes.
   [[nodiscard]] const std::function<void()>& last_act() const { return last_act_; }

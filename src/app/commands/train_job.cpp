@@ -96,10 +96,9 @@ class TrainJob {
     if (watch_) watch_->end_unnoticed();
   }
 
-  /// An end that only this rank knows of (`alone`), or that all have come to.
-  void record_end(ExitCode code, const std::string& reason, bool alone = false) {
-    end_.record(code, reason, {began_at_, steps_run_, state_.steps_done(), last_saved()},
-                alone || world_.rank() == 0);
+  /// An end that only this rank knows of; on rank 0 also one that all have come to.
+  void record_end(ExitCode code, const std::string& reason) {
+    end_.record(code, reason, {began_at_, steps_run_, state_.steps_done(), last_saved()});
   }
 
   [[nodiscard]] const std::function<void()>& last_act() const { return end_.last_act(); }
@@ -414,19 +413,16 @@ class TrainJob {
         "nothing is left to do: the checkpoint is at step {} and the run ends at step {}",
         trainer_->progress().steps, trainer_->steps());
     report_->note(reason);
-    if (world_.rank() == 0) record_end(ExitCode::done, reason);
-    return static_cast<int>(ExitCode::done);
+    return end_together(ExitCode::done, reason);
   }
 
   int finish() {
     all_or_none(world_, [&] {
       if (lost_lock()) lock_->check();
     });
-    std::string reason = stopped_  ? Stopping::reason(decision_.stop)
-                         : paused_ ? pause_reason()
-                                   : "all steps done";
-    if (stopped_ && lost_lock())
-      reason = "stopped because the lock of the run folder was lost for some time; it is back";
+    const std::string reason = stopped_  ? stop_reason()
+                               : paused_ ? pause_reason()
+                                         : "all steps done";
     report_->finish(reason);
     if (stopped_) end_.stopped(decision_.stop);
     if (last_saved() != trainer_->progress().steps)
@@ -436,10 +432,20 @@ class TrainJob {
     const ExitCode code = stopped_ || paused_ ? ExitCode::retry : ExitCode::done;
     provenance_->end(world_, report_->totals(), static_cast<int>(code), reason,
                      trainer_->plan().hash());
+    return end_together(code, reason);
+  }
+
+  /// Returns the status.
+  int end_together(ExitCode code, const std::string& reason) {
     if (world_.rank() == 0) record_end(code, reason);
     return static_cast<int>(code);
   }
 
+  [[nodiscard]] std::string stop_reason() const {
+    return lost_lock()
+               ? "stopped because the lock of the run folder was lost for some time; it is back"
+               : Stopping::reason(decision_.stop);
+  }
   /// Here a job of another size is to go on.
   [[nodiscard]] bool paused() const {
     return config_.run.pause_at > 0 && trainer_->progress().steps >= config_.run.pause_at;
@@ -452,8 +458,7 @@ class TrainJob {
   int wait_for_next() {
     end_.paused();
     report_->note(pause_reason());
-    if (world_.rank() == 0) record_end(ExitCode::retry, pause_reason());
-    return static_cast<int>(ExitCode::retry);
+    return end_together(ExitCode::retry, pause_reason());
   }
 
   /// Also before there is a log.
@@ -507,7 +512,7 @@ int run_training(Communicator& world, const CommandLine& command, std::function<
   } catch (const std::exception& error) {
     const bool agreed = dynamic_cast<const AgreedError*>(&error) != nullptr;
     const Error cause = as_error(error);
-    if (!agreed || world.rank() == 0) job.record_end(cause.code(), cause.what(), !agreed);
+    if (!agreed || world.rank() == 0) job.record_end(cause.code(), cause.what());
     last_act = job.last_act();
     if (!agreed) {
       job.end_alone();
