@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 
 #include "io/log/json_fields.hpp"
 #include "io/posix_file.hpp"
@@ -26,6 +27,9 @@ void write_exit_record(const std::string& dir, const ExitRecord& record, int ran
   json["paused"] = record.paused;
   const auto replace = nlohmann::ordered_json::error_handler_t::replace;  // what is not UTF-8
   const std::string unfinished = fmt::format("{}.rank-{}", path_of(dir), rank);
+  // A rank that ends with an error may notice at the same moment that another one is lost.
+  static std::mutex turn;
+  const std::lock_guard lock(turn);
   write_text_durably(unfinished, json.dump(2, ' ', false, replace) + "\n");
   rename_durably(unfinished, path_of(dir));
 }

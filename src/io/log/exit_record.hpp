@@ -19,8 +19,8 @@ struct ExitRecord {
   bool paused = false;                // at run.pause_at: a job of another size is to go on
 };
 
-/// Replaces DIR/exit.json at once. Several ranks may do so at the same time: `rank` keeps their
-/// unfinished files apart. Throws Error(io).
+/// Replaces DIR/exit.json at once. Several ranks, and several threads of one, may do so at the same
+/// time: `rank` keeps the unfinished files of ranks apart. Throws Error(io).
 void write_exit_record(const std::string& dir, const ExitRecord& record, int rank);
 
 /// Nothing when there is none. Error(io) when it cannot be read, or is no such record.

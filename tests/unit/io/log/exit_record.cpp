@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
 
 #include "io/posix_file.hpp"
 #include "support/catch.hpp"
@@ -44,6 +46,29 @@ TEST_CASE("the record of an end") {
   CHECK_FALSE(std::filesystem::exists(path));
   CHECK_NOTHROW(remove_exit_record(folder.path()));  // there is none any more
   CHECK_THROWS_AS(write_exit_record(folder.path() + "/absent", {}, 0), Error);
+}
+
+TEST_CASE("two threads of a rank that write the record of an end at once") {
+  const test::ScratchFolder folder("exit_record");
+  const auto write = [&](const std::string& reason, std::optional<Error>& fault) {
+    constexpr int kTimes = 200;
+    try {
+      for (int time = 0; time < kTimes; ++time) {
+        write_exit_record(folder.path(), {ExitCode::peer_lost, reason, 1, {}}, 0);
+        (void)read_exit_record(folder.path());  // one of the two, and whole
+      }
+    } catch (const Error& error) {
+      fault = error;
+    }
+  };
+  std::optional<Error> faults[2];
+  std::thread other([&] { write("rank 3 is lost: its node does not answer", faults[1]); });
+  write("no answer", faults[0]);
+  other.join();
+  for (const std::optional<Error>& fault : faults) {
+    INFO((fault ? fault->what() : "written"));
+    CHECK_FALSE(fault);
+  }
 }
 
 }  // namespace t3d
