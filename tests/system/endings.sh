@@ -105,6 +105,11 @@ for restart in auto unread/ckpt/step-00000020; do
   expect_text "-r never"
   ended unread 78 "optimizer.kind was adamw"
 done
+# That this could not be written down is said, too, though there is no log yet.
+mkdir unread/exit.json.rank-0
+run 1 input.toml -d unread --set run.steps=30 --set optimizer.kind=sgd
+expect_status 78
+expect_text "warning: unread/exit.json.rank-0 is a folder"
 
 # A checkpoint's input keeps where its values came from.
 python3 - <<'PY' || fail "origins in the checkpoint"

@@ -461,9 +461,9 @@ class TrainJob {
     return end_together(ExitCode::retry, pause_reason());
   }
 
-  /// Also before there is a log.
+  /// Also before there is a log, and on ranks that have none.
   void warn(const std::string& text) {
-    if (report_) return report_->warn(text);
+    if (report_ && world_.rank() == 0) return report_->warn(text);
     std::fputs(("transformer3d: warning: " + text + "\n").c_str(), stderr);
   }
 
@@ -475,9 +475,7 @@ class TrainJob {
   std::unique_ptr<RunLock> lock_;     // rank 0's; given back when everything else has ended
   Origins origins_;
   Config config_;
-  JobEnd end_{config_, world_.rank(), life_, [this](const std::string& text) {
-                if (report_) report_->warn(text);
-              }};
+  JobEnd end_{config_, world_.rank(), life_, [this](const std::string& text) { warn(text); }};
   index_t began_at_ = -1;  // step of the checkpoint that this life goes on from
   Decision decision_;      // of the steps whose reports have been read
   bool stopped_ = false;   // it came to a stop before the end
