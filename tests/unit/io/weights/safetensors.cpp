@@ -117,7 +117,7 @@ TEST_CASE("a header that is wrong is refused, and its fault named") {
   CHECK(says(fault_of(std::string(1000, '['), 8), "nested too deeply"));
   const std::string far = R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[9223372036854775806,)"
                           R"(9223372036854775807]}})";
-  CHECK(says(fault_of(far, 8), "behind its end"));
+  CHECK(says(fault_of(far, 8), "after its end"));
 }
 
 TEST_CASE("a length that cannot be is refused before it is believed") {
