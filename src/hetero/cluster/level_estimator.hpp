@@ -16,7 +16,8 @@ class LevelEstimator {
   explicit LevelEstimator(const Level& level);
 
   /// One rank sends `bytes` in all to `peers` others, while so many groups >= 1 do the same: of
-  /// those whose messages meet (on one node's memory, through one node's NICs). 0 for no peers.
+  /// those whose messages meet, groups on one node's memory, ranks that send through one node's
+  /// NICs. 0 for no peers.
   [[nodiscard]] double seconds(Verb verb, index_t peers, double bytes, double groups = 1) const;
 
  private:

@@ -134,7 +134,8 @@ Reach EvenReach::reach(index_t world_rank, Group group) const {
   }
   if (counted <= reach.peers)  // says what lacks
     return nodes_->reach(*plan_, coord_of(world_rank), group);
-  reach.groups = std::max<index_t>(1, std::min(ranks_per_node_, nodes_->ranks()) / here);
+  reach.senders = std::min(ranks_per_node_, nodes_->ranks());
+  reach.groups = std::max<index_t>(1, reach.senders / here);
   return reach;
 }
 

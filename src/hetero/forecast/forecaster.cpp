@@ -168,15 +168,16 @@ double Forecaster::level_seconds(const TrafficTable& traffic, Group group, const
                                  const Reach::At& at) const {
   const double part = nodes_.oversubscribed(at.level) * static_cast<double>(at.peers) /
                       static_cast<double>(reach.peers);
+  // Tables know groups of one rank on each node (calibrate): so many senders share its adapters.
+  const auto together = static_cast<double>(at.between ? reach.senders : reach.groups);
   double seconds = 0;
   for (std::size_t verb = 0; verb < kVerbs; ++verb)
     for (const TrafficCalls& calls : traffic.calls(static_cast<Verb>(verb), group)) {
       if (calls.calls == 0) continue;
       const auto times = static_cast<double>(calls.calls);
-      seconds +=
-          times * rates_.level(at.level).seconds(static_cast<Verb>(verb), at.peers,
-                                                 part * static_cast<double>(calls.bytes) / times,
-                                                 static_cast<double>(reach.groups));
+      seconds += times * rates_.level(at.level).seconds(
+                             static_cast<Verb>(verb), at.peers,
+                             part * static_cast<double>(calls.bytes) / times, together);
     }
   return seconds;
 }

@@ -115,7 +115,8 @@ Reach JobNodes::reach(const Plan& plan, const Coord& coord, Group group) const {
     else
       ++known->peers;
   });
-  reach.groups = std::max<index_t>(1, std::min(own.ranks_per_node, ranks_) / here);
+  reach.senders = std::min(own.ranks_per_node, ranks_);
+  reach.groups = std::max<index_t>(1, reach.senders / here);
   return reach;
 }
 

@@ -22,8 +22,9 @@ struct Reach {
     friend bool operator==(const At&, const At&) = default;
   };
   std::vector<At> levels;
-  index_t peers = 0;   // in all
-  index_t groups = 1;  // that do the same on the rank's node at once
+  index_t peers = 0;    // in all
+  index_t groups = 1;   // that do the same on the rank's node at once
+  index_t senders = 1;  // ranks of its node: all send through its adapters at once
   friend bool operator==(const Reach&, const Reach&) = default;
 };
 

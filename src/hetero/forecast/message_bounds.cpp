@@ -116,7 +116,8 @@ double MessageBounds::calls_seconds(Verb verb, double calls, double bytes,
   const double inner = spread.here - 1, outer = peers - inner, each = sums ? 2 * calls : calls;
   const double out = bytes * outer / peers;
   const auto messages = [&](double others) { return each * std::max(0.0, others - lost); };
-  const double between = outer > 0 ? least(between_, messages(outer), out, spread.groups) : 0;
+  const double between =
+      outer > 0 ? least(between_, messages(outer), out, static_cast<double>(ranks_per_node_)) : 0;
   return between + least(inside_, messages(inner), bytes - out, spread.groups);
 }
 

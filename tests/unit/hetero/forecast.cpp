@@ -152,6 +152,33 @@ TEST_CASE(
   CHECK(JobNodes(cluster, {{0, 4}}).oversubscribed(0) == 1);
 }
 
+TEST_CASE("ranks of a node share its adapters, however they are grouped") {
+  // Over j: 8 ranks on two nodes. Over i: 2 ranks, one on each node, while 4 such groups send.
+  Cluster cluster = small_cluster(2);
+  for (Level& level : cluster.levels) level.alpha_seconds = 0;
+  cluster.levels[1].nics_per_node = 2;
+  const JobNodes nodes(cluster, {{0, 2}});
+  const auto check = [&](const Config& config, const Grid& grid, Group group, double outside) {
+    const Plan plan = plan_of(config, grid);
+    double bytes = 0;
+    const TrafficTable traffic = step_traffic(plan, Coord{});
+    for (std::size_t verb = 0; verb < kVerbs; ++verb)
+      for (const TrafficCalls& calls : traffic.calls(static_cast<Verb>(verb), group))
+        bytes += static_cast<double>(calls.bytes);
+    ClusterRates rates(cluster);
+    const double seconds =
+        forecast_step(plan, nodes, rates).terms.between[static_cast<std::size_t>(group)];
+    REQUIRE(bytes > 0);
+    // Four ranks of a node send through two adapters.
+    CHECK(seconds == Approx(bytes * outside * cluster.levels[1].beta_seconds_per_byte * 4 / 2));
+  };
+  check(gpt_input(), Grid{2, 4, 1, {}, {}, {}}, Group::i, 1);
+  Config wide = gpt_input();
+  wide.model.heads = wide.model.kv_heads = 8;
+  wide.model.hidden = 64;
+  check(wide, Grid{1, 8, 1, {}, {}, {}}, Group::j, 4.0 / 7);
+}
+
 TEST_CASE("the search's best plan is that of pricing all candidates") {
   for (Config config : {gpt_input(), llama_input()})
     for (const index_t count : {1, 2, 3, 6}) {
