@@ -190,7 +190,6 @@ bool needs_no_ranks(int argc, const char* const* argv) {
 CommandLine parse_command_line(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
   words = with_plain_numbers(std::move(words));
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
 
   Parsed parsed;
   CLI::App app("Trains transformer language models on p x q x r ranks.", "transformer3d");
@@ -211,6 +210,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   add_calibrate(app, parsed.line.calibrate);
   add_scaling(app, parsed.line);
   app.footer(exit_text());
+  check_values(app, words);
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     app.parse(words);
   } catch (const CLI::CallForHelp&) {

@@ -36,11 +36,6 @@ void write_all(int fd, std::string_view text, const std::string& path) {
   }
 }
 
-std::string folder_of(const std::string& path) {
-  const auto folder = std::filesystem::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
-}
-
 /// False when there is nothing of that name.
 bool status_of(const std::string& path, struct stat& status) {
   if (::stat(path.c_str(), &status) == 0) return true;
@@ -233,6 +228,11 @@ double free_bytes(const std::string& folder) {
   struct statvfs status {};
   if (::statvfs(folder.c_str(), &status) != 0) fail("ask for the free space of", folder);
   return static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
+}
+
+std::string folder_of(const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
 }
 
 void make_folder(const std::string& path) {

@@ -69,6 +69,8 @@ void rename_durably(const std::string& from, const std::string& to);
 [[nodiscard]] std::uint32_t file_crc32c(const std::string& path);
 /// Bytes that an ordinary user may still write into the file system of `folder`.
 [[nodiscard]] double free_bytes(const std::string& folder);
+/// The one in which `path` is: "." where it names none.
+[[nodiscard]] std::string folder_of(const std::string& path);
 /// Makes a folder and its parents, and makes their names durable.
 void make_folder(const std::string& path);
 /// "1.50 GiB"

@@ -39,8 +39,12 @@ run 1 probe
 expect_status 64
 run 1 probe missing.toml
 expect_status 66
-run 1 probe input.toml "${short[@]}" --output no/such/folder/speeds.json
+run 1 probe input.toml "${short[@]}" --output input.toml/speeds.json
 expect_status 74
+expect_text "input.toml is no folder"
+run 1 probe input.toml "${short[@]}" --output new/folder/speeds.json
+expect_status 0
+[[ -s new/folder/speeds.json ]] || fail "no folder was made"
 # A file that is renamed to the output must not take the place of a pipe or a link.
 mkfifo pipe
 ln -s pipe to_pipe

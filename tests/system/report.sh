@@ -47,6 +47,11 @@ cmp -s kept.jsonl moved/log.jsonl || fail "a log was overwritten"
 mkdir full
 run 1 report moved -o full
 expect_status 74
+run 1 report moved -o two.html/x/y.html
+expect_status 74
+expect_text "two.html is no folder"
+run 1 report moved -o new/folder/moved.html
+expect_status 0
 
 # A log that is cut in the middle of a line, or has lines that are none; the others are there.
 cp -r moved cut

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "app/cli.hpp"
 
@@ -13,6 +14,10 @@ namespace t3d {
 void add_overrides(CLI::App& app, CommandLine& line);
 /// A check: CLI11 makes the nearest number of one that is too large; the user meant another.
 [[nodiscard]] std::string integer_fault(const std::string& word);
+
+/// Of all words, before the parser: Error(usage) for a list with an empty part (",", "a,,b"), and
+/// for an empty name of a file or folder.
+void check_values(const CLI::App& app, const std::vector<std::string>& words);
 
 /// CLI::Range, which nan passes.
 template <class Number>

@@ -4,11 +4,13 @@
 #include <filesystem>
 
 #include "core/error.hpp"
+#include "io/output_folder.hpp"
 
 namespace t3d {
 
 void check_replaced(const std::string& folder, const OutputFiles& files,
                     const std::vector<std::string>& read) {
+  check_output_folder(folder);
   const std::filesystem::path inside = folder;
   std::error_code none;
   for (const std::string& name : files.written)

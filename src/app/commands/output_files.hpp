@@ -12,8 +12,8 @@ struct OutputFiles {
   std::vector<std::string> marks;    // of them, those by which its own folder is known
 };
 
-/// Before the work. Error(usage) where a file that is `read` would be written over, and where one
-/// of the files is there but no mark: it is somebody else's.
+/// Before the work. Errors of check_output_folder(); Error(usage) where a file that is `read` would
+/// be written over, and where one of the files is there but no mark: it is somebody else's.
 void check_replaced(const std::string& folder, const OutputFiles& files,
                     const std::vector<std::string>& read);
 

@@ -11,6 +11,7 @@
 #include "app/stop_signal.hpp"
 #include "io/log/step_record.hpp"
 #include "io/output.hpp"
+#include "io/output_folder.hpp"
 #include "io/posix_file.hpp"
 #include "train/probe/probe_speeds.hpp"
 
@@ -87,7 +88,7 @@ int run_probe(Communicator& world, const CommandLine& command) {
   all_or_none(world, [&] {  // before anything is measured
     if (world.rank() != 0) return;
     for (const std::string& file : {command.probe_output, command.probe_operators})
-      if (!file.empty()) (void)replaceable_file(file);
+      if (!file.empty()) check_output_file(file);
   });
   const NodeKinds kinds = find_node_kinds(world, config);
   print_notes(world, kinds.notes);
@@ -115,6 +116,7 @@ int run_probe(Communicator& world, const CommandLine& command) {
     if (world.rank() != 0) return;
     write_output(table_text(speeds, plan));
     if (!command.probe_output.empty()) {
+      make_folder(folder_of(command.probe_output));
       write_text_durably(command.probe_output, speeds.text());
       write_output(fmt::format("saved in {}\n", command.probe_output));
     }

@@ -59,6 +59,7 @@ std::string probe_operators(Machine& machine, const Plan& plan, const Config& co
                              machine.choice().sharers;
     for (const MeasuredOperator& one : found.operators) roofline.points.push_back(point_of(one));
     roofline.notes = found.notes;
+    make_folder(folder_of(file));
     write_text_durably(file, roofline_text(roofline));
     text = fmt::format(
         "{} operators of plan {}: products at {:.4g} GFLOP/s at most, streams at {:.4g} GB/s; "

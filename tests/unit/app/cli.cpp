@@ -155,6 +155,25 @@ TEST_CASE("simulate, and times with units") {
     CHECK(usage_error({"simulate", "p", "--deadline", bad}) != "");
 }
 
+TEST_CASE("empty names, and lists with an empty part") {
+  for (const Arguments& words :
+       {Arguments{"calibrate", "-o", ""}, Arguments{"calibrate", "--output="},
+        Arguments{"calibrate", "--add", ""}, Arguments{"plan", "a.toml", "-o", ""},
+        Arguments{"simulate", "a.json", "-o", ""}, Arguments{"scaling", "a.toml", "-o", ""},
+        Arguments{"report", "run", "-o", ""}, Arguments{"probe", "a.toml", "-o", ""},
+        Arguments{"a.toml", "-d", ""}})
+    CHECK(contains(usage_error(words), "what stands behind it is empty"));
+  // The parser drops empty parts, and takes the next word where nothing is left.
+  for (const char* list : {",", "h100,", ",h100", "h100,,a100-40g"})
+    CHECK(contains(usage_error({"calibrate", "--preset", list, "-o", "c.toml"}),
+                   "--preset: a part of the list '" + std::string(list) + "' is empty"));
+  CHECK(contains(usage_error({"scaling", "a.toml", "--ranks=1,,2"}), "--ranks: a part"));
+  // Words that look like options, or like commands, and are none; texts may be empty.
+  CHECK(parse({"plan", "input", "--cluster", "--set"}).plan.cluster == "--set");
+  CHECK(parse({"generate", "plan", "--prompt", ""}).generate.prompts == Arguments{""});
+  CHECK(parse({"scaling", "a.toml", "--ranks", "1,2", "-o", "-x"}).scaling.output == "-x");
+}
+
 TEST_CASE("wrong usage") {
   CHECK(contains(usage_error({}), "the input file is missing"));
   CHECK(contains(usage_error({"tokenise", "x"}), "did you mean tokenize?"));

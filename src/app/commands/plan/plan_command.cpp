@@ -90,17 +90,13 @@ std::string nothing_fits(std::vector<NodesSearched> searched, const Cluster& clu
 /// Before the search: what cannot be written, and what must not be lost.
 void check_output(const PlanCommand& command) {
   if (command.output.empty()) return;
-  const std::filesystem::path folder = command.output;
-  std::error_code none;
-  if (std::filesystem::exists(folder, none) && !std::filesystem::is_directory(folder, none))
-    throw_error(ExitCode::usage, "-o: {} is no folder", command.output);
   OutputFiles files{"plan",
                     {"input.toml", "plan.toml", "plans.json", "plans.csv", "plans.svg",
                      "job.sbatch", "submit.sh", "job_plan.json"},
                     {"job_plan.json", "submit.sh"}};
   if (command.elastic) files.written = elastic_file_names();
   check_replaced(command.output, files, {command.input, command.cluster});
-  if (std::filesystem::absolute(folder).string().find('\n') != std::string::npos)
+  if (std::filesystem::absolute(command.output).string().find('\n') != std::string::npos)
     throw_error(ExitCode::usage, "-o: a path with a line break cannot stand in a job script");
 }
 

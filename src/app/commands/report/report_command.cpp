@@ -17,6 +17,7 @@
 #include "io/deflate.hpp"
 #include "io/log/log_columns.hpp"
 #include "io/output.hpp"
+#include "io/output_folder.hpp"
 #include "io/partial_file.hpp"
 #include "io/posix_file.hpp"
 #include "t3d_version.hpp"
@@ -42,7 +43,8 @@ bool is_report(const std::string& path) {
 
 /// Before the work: what stands at the output's path may be replaced.
 void check_report_output(const std::string& path) {
-  if (file_size(replaceable_file(path)) > 0 && !is_report(path))
+  check_output_file(path);
+  if (file_size(path) > 0 && !is_report(path))
     throw_error(ExitCode::usage,
                 "{} is there already and is no report of this program; name another file with -o",
                 path);
