@@ -123,6 +123,7 @@ struct CalibrateCommand {
   double seconds = 240;
   index_t threads = 0;           // of a CPU rank; 0 = its part of the node's cores
   std::vector<double> slowdown;  // by rank, emulated: as emulate.slowdown; empty = none
+  [[nodiscard]] bool measures() const { return from_run.empty() && !from_slurm && presets.empty(); }
 };
 
 struct CommandLine {

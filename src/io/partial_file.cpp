@@ -57,9 +57,18 @@ void PartialPath::rename() {
   registry().names.erase(name_);
 }
 
+TemporaryName::TemporaryName(std::string name) : name_(std::move(name)) {
+  const std::lock_guard guard(registry().lock);
+  registry().names.insert(name_);
+}
+
+TemporaryName::~TemporaryName() {
+  const std::lock_guard guard(registry().lock);
+  registry().names.erase(name_);
+}
+
 PartialFile::PartialFile(const std::string& path) : PartialPath(replaceable_file(path)) {
-  const std::string folder = std::filesystem::path(this->path()).parent_path().string();
-  if (!folder.empty()) make_folder(folder);
+  make_folder(folder_of(this->path()));
 }
 
 PartialFolder::PartialFolder(const std::string& path) : PartialPath(without_slash(path)) {

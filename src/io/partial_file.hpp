@@ -28,6 +28,18 @@ class PartialPath {
   bool published_ = false;
 };
 
+/// While it lives, a file of this name is removed, too, where a signal ends the program.
+class TemporaryName {
+ public:
+  explicit TemporaryName(std::string name);
+  ~TemporaryName();
+  TemporaryName(const TemporaryName&) = delete;
+  TemporaryName& operator=(const TemporaryName&) = delete;
+
+ private:
+  std::string name_;
+};
+
 class PartialFile : public PartialPath {
  public:
   /// Makes the folder of `path`. Creating the file is the caller's. Error(io), also where `path` is

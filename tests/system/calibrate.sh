@@ -30,6 +30,7 @@ grep -q "more ranks than cores" out.log && fail "one rank shares no core"
 run 2 calibrate --seconds 4 --formats fp32 --slowdown 1,6 -o emulated.toml
 expect_status 0
 grep -q '^calibrated_by = .*emulated' emulated.toml || fail "not marked as emulated"
+expect_text "of 10 operators spread by more than 20 %: too few of their calls fitted into 4 s; measure longer (--seconds)"
 python3 - << 'EOF' || fail "six times slower is not"
 import statistics, tomllib
 cluster = tomllib.load(open("emulated.toml", "rb"))
@@ -88,6 +89,47 @@ expect_text "what was measured is in edited.toml.measured"
 grep -q '^name = "third"' edited.toml.measured || fail "the measurement is lost"
 tail -n 1 edited.toml | grep -q 'nodes = 3' || fail "a person's edit is lost"
 compgen -G '*.lock*' && fail "a lock is left"
+
+# On a full disk the measurement goes to standard output, as a file that is read again, with what --add knows.
+shim=$(dirname "$T3D_BIN")/tests/libt3d_io_fault.so
+export IO_FAULT_PREFIX=$PWD/full/ IO_FAULT_AT=1 IO_FAULT_MODE=full
+mkdir full
+LD_PRELOAD=$shim run 1 calibrate --seconds 1 --formats fp32 --class rescued --threads 1 --folder disk --add shared.toml -o full/c.toml
+unset IO_FAULT_PREFIX IO_FAULT_AT IO_FAULT_MODE
+expect_status 74
+expect_text "full/c.toml.*: No space left on device"
+expect_text "what was measured stands on standard output"
+[[ -z $(ls -A full) ]] || fail "files are left on the full disk: $(ls -A full)"
+cp screen.log printed.toml
+run 1 calibrate --preset a100-40g --add printed.toml -o rescued.toml
+expect_status 0
+for class in l40s rescued; do grep -q "^name = \"$class\"" rescued.toml || fail "class $class is lost"; done
+
+# Who holds a lock is said while it is waited for; nothing of one that waited is left.
+waits() { # SIGNAL: a call that waits for the lock of another host is ended by it
+  "$T3D_BIN" calibrate --preset h100 -o held.toml > out.log 2>&1 &
+  for _ in $(seq 100); do grep -q "waiting: .*held.toml.lock is held by process 7 on elsewhere, Slurm job 815, run calibrate" out.log && break; sleep 0.05; done
+  expect_text "waiting: .*held.toml.lock is held by process 7 on elsewhere, Slurm job 815"
+  compgen -G 'held.toml.lock.*' > /dev/null || fail "no draft of a lock"
+  kill -"$1" $!
+  wait $! 2> /dev/null
+}
+echo '{"host":"elsewhere","boot":"b","processes":"p","pid":7,"started":1,"cluster":"","job":"815","restarts":0,"run":"calibrate","token":"ab"}' > held.toml.lock
+waits TERM
+compgen -G 'held.toml.lock.*' && fail "TERM leaves a draft"
+waits KILL
+rm held.toml.lock
+run 1 calibrate --preset h100 -o held.toml
+expect_status 0
+compgen -G 'held.toml.lock*' && fail "the draft of a killed process stays"
+
+# A folder that is missing is made; where that cannot be is said before anything is measured.
+run 1 calibrate --preset h100 -o new/folder/c.toml
+expect_status 0
+[[ -s new/folder/c.toml ]] || fail "no folder was made"
+run 1 calibrate --seconds 100 -o c.toml/d/e.toml
+expect_status 74
+expect_text "c.toml is no folder"
 
 # The example of the documents is such a file.
 sed -n '/^```toml$/,/^```$/p' "$T3D_SOURCE/docs/15-cluster-file.md" | sed '1d;$d' > example.toml

@@ -94,8 +94,15 @@ std::optional<LockFile::Holder> read_lock(const std::string& path) {
   return holder;
 }
 
+std::string describe(const LockFile::Holder& holder) {
+  return holder.owner ? describe(*holder.owner) : "an owner that cannot be read";
+}
+
 LockFile::LockFile(const std::string& folder, const LockOwner& owner, const std::string& name)
-    : path_(folder + "/" + name), draft_(path_ + "." + owner.token), owner_(owner) {
+    : path_(folder + "/" + name),
+      draft_(path_ + "." + owner.token),
+      draft_name_(draft_),
+      owner_(owner) {
   fd_ = ::open(draft_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
   if (fd_ < 0) fail("create", draft_);
   const std::string record = format_owner(owner_);
@@ -173,6 +180,7 @@ bool LockFile::take_over(const Holder& holder) {
     return false;
   if (::rename(draft_.c_str(), path_.c_str()) != 0) fail("rename", draft_);
   held_ = true;
+  drop_leftovers();
   return true;
 }
 
@@ -203,7 +211,7 @@ void LockFile::set_run(const std::string& run) noexcept {
 
 void LockFile::drop_draft() noexcept { ::unlink(draft_.c_str()); }
 
-/// Drafts and claims of processes that were killed in the moment between.
+/// Drafts and claims of processes that were killed in the moment between, or while they waited.
 void LockFile::drop_leftovers() noexcept {
   try {
     const std::int64_t now = now_by(fd_, path_);
@@ -212,7 +220,9 @@ void LockFile::drop_leftovers() noexcept {
       if (!name.starts_with(lock.filename().string() + ".")) continue;
       const std::string path = (folder / name).string();
       const std::optional<Holder> other = read_lock(path);
-      if (other && seconds_between(other->renewed, now) > kLockExpiresSeconds)
+      if (!other) continue;
+      const bool ended = other->owner && has_ended(*other->owner, owner_);
+      if (ended || seconds_between(other->renewed, now) > kLockExpiresSeconds)
         ::unlink(path.c_str());
     }
   } catch (const std::exception&) {

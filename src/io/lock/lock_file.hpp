@@ -9,6 +9,7 @@
 #include <string>
 
 #include "io/lock/lock_owner.hpp"
+#include "io/partial_file.hpp"
 
 namespace t3d {
 
@@ -52,10 +53,14 @@ class LockFile {
   void give_back() noexcept;
 
   std::string path_, draft_;  // the draft becomes the lock
+  TemporaryName draft_name_;
   LockOwner owner_;
   int fd_ = -1;
   bool held_ = false;
 };
+
+/// "process 4711 on node12, ...", or that its record cannot be understood.
+[[nodiscard]] std::string describe(const LockFile::Holder& holder);
 
 /// What a lock (or a claim) says; nothing when there is no such file. Error(io) when it cannot be
 /// read. The age is not filled in.

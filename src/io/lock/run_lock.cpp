@@ -17,10 +17,6 @@ namespace {
 constexpr std::chrono::seconds kRenewal{2};
 constexpr std::chrono::milliseconds kLook{500};
 
-std::string describe(const LockFile::Holder& holder) {
-  return holder.owner ? describe(*holder.owner) : "an owner that cannot be read";
-}
-
 /// Waits until the lock is free or its owner gives a sign of life.
 void take(LockFile& file, const std::string& advice,
           const std::function<void(const std::string&)>& waiting) {

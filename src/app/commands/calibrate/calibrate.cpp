@@ -2,7 +2,6 @@
 // started it measures; --from-slurm and --preset fill in what can be known without.
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -20,6 +19,7 @@
 #include "core/counted.hpp"
 #include "device/process_status.hpp"
 #include "io/output.hpp"
+#include "io/output_folder.hpp"
 #include "io/partial_file.hpp"
 #include "io/posix_file.hpp"
 #include "sched/slurm_cluster.hpp"
@@ -156,8 +156,7 @@ class Calibration3d {
   }
   [[nodiscard]] std::string folder() const {
     if (!wish_.folder.empty()) return wish_.folder;
-    const std::string parent = std::filesystem::path(wish_.output).parent_path().string();
-    return std::filesystem::absolute(parent.empty() ? "." : parent).lexically_normal().string();
+    return std::filesystem::absolute(folder_of(wish_.output)).lexically_normal().string();
   }
   void say(const std::string& part) const {
     if (world_.rank() == 0)
@@ -219,14 +218,10 @@ Cluster changed(const CalibrateCommand& wish, const Cluster& now, const Cluster&
 
 /// A file that was measured, priced and edited is not lost for a measurement of another class.
 void check_output(const CalibrateCommand& wish) {
-  const std::string file = replaceable_file(wish.output);
+  check_output_file(wish.output);
   std::error_code none;
-  const std::filesystem::path parent = std::filesystem::path(file).parent_path();
-  const std::string folder = parent.empty() ? "." : parent.string();
-  if (std::filesystem::is_directory(folder, none) && access(folder.c_str(), W_OK | X_OK) != 0)
-    throw_error(ExitCode::io, "{}: no right to write into {}", wish.output, folder);
-  if (!std::filesystem::exists(file, none) || std::filesystem::file_size(file, none) == 0 ||
-      (!wish.add.empty() && std::filesystem::equivalent(file, wish.add, none)))
+  if (file_size(wish.output) <= 0 ||
+      (!wish.add.empty() && std::filesystem::equivalent(wish.output, wish.add, none)))
     return;
   throw_error(
       ExitCode::usage,
@@ -252,15 +247,19 @@ int run_calibrate(Communicator& world, const CommandLine& command) {
   Cluster more;
   if (!wish.from_run.empty()) {
     // Nothing is measured, and what the run has measured is read under the file's lock.
-  } else if (wish.from_slurm || !wish.presets.empty()) {
+  } else if (!wish.measures()) {
     more = told(world, wish, notes);
     report = told_report(more, notes);
   } else {
+    all_or_none(world, [&] {  // its file system is measured
+      if (world.rank() == 0) make_folder(folder_of(wish.output));
+    });
     Calibration3d calibration(world, wish);
     more = calibration.measure(known.cluster);
     for (std::string& note : calibration.notes()) notes.push_back(std::move(note));
     if (world.rank() == 0)
-      report = calibrate_report(more, notes) + fmt::format("{:.0f} s; ", calibration.seconds());
+      report = calibrate_report(more, notes, wish.seconds) +
+               fmt::format("{:.0f} s; ", calibration.seconds());
   }
   all_or_none(world, [&] {
     if (world.rank() != 0) return;

@@ -27,13 +27,31 @@ Errors errors_of(std::vector<double> errors) {
   return result;
 }
 
-std::string error_cells(const std::vector<Sample>& samples, const std::vector<double>& left_out) {
+double spread_of(const std::vector<Sample>& samples) {
   std::vector<double> spreads;
   for (const Sample& sample : samples) spreads.push_back(sample.error / sample.seconds);
+  return median_of(std::span<const double>(spreads));
+}
+
+std::string error_cells(const std::vector<Sample>& samples, const std::vector<double>& left_out) {
   const Errors errors = errors_of(left_out);
   return fmt::format("{:>7} {:>8.1f} % {:>7.1f} % {:>6.1f} % {:>6.1f} %\n", samples.size(),
-                     100 * median_of(std::span<const double>(spreads)), 100 * errors.median,
-                     100 * errors.mean, 100 * errors.tenth);
+                     100 * spread_of(samples), 100 * errors.median, 100 * errors.mean,
+                     100 * errors.tenth);
+}
+
+/// Above it a time says little: of fewer than three calls the spread is given as 100 %.
+constexpr double kWideSpread = 0.2;
+
+std::string advice_text(const NodeClass& one, double seconds) {
+  const auto wide =
+      std::count_if(one.operators.begin(), one.operators.end(),
+                    [](const auto& table) { return spread_of(table.samples) > kWideSpread; });
+  if (wide == 0) return {};
+  return fmt::format(
+      "{} of {} spread by more than {:.0f} %: too few of their calls fitted into {:g} s; measure "
+      "longer (--seconds)\n",
+      wide, counted(one.operators.size(), "operator"), 100 * kWideSpread, seconds);
 }
 
 /// The best rate of all samples: flops or bytes per second.
@@ -47,7 +65,7 @@ double best_rate(const OperatorTable& table) {
   return best;
 }
 
-std::string class_text(const NodeClass& one) {
+std::string class_text(const NodeClass& one, double seconds) {
   std::string text = fmt::format(
       "\nclass {}: {} node{} of {} rank{}, {} ({}), {} per rank, launch {:.2f} us, jitter {:.1f} "
       "%\n"
@@ -66,7 +84,7 @@ std::string class_text(const NodeClass& one) {
     text += fmt::format("{:<20} {:<5} {:>10.2f} {}", word_of(kind), word_of(table.format),
                         1e-9 * best_rate(table), error_cells(table.samples, left_out));
   }
-  return text;
+  return text + advice_text(one, seconds);
 }
 
 std::string level_text(const Level& level) {
@@ -92,12 +110,13 @@ std::string level_text(const Level& level) {
 
 }  // namespace
 
-std::string calibrate_report(const Cluster& measured, const std::vector<std::string>& notes) {
+std::string calibrate_report(const Cluster& measured, const std::vector<std::string>& notes,
+                             double seconds) {
   std::string text =
       "spread: a sample's standard error; median, mean, worst 10: error of an estimate for a "
       "shape\n"
       "that was left out (of the worst tenth the least)\n";
-  for (const NodeClass& one : measured.classes) text += class_text(one);
+  for (const NodeClass& one : measured.classes) text += class_text(one, seconds);
   for (const Level& level : measured.levels) text += level_text(level);
   if (!measured.storage.folder.empty()) {
     text += fmt::format("\nstorage {}: a small file {:.2f} ms; writers: GB/s written, read",

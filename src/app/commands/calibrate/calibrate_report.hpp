@@ -8,8 +8,9 @@
 
 namespace t3d {
 
-/// `notes`: what could not be measured.
+/// `notes`: what could not be measured. `seconds`: what was asked for; too little for some
+/// operators is said.
 [[nodiscard]] std::string calibrate_report(const Cluster& measured,
-                                           const std::vector<std::string>& notes);
+                                           const std::vector<std::string>& notes, double seconds);
 
 }  // namespace t3d

@@ -4,30 +4,40 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "app/cluster/cluster_file.hpp"
 #include "app/commands/step_factors.hpp"
 #include "core/counted.hpp"
 #include "core/error.hpp"
+#include "core/phase_clock.hpp"
 #include "hetero/cluster/run_factors.hpp"
 #include "io/lock/lock_file.hpp"
+#include "io/output.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{50};
+constexpr double kSilent = 1, kPatience = kLockExpiresSeconds + 10;  // seconds
 
 /// It is held for milliseconds; that of a process that has ended is taken over.
 void take(LockFile& lock) {
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::duration<double>(kLockExpiresSeconds + 10);
+  const double start = PhaseClock::now();
+  bool told = false;
   while (const auto holder = lock.try_take()) {
-    if (std::chrono::steady_clock::now() > end)
-      throw_error(ExitCode::unavailable, "{} is held by {}", lock.path(),
-                  holder->owner ? describe(*holder->owner) : "an owner that cannot be read");
+    const double waited = PhaseClock::now() - start;
+    const std::string held = fmt::format("{} is held by {}", lock.path(), describe(*holder));
+    if (waited > kPatience) throw_error(ExitCode::unavailable, "{}", held);
+    if (waited > kSilent && !std::exchange(told, true))
+      std::fputs(fmt::format("transformer3d: calibrate: waiting: {}; {:.0f} s at most\n", held,
+                             kPatience - waited)
+                     .c_str(),
+                 stderr);
     std::this_thread::sleep_for(kLook);
   }
 }
@@ -50,13 +60,37 @@ Cluster known_now(const CalibrateCommand& wish, const std::string& before,
   return known;
 }
 
+void note_lost_factors(const Cluster& before, const Cluster& now, std::vector<std::string>& notes) {
+  for (const NodeClass& one : before.classes)
+    if (const NodeClass* own = now.find_class(one.name);
+        one.factors.steps > 0 && own != nullptr && own->factors.steps == 0)
+      notes.push_back(fmt::format(
+          "{}: the factors of its runs belong to the tables of before and are left out", one.name));
+}
+
 /// Under a name that nothing has.
-std::string save_beside(const std::string& output, const Cluster& more) {
+std::string save_beside(const std::string& output, const std::string& text) {
   std::string path = output + ".measured";
   for (int number = 2; path_exists(path); ++number)
     path = fmt::format("{}.measured-{}", output, number);
-  write_text_durably(path, cluster_text(more));
+  write_text_durably(path, text);
   return path;
+}
+
+/// Minutes of a job are not lost with the disk. Says where the text is.
+std::string rescued(const std::string& output, const std::string& text) {
+  try {
+    return "what was measured is in " + save_beside(output, text);
+  } catch (const Error&) {  // mostly for the same reason as the file itself
+  }
+  try {
+    write_output(text);
+    flush_output();
+    return "what was measured stands on standard output, as the file would have it: copy it from "
+           "there, from has_end to [end]";
+  } catch (const Error&) {
+    return "what was measured:\n" + text;
+  }
 }
 
 }  // namespace
@@ -64,25 +98,30 @@ std::string save_beside(const std::string& output, const Cluster& more) {
 void update_cluster_file(const CalibrateCommand& wish, const std::string& before,
                          const Cluster& more, const std::function<Cluster(const Cluster&)>& change,
                          std::vector<std::string>& notes) {
-  const std::filesystem::path file(replaceable_file(wish.output));
-  const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
-  LockFile lock(folder, this_process("calibrate"), file.filename().string() + ".lock");
-  take(lock);
-  Cluster known;
+  const auto joined_text = [&] {
+    const Cluster known = known_now(wish, before, notes);
+    const Cluster all = change(known);
+    note_lost_factors(known, all, notes);
+    return cluster_text(all);
+  };
+  std::string text;
   try {
-    known = known_now(wish, before, notes);
+    const std::string file = replaceable_file(wish.output), folder = folder_of(file);
+    make_folder(folder);
+    const std::string name = std::filesystem::path(file).filename().string();
+    LockFile lock(folder, this_process("calibrate"), name + ".lock");
+    take(lock);
+    text = joined_text();
+    write_text_durably(wish.output, text);
   } catch (const Error& error) {
-    if (more.classes.empty()) throw;
-    throw_error(error.code(), "{}\nwhat was measured is in {}", error.what(),
-                save_beside(wish.output, more));
+    if (!wish.measures()) throw;
+    try {
+      if (text.empty()) text = joined_text();
+    } catch (const Error&) {  // the file cannot be read any more
+      text = cluster_text(more);
+    }
+    throw_error(error.code(), "{}\n{}", error.what(), rescued(wish.output, text));
   }
-  const Cluster all = change(known);
-  for (const NodeClass& one : known.classes)
-    if (const NodeClass* now = all.find_class(one.name);
-        one.factors.steps > 0 && now != nullptr && now->factors.steps == 0)
-      notes.push_back(fmt::format(
-          "{}: the factors of its runs belong to the tables of before and are left out", one.name));
-  write_text_durably(wish.output, cluster_text(all));
 }
 
 Cluster with_factors_of_run(Cluster known, const std::string& folder, const std::string& file) {

@@ -11,9 +11,10 @@ namespace t3d {
 
 /// Writes `change` of what the file of --add says now, and of what has appeared under the name of
 /// the output since; `before`: what --add said when it was read first. Two at once wait for each
-/// other (FILE.lock). `more`: what was measured; it is kept in FILE.measured where the file cannot
-/// be read any more, and the Error says so. Things to tell go into `notes`. Error(unavailable)
-/// where another process holds the lock.
+/// other (FILE.lock). `more`: what was measured or told. A measurement is kept where the file
+/// cannot be read any more or not be written: in FILE.measured, else on standard output; the Error
+/// says so. Things to tell go into `notes`. Error(unavailable) where another process holds the
+/// lock.
 void update_cluster_file(const CalibrateCommand& wish, const std::string& before,
                          const Cluster& more, const std::function<Cluster(const Cluster&)>& change,
                          std::vector<std::string>& notes);
