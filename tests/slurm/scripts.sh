@@ -60,6 +60,20 @@ for task in 0 1 2; do
   [[ $(wc -l < "runs/scaling-$((1 << task))/log.jsonl") == 30 ]] || fail "not 30 steps on $((1 << task)) ranks"
 done
 
+# A study, submitted twice: the later job gives way; submitted once more, it measures operators that are missing.
+"$T3D_BIN" scaling shown.toml --ranks 1,2 --repeat 2 --steps 10 --slurm -o study > out.log 2>&1 || fail "scaling --slurm"
+job=$(submitted study/study.sbatch)
+second=$(submitted study/study.sbatch)
+for task in 0 1 2 3; do
+  wait_for_state "${job}_$task" COMPLETED 60
+  wait_for_state "${second}_$task" FAILED 10
+done
+grep -q "is the study of job $job, too" "study/slurm-$second-0.log" || fail "the second job: $(cat study/slurm-$second-*.log)"
+rm study/ranks-2/operators.json
+third=$(submitted study/study.sbatch)
+for task in 0 1 2 3; do wait_for_state "${third}_$task" COMPLETED 60; done
+[[ -s study/ranks-2/operators.json && -z $(ls -d study/*/*unfinished* 2> /dev/null) ]] || fail "not the missing operators alone"
+
 SLURM_CONF=$SLURM_CONF timeout 60 "$scripts/interactive.sh" "${one[@]}" -d runs/interactive > out.log 2>&1
 status=$?
 expect_status 0

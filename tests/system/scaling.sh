@@ -27,6 +27,16 @@ expect_status 0
 python3 "$T3D_SOURCE/tests/support/study_numbers.py" study || fail "the numbers of the longer study"
 (($(env -u OMP_NUM_THREADS nproc) > 2)) || grep -q "^strong,3,.*shared cores" study/scaling.csv || fail "shared cores are not marked"
 
+# Runs of one point that chose different shapes are a row for each, and that is said.
+for cuboid in 2,1,1 1,2,1; do
+  run 2 study/ranks-2/input.toml -q -d "study/ranks-2/repeat-9${cuboid//,/}" --set "mesh.cuboid=[$cuboid]"
+  expect_status 0
+done
+run 1 scaling --collect study
+expect_status 0
+expect_text "warning: runs of ranks-2 chose different shapes and are a row for each: .*1 x 2 x 1 (. run.*2 x 1 x 1 (. run.*--shapes"
+rm -r study/ranks-2/repeat-9*
+
 # Weak: sequences grow; slowness is marked; a point without a run is missing.
 run 1 scaling input.toml --ranks 1,2 --weak --repeat 1 --steps 6 --set 'emulate.schedule=["1:0:2"]' -o weak
 expect_status 0

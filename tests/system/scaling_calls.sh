@@ -33,7 +33,17 @@ expect_text "mesh.outputs is of one number of ranks"
 run 2 scaling input.toml --ranks 2 -o none
 expect_status 64
 expect_text "without mpirun or srun"
+run 1 scaling input.toml --ranks 1 -o $'none\nx'
+expect_status 64
+expect_text "-o: the study cannot lie in .*: the name has a control character"
+run 1 scaling input.toml --ranks 1 -o input.toml/study
+expect_status 74
+expect_text "input.toml is no folder"
 [[ ! -e none ]] || fail "a wrong call has made a folder"
+# Names that words of a command, or values of keys, cannot begin with.
+run 1 scaling input.toml --ranks 1 --repeat 1 --steps 6 -o '-[x] y'
+expect_status 0
+[[ -s "./-[x] y/scaling.csv" && -s "./-[x] y/ranks-1/operators.json" ]] || fail "a study in a folder of a strange name"
 run 1 scaling input.toml --ranks 2 --launcher "no-such-launcher {ranks}" -o none
 expect_status 69
 expect_text "cannot start no-such-launcher"
@@ -97,6 +107,12 @@ done
 [[ -s array/ranks-1/operators.json && -s array/ranks-3/operators.json ]] || fail "the tasks have measured no operators"
 [[ -e array/ranks-1/repeat-2/exit.json && -e array/ranks-3/repeat-1/exit.json && ! -e array/ranks-3/repeat-2 ]] || fail "tasks"
 [[ -z $(ls -d array/*/*.unfinished* 2> /dev/null) && ! -e array/ranks-1/repeat-1/ckpt ]] || fail "a task that was done ran again"
+# Submitted again, a task measures what is missing of a finished run's operators, and runs nothing else.
+rm array/ranks-1/operators.json
+cp array/ranks-1/repeat-1/exit.json exit.json
+(cd elsewhere && SLURM_ARRAY_TASK_ID=0 T3D_LAUNCHER='mpirun -n {ranks}' bash ../array/study.sbatch > ../out.log 2>&1) || fail "task 0 again"
+[[ -s array/ranks-1/operators.json ]] || fail "the operators are still missing"
+cmp exit.json array/ranks-1/repeat-1/exit.json || fail "a finished run ran again"
 run 1 scaling --collect array
 expect_status 0
 python3 "$T3D_SOURCE/tests/support/study_numbers.py" array || fail "the numbers of the array job"

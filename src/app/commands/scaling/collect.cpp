@@ -1,10 +1,13 @@
 #include "app/commands/scaling/collect.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
 #include "app/commands/scaling/study_plan.hpp"
+#include "core/counted.hpp"
 #include "core/error.hpp"
 #include "io/posix_file.hpp"
 #include "io/study/roofline_plot.hpp"
@@ -51,9 +54,21 @@ std::vector<RunFigures> finished_runs(const std::string& dir, const PlannedPoint
   return runs;
 }
 
+/// Of a point whose runs have more than one.
+std::string shapes_text(const std::map<std::string, StudyPoint>& by_shape) {
+  std::vector<std::string> shapes;
+  for (const auto& [shape, point] : by_shape)
+    shapes.push_back(fmt::format("{} ({})", shape, counted(std::ssize(point.runs), "run")));
+  return fmt::format(
+      "runs of {} chose different shapes and are a row for each: {}; --shapes compares shapes that "
+      "you name, with all repeats each",
+      by_shape.begin()->second.name, fmt::join(shapes, ", "));
+}
+
 StudyFigures of_study(const std::string& dir) {
   const StudyPlan plan = read_study(dir);
   std::vector<StudyPoint> points;
+  std::vector<std::string> warnings;
   // With mesh.cuboid = "auto" runs of one point may have different shapes: a row for each.
   for (const PlannedPoint& point : plan.points) {
     std::map<std::string, StudyPoint> by_shape;
@@ -61,9 +76,11 @@ StudyFigures of_study(const std::string& dir) {
       by_shape.try_emplace(run.shape, StudyPoint{point.name, point.ranks, {}})
           .first->second.runs.push_back(std::move(run));
     if (by_shape.empty()) points.push_back({point.name, point.ranks, {}});
+    if (by_shape.size() > 1) warnings.push_back(shapes_text(by_shape));
     for (auto& [shape, one] : by_shape) points.push_back(std::move(one));
   }
   StudyFigures study = study_figures(plan.title, plan.weak, plan.repeats, std::move(points));
+  study.warnings.insert(study.warnings.end(), warnings.begin(), warnings.end());
   for (const PlannedPoint& point : plan.points)
     add_roofline(point.name, operators_file(dir, point), study);
   return study;

@@ -93,8 +93,8 @@ class LocalStudy {
   void measure_operators(const PlannedPoint& point, const std::string& run) {
     const std::string file = operators_file(dir_, point);
     if (!plan_.roofline || path_exists(file) || !tried_.insert(file).second) return;
-    const std::string log = fmt::format("{}/{}/operators.log", dir_, point.name);
-    const LaunchEnd end = start_ranks(point, operators_words(dir_, point, run), log);
+    const std::string folder = dir_ + "/" + point.name, log = folder + "/operators.log";
+    const LaunchEnd end = start_ranks(point, operators_words(folder, run), log);
     end_.stopped = end.stopped;
     if (!path_exists(file))
       say(fmt::format("{}: its operators were not measured ({}); see {}", point.name,

@@ -1,5 +1,6 @@
 // transformer3d scaling INPUT --ranks ... runs a scaling study; scaling --collect DIR reads one.
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -12,9 +13,11 @@
 #include "app/stop_signal.hpp"
 #include "comm/mpi/mpi_world.hpp"
 #include "core/error.hpp"
+#include "core/utf8.hpp"
 #include "device/host_limits.hpp"
 #include "io/lock/run_lock.hpp"
 #include "io/output.hpp"
+#include "io/output_folder.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
@@ -44,6 +47,18 @@ std::unique_ptr<RunLock> lock_study(const std::string& dir, const std::string& t
       "folder with -o");
 }
 
+/// Runs get the name as the value of a key and as a word behind -d: so that neither takes it for
+/// something else, it begins as a path where it does not begin as a name.
+std::string study_folder(const std::string& name) {
+  const bool lines = std::any_of(name.begin(), name.end(), is_control);
+  if (lines || !is_utf8(name))
+    throw_error(ExitCode::usage, "-o: the study cannot lie in \"{}\": the name {}",
+                printable(name, 200), lines ? "has a control character" : "is not UTF-8");
+  const bool plain = name.front() == '/' || name.front() == '.' || name.front() == '_' ||
+                     std::isalpha(static_cast<unsigned char>(name.front())) != 0;
+  return plain ? name : "./" + name;
+}
+
 int report(const std::string& dir, const StudyFigures& study) {
   write_output(write_study(dir, study));
   flush_output();
@@ -58,8 +73,10 @@ int start_study(ScalingCommand command, const std::vector<std::string>& override
   (void)launcher_words(command.launcher, 1);
   std::sort(command.ranks.begin(), command.ranks.end());
   command.ranks.erase(std::unique(command.ranks.begin(), command.ranks.end()), command.ranks.end());
+  if (!command.output.empty()) command.output = study_folder(command.output);
   StudyPlan plan = plan_study(command, overrides, threads_of(command));
   const std::string dir = command.output.empty() ? "scaling-" + plan.title : command.output;
+  check_output_folder(dir);
   make_folder(dir);
   const std::unique_ptr<RunLock> lock = lock_study(dir, plan.title);
   plan = keep_study(dir, std::move(plan));

@@ -1,5 +1,7 @@
 #include "app/commands/scaling/slurm_study.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -9,12 +11,18 @@
 namespace t3d {
 namespace {
 
-/// The first task of a point measures the operators of its plan, for the roofline.
-constexpr const char* kOperators =
-    R"(  operators=${folder%/*}/operators
-  [[ -e $operators.json ]] || "${launcher[@]}" "$program" probe "${folder%/*}/input.toml" \
-    --operators "$operators.json" --set "mesh.plan=$folder/plan.toml" > "$operators.log" 2>&1
+/// The first task of a point that finds a finished run measures the operators of its plan, for the
+/// roofline.
+std::string operators_text() {
+  const std::string words =
+      fmt::format("\"{}\"", fmt::join(operators_words("$study/$point", "$folder"), "\" \""));
+  return R"(if finished && [[ ! -e $study/$point/operators.json ]]; then
+  "${launcher[@]}" "$program" )" +
+         words + R"( > "$study/$point/operators.log" 2>&1 ||
+    echo "$study/$point: its operators were not measured; see operators.log in it" >&2
+fi
 )";
+}
 
 /// As sbatch has it in the name of a log, where %A is a job.
 std::string percent_doubled(const std::string& path) {
@@ -39,7 +47,7 @@ std::string slurm_study(const std::string& dir, const StudyPlan& plan, index_t r
     throw_error(ExitCode::config, "{} cannot stand in a job script", study);
   const index_t per_node = std::min(most, ranks_per_node);
   return fmt::format(
-      R"(#!/bin/bash
+      R"sh(#!/bin/bash
 # A scaling study: {points} points, {repeats} times each, one run at a time. Submit it again to run what is missing;
 # then: transformer3d scaling --collect {study}
 # May be submitted from any folder: the runs start in {here}, where relative paths of the input begin.
@@ -57,24 +65,33 @@ point=$((SLURM_ARRAY_TASK_ID % {points})) repeat=$((SLURM_ARRAY_TASK_ID / {point
 n=${{ranks[point]}} point=${{names[point]}}
 {enter}
 program={program}
-folder={study}/$point/repeat-$repeat
-grep -qs '"code": 0,' "$folder/exit.json" && exit 0
-# Another job, or a call of scaling, may be at it.
-if [[ -e $folder ]] && "$program" status --json "$folder" 2> /dev/null | grep -q '"alive": *true'; then
-  echo "$folder is being run by somebody else" >&2
+study={study}
+# One run at a time: of two jobs of this study the later one gives way, also where the earlier one still waits.
+first=$(squeue -h -u "$(id -un)" -o '%F %o' 2> /dev/null | grep -F " $study/study.sbatch" | sort -n | head -n 1)
+first=${{first%% *}}
+if ((${{first:-0}} > 0 && first < ${{SLURM_ARRAY_JOB_ID:-0}})); then
+  echo "$study is the study of job $first, too: submit this one again when that has ended" >&2
   exit 69
 fi
-[[ -e $folder ]] && mv "$folder" "$folder.unfinished-$SLURM_JOB_ID"
+folder=$study/$point/repeat-$repeat
 nodes=$(((n + {per_node} - 1) / {per_node}))
 launcher=(srun --mpi=pmix --kill-on-bad-exit=1 --wait=0 --nodes=$nodes --ntasks=$n --ntasks-per-node=$(((n + nodes - 1) / nodes)))
 [[ -n ${{T3D_LAUNCHER:-}} ]] && launcher=(${{T3D_LAUNCHER//\{{ranks\}}/$n}})
-"${{launcher[@]}}" "$program" {study}/"$point"/input.toml -q -d "$folder"
-status=$?
-if grep -qs '"code": 0,' "$folder/exit.json"; then
-  rm -rf "$folder/ckpt"
-{operators}fi
-exit $status
-)",
+finished() {{ grep -qs '"code": 0,' "$folder/exit.json"; }}
+status=0
+if ! finished; then
+  # Another job, or a call of scaling, may be at it.
+  if [[ -e $folder ]] && "$program" status --json "$folder" 2> /dev/null | grep -q '"alive": *true'; then
+    echo "$folder is being run by somebody else" >&2
+    exit 69
+  fi
+  [[ -e $folder ]] && mv "$folder" "$folder.unfinished-$SLURM_JOB_ID"
+  "${{launcher[@]}}" "$program" "$study/$point/input.toml" -q -d "$folder"
+  status=$?
+  finished && rm -rf "$folder/ckpt"
+fi
+{operators}exit $status
+)sh",
       fmt::arg("points", plan.points.size()), fmt::arg("repeats", plan.repeats),
       fmt::arg("study", shell_word(study)),
       fmt::arg("log", shell_word(percent_doubled(study) + "/slurm-%A-%a.log")),
@@ -82,7 +99,8 @@ exit $status
       fmt::arg("last", std::ssize(plan.points) * plan.repeats - 1),
       fmt::arg("name", shell_word(plan.title)), fmt::arg("names", names.substr(1)),
       fmt::arg("ranks", ranks.substr(1)), fmt::arg("here", shell_word(here)),
-      fmt::arg("operators", plan.roofline ? kOperators : ""), fmt::arg("enter", enter_text(here)),
+      fmt::arg("operators", plan.roofline ? operators_text() : ""),
+      fmt::arg("enter", enter_text(here)),
       fmt::arg("program", shell_word(std::filesystem::read_symlink("/proc/self/exe").string())));
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -18,6 +19,8 @@
 
 namespace t3d {
 namespace {
+
+constexpr const char *kInputName = "/input.toml", *kOperatorsName = "/operators.json";
 
 struct StudyShape {
   index_t replicas = 1, p = 1, q = 1, r = 1;
@@ -161,6 +164,27 @@ class Planner {
 
 std::string study_file(const std::string& dir) { return dir + "/study.json"; }
 
+/// Nothing where it is none.
+std::optional<StudyPlan> parse_study(const std::string& text) {
+  try {
+    const auto json = nlohmann::json::parse(text);
+    StudyPlan study;
+    study.title = json.at("title");
+    study.weak = json.at("weak");
+    study.repeats = json.at("repeats");
+    study.spread = json.at("spread");
+    for (const auto& point : json.at("points")) {
+      study.points.push_back({point.at("name"), point.at("ranks"), ""});
+      const PlannedPoint& read = study.points.back();
+      if (read.name.empty() || read.name.find('/') != std::string::npos || read.ranks < 1)
+        return std::nullopt;
+    }
+    return study;
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
 std::string study_text(const StudyPlan& study) {
   nlohmann::ordered_json json;
   json["format"] = 1;
@@ -183,21 +207,14 @@ StudyPlan plan_study(const ScalingCommand& command, const std::vector<std::strin
 
 StudyPlan read_study(const std::string& dir) {
   const std::string path = study_file(dir);
-  const auto json = nlohmann::json::parse(read_text_file(path), nullptr, false);
-  try {
-    StudyPlan study;
-    study.title = json.at("title");
-    study.weak = json.at("weak");
-    study.repeats = json.at("repeats");
-    study.spread = json.at("spread");
-    for (const auto& point : json.at("points")) {
-      study.points.push_back({point.at("name"), point.at("ranks"), ""});
-      if (study.points.back().name.find('/') != std::string::npos) throw_error(ExitCode::io, "/");
-    }
-    return study;
-  } catch (const std::exception& error) {
-    throw_error(ExitCode::io, "{} is no study ({})", path, error.what());
-  }
+  const std::optional<StudyPlan> study = parse_study(read_record_file(path));
+  if (!study)
+    throw_error(ExitCode::io,
+                "{} is damaged: it is no record of a study. Remove it and call scaling with the "
+                "input and options of before: runs that have ended stay and count, and the file is "
+                "written anew",
+                path);
+  return *study;
 }
 
 StudyPlan keep_study(const std::string& dir, StudyPlan plan) {
@@ -228,7 +245,7 @@ StudyPlan keep_study(const std::string& dir, StudyPlan plan) {
 }
 
 std::string input_file(const std::string& dir, const PlannedPoint& point) {
-  return fmt::format("{}/{}/input.toml", dir, point.name);
+  return dir + "/" + point.name + kInputName;
 }
 
 std::string repeat_folder(const std::string& dir, const PlannedPoint& point, index_t repeat) {
@@ -236,13 +253,12 @@ std::string repeat_folder(const std::string& dir, const PlannedPoint& point, ind
 }
 
 std::string operators_file(const std::string& dir, const PlannedPoint& point) {
-  return fmt::format("{}/{}/operators.json", dir, point.name);
+  return dir + "/" + point.name + kOperatorsName;
 }
 
-std::vector<std::string> operators_words(const std::string& dir, const PlannedPoint& point,
-                                         const std::string& run) {
-  return {"probe",       input_file(dir, point),
-          "--operators", operators_file(dir, point),
+std::vector<std::string> operators_words(const std::string& point, const std::string& run) {
+  return {"probe",       point + kInputName,
+          "--operators", point + kOperatorsName,
           "--set",       fmt::format("mesh.plan={}/plan.toml", run)};
 }
 

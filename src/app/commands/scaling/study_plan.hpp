@@ -46,9 +46,9 @@ struct StudyPlan {
 [[nodiscard]] std::string repeat_folder(const std::string& dir, const PlannedPoint& point,
                                         index_t repeat);
 [[nodiscard]] std::string operators_file(const std::string& dir, const PlannedPoint& point);
-/// Words of the program that measure the operators of the plan that a finished repeat had.
-[[nodiscard]] std::vector<std::string> operators_words(const std::string& dir,
-                                                       const PlannedPoint& point,
+/// Words of the program that measure the operators of the plan that a finished run of the point
+/// had. Both are folders, or variables of a shell.
+[[nodiscard]] std::vector<std::string> operators_words(const std::string& point,
                                                        const std::string& run);
 /// That repeat has ended with all steps done.
 [[nodiscard]] bool is_finished(const std::string& dir, const PlannedPoint& point, index_t repeat);

@@ -1,6 +1,7 @@
 // The points of a study: inputs, folders that hold them, and what cannot be one.
 #include "app/commands/scaling/study_plan.hpp"
 
+#include <filesystem>
 #include <fstream>
 
 #include "app/commands/scaling/local_study.hpp"
@@ -133,8 +134,25 @@ TEST_CASE("a folder keeps its study, and grows") {
   CHECK_THROWS_AS(keep_study(dir, one.plan({"optimizer.lr=0.5"})), Error);
   one.command.weak = true;
   CHECK_THROWS_AS(keep_study(dir, one.plan()), Error);
-  write_text_durably(dir + "/study.json", "{}");
-  CHECK_THROWS_AS(read_study(dir), Error);
+}
+
+TEST_CASE("a damaged record of a study is named, with what to do") {
+  Case one;
+  const std::string dir = one.folder.path() + "/s", file = dir + "/study.json";
+  (void)keep_study(dir, one.plan());
+  const std::string whole = read_text_file(file);
+  std::string nameless = whole;
+  nameless.replace(nameless.find("ranks-2"), 7, "../x");
+  for (const std::string& text : {std::string(), std::string("{}"), std::string("[1]"),
+                                  whole.substr(0, whole.size() / 2), nameless}) {
+    write_text_durably(file, text);
+    CHECK_THROWS_WITH(read_study(dir), test::contains(file + " is damaged") &&
+                                           test::contains("Remove it and call scaling") &&
+                                           !test::contains("exception"));
+  }
+  std::filesystem::remove(file);
+  CHECK(keep_study(dir, one.plan()).points.size() == 2);
+  CHECK(read_text_file(file) == whole);
 }
 
 }  // namespace t3d
