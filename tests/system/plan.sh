@@ -8,6 +8,7 @@ sed -i 's/^nodes = 1 .*/nodes = 16/; 0,/^price_per_node_hour = 0/s//price_per_no
 run 1 plan input.toml --cluster cluster.toml -o out
 expect_status 0
 grep -q '^\* .*h100' screen.log && grep -q "where the chosen plan's step goes" screen.log || fail "the table"
+expect_text "prices 10 % higher .*cost +10.0 %"
 for file in input.toml plan.toml job.sbatch submit.sh job_plan.json plans.csv plans.svg plans.json; do
   [[ -s out/$file ]] || fail "no out/$file"
 done
@@ -31,6 +32,14 @@ run 1 plan input.toml --cluster cluster.toml -o .
 expect_status 64
 expect_text "input.toml would be written over"
 cmp cluster.toml priced.toml && cmp input.toml own.toml || fail "a file of a person was written over"
+sed 's/^price_per_node_hour = 30/price_per_node_hour = 0/' cluster.toml > free.toml
+run 1 plan input.toml --cluster free.toml -o new/folder
+expect_status 0
+grep -q "prices 10 %" screen.log && fail "prices that are not there are looked at"
+[[ -s new/folder/plan.toml ]] || fail "no folder was made"
+run 1 plan input.toml --cluster free.toml -o input.toml/out
+expect_status 74
+expect_text "input.toml is no folder"
 run 1 plan input.toml --cluster cluster.toml --nodes 30
 expect_status 78
 expect_text "has 30 nodes"

@@ -84,7 +84,25 @@ run 1 simulate plan.json --trace bad.csv
 expect_status 78
 expect_text "bad.csv:3: Start is"
 # A job that would take a year to simulate is refused at once.
-sed 's/"samples": 50000/"samples": 1e12/; s/"in_place"/"in_place", "interval_seconds": 1/' plan.json > long.json
+sed 's/"samples": 50000/"samples": 1e9/; s/"in_place"/"in_place", "interval_seconds": 1/' plan.json > long.json
 run 1 simulate long.json --runs 1000000
 expect_status 78
 expect_text "fewer runs, or a longer interval"
+sed 's/"samples": 50000/"samples": 1e12/' plan.json > years.json
+run 1 simulate years.json --runs 1
+expect_status 78
+expect_text "years.json: samples: 1e+12 take 7.93e+03 years at the largest size"
+sed 's/"samples": 50000/"samples": 1e15/' plan.json > years.json
+run 1 simulate years.json --runs 1
+expect_status 78
+expect_text "samples: 1e+15 is not from 1 to 1e+12"
+# Short times have their seconds.
+sed 's/"samples": 50000/"samples": 50/' plan.json > short.json
+run 1 simulate short.json --runs 20 --deadline 30.5s -o new/folder
+expect_status 0
+expect_text "^without losses  37.5 s at the largest size"
+expect_text "^deadline 30.5 s: met with a probability of"
+[[ -s new/folder/result.json ]] || fail "no folder was made"
+run 1 simulate short.json -o short.json/out
+expect_status 74
+expect_text "short.json is no folder"

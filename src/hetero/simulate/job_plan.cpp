@@ -17,7 +17,7 @@ constexpr index_t kVersion1 = 1;
 constexpr std::size_t kMostClasses = 64, kMostSizes = 1024, kMostBuckets = 256;
 constexpr std::size_t kMostFaults = 50;  // told
 constexpr index_t kMostNodes = 10'000'000;
-constexpr double kMostSamples = 1e15, kMostSeconds = 1e9, kMostPrice = 1e12, kMostRate = 1e6;
+constexpr double kMostSamples = 1e12, kMostSeconds = 1e9, kMostPrice = 1e12, kMostRate = 1e6;
 constexpr double kLeastStep = 1e-6;
 
 Hazard weibull_of(const JsonValue& field) {

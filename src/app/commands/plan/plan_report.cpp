@@ -81,7 +81,11 @@ std::vector<Sensitivity> sensitivities(const PlanReport& report) {
   of_step("operators 10 % faster", step({.compute = 1 / 1.1}));
   of_step("messages inside a node 10 % faster", step({.inside = 1 / 1.1}));
   of_step("messages between nodes 10 % faster", step({.between = 1 / 1.1}));
-  all.push_back({"prices 10 % higher", 0, 0.1});
+  const bool priced =
+      std::any_of(one.found.parts.begin(), one.found.parts.end(), [&](const JobPart& part) {
+        return report.cluster.classes[part.node_class].price_per_node_hour > 0;
+      });
+  if (priced) all.push_back({"prices 10 % higher", 0, 0.1});
   SimulatedJob job = one.job;
   bool lost = false;
   for (SimulatedClass& kind : job.classes) {

@@ -120,6 +120,18 @@ std::string replay_text(const SimulatedJob& job, const NodeTrace& trace) {
                             fmt::join(others, ", "));
 }
 
+/// A slip in `samples`, more likely than not; and times could not be told from each other.
+void check_length(const SimulatedJob& job, const std::string& source) {
+  constexpr double kYear = 365 * 86400, kMostYears = 30;
+  const double years = undisturbed_seconds(job, job.policy) / kYear;
+  if (years > kMostYears)
+    throw_error(
+        ExitCode::config,
+        "{}: samples: {:g} take {:.3g} years at the largest size, without any loss; jobs up "
+        "to {:g} years are simulated",
+        source, job.samples, years, kMostYears);
+}
+
 SimulationReport simulated(const SimulateCommand& command, const SimulatedJob& job,
                            LivesRequest request) {
   SimulationReport report;
@@ -151,6 +163,7 @@ void simulate(const SimulateCommand& command) {
                    {"simulate", {"timeline.svg", "runs.csv", "result.json"}, {"timeline.svg"}},
                    {command.plan, command.trace, command.history});
   SimulatedJob job = parse_job_plan(read_record_file(command.plan), command.plan);
+  check_length(job, command.plan);
   std::vector<std::string> notes;
   if (!command.history.empty()) notes = learn_hazards(job, read_trace(command.history));
   std::optional<NodeTrace> trace;

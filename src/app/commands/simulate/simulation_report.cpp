@@ -16,8 +16,12 @@ using ReportJson = nlohmann::ordered_json;
 
 constexpr std::size_t kNameColumns = 28;
 
+/// Of times below a minute a whole second is much; of many years, days are little.
 std::string time_text(double seconds) {
-  return std::isfinite(seconds) ? clock_time(seconds) : "never";
+  constexpr double kShort = 60, kLong = 1e9, kYear = 365 * 86400;
+  if (!std::isfinite(seconds)) return "never";
+  if (seconds > kLong) return fmt::format("{:.0f} years", seconds / kYear);
+  return seconds < kShort ? short_time(seconds) : clock_time(seconds);
 }
 
 std::string cost_text(double cost) {
