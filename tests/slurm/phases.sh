@@ -41,6 +41,9 @@ jobs() { scontrol -o show job | sed -n 's/^JobId=\([0-9]*\) .*/\1/p'; }
 chain_ended() { [[ -z "$(squeue -h)" ]]; }
 sh out/submit.sh --mem=0 --comment "two  words" > told.txt 2>&1 || fail "submit.sh: $(cat told.txt)"
 first=$(jobs)
+sh out/submit.sh > told.txt 2>&1 && fail "phase 1 was submitted twice"
+grep -q "phase 1 is job $first (.*) already: not submitted again" told.txt || fail "not told: $(cat told.txt)"
+[[ $(jobs) == "$first" ]] || fail "phase 1 has two jobs: $(jobs)"
 in_time 40 "step 30" has_done runs/t 30
 scancel --signal=USR2 "$first"
 in_time 120 "the end of the chain" chain_ended

@@ -89,13 +89,25 @@ cat > bin/sbatch <<'SH'
 #!/bin/bash
 { printf '[%s]' "$@"; echo " after=${T3D_AFTER-} ${SLURM_RESTART_COUNT-} $SLURM_CONF"; } >> submitted
 SH
-chmod +x bin/sbatch
+printf '#!/bin/sh\ncat queue 2> /dev/null\n' > bin/squeue # tests/slurm/phases.sh has the real one
+chmod +x bin/*
 mkdir elsewhere
 submit() { (cd elsewhere && SLURM_CONF=conf PATH=$OLDPWD/bin:$PATH sh ../out/submit.sh "$@" 2> ../told); }
 last_is() { [[ $(tail -n 1 submitted) == "$1" ]] || fail "not $1: $(tail -n 1 submitted)"; }
 script() { echo "[$PWD/out/phase-$1.sbatch]"; }
 submit
 last_is "$(script 1) after=  conf"
+# What is queued is submitted no second time; a job that asks is told that all is well.
+echo "17 (PENDING) $PWD/out/phase-1.sbatch" > queue
+submit && fail "phase 1 twice"
+grep -q "phase 1 is job 17 (PENDING) already: not submitted again" told || fail "not told: $(cat told)"
+T3D_AFTER=16 submit || fail "a job that asks for what is there has failed"
+[[ $(wc -l < submitted) == 1 ]] || fail "submitted: $(cat submitted)"
+echo "17 (COMPLETING) $PWD/out/phase-1.sbatch
+18 (RUNNING) /elsewhere$PWD/out/phase-1.sbatch" > queue
+submit
+[[ $(wc -l < submitted) == 2 ]] || fail "not submitted: $(cat told)"
+rm queue
 options=(-A physics --comment "Anna's \"run\", \$HOME  *" '')
 kept=$(printf '[%s]' "${options[@]}")
 submit "${options[@]}"

@@ -48,6 +48,13 @@ if [ "$phase" -le "${paused:-0}" ]; then
   exit 1
 fi
 after=${T3D_AFTER:+--dependency=afterany:$T3D_AFTER}
+there=$(squeue -h -u "$(id -un)" -o '%i (%T) %o' 2> /dev/null |
+  grep -F ") $folder/phase-$phase.sbatch" | grep -v '(COMPLETING)' | head -n 1)
+if [ -n "$there" ]; then
+  echo "submit.sh: phase $phase is job ${there%% /*} already: not submitted again" >&2
+  [ -n "$after" ]
+  exit # 0 where the job of the phase before asks: what it wants is done
+fi
 unset T3D_AFTER T3D_PAUSED
 if [ -e "$options" ]; then
   eval "set -- $(cat "$options")"
