@@ -74,8 +74,9 @@ std::vector<std::string> filled_in(const std::string& line, const SbatchWish& wi
     return lines;
   }
   if (begins(line, "input=")) return {"input=" + shell_word(wish.input)};
-  if (begins(line, "# The folder of the run")) return {};
-  if (begins(line, "eval ")) return {"run=" + shell_word(wish.run_dir)};
+  if (begins(line, "# The folders of the run")) return {};
+  if (begins(line, "eval "))
+    return {"run=" + shell_word(wish.run_dir), "ckpt=" + shell_word(wish.checkpoint_dir)};
   if (begins(line, "next=")) return {wish.next.empty() ? line : "next=" + shell_word(wish.next)};
   if (begins(line, "tasks=")) return {wish.ranks == 0 ? line : "tasks=" + tasks_words(wish)};
   if (begins(line, "more=")) {

@@ -23,6 +23,7 @@ struct SbatchWish {
   std::string program;               // path of this binary
   std::string input;                 // path of the input file
   std::string run_dir;               // run.dir of the input
+  std::string checkpoint_dir;        // checkpoint.dir
   index_t ranks = 0;                 // 0 = one on each node of the job
   std::vector<std::string> options;  // of the program, further ones
   std::string next;                  // a script that submits what follows a pause; empty = nobody

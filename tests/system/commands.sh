@@ -76,6 +76,11 @@ bash -n job.sbatch || fail "bash does not read the job script"
 grep -qx "#SBATCH --ntasks=8" job.sbatch && grep -qx "run='runs/a b'" job.sbatch && grep -q "^program=/" job.sbatch ||
   fail "the job script lacks its own lines"
 "$T3D_BIN" --write-sbatch input.toml > job.sbatch || fail "--write-sbatch without a number"
+# The script for any input looks for checkpoints where the program writes them.
+(program=$T3D_BIN input=input.toml more=(--set checkpoint.dir=kept -d other)
+  eval "$(grep '^eval \|^checkpoints()' "$T3D_SOURCE/jobs/preemptible.sbatch")"
+  mkdir -p kept/step-00000003
+  [[ $run == other && $(checkpoints) == kept/step-00000003 ]]) || fail "preemptible.sbatch: checkpoint.dir"
 "$T3D_BIN" input.toml --write-sbatch 0 > out.log 2>&1
 status=$?
 expect_status 64

@@ -20,6 +20,7 @@ int run_write_sbatch(Communicator& world, const CommandLine& command) {
     wish.program = std::filesystem::read_symlink("/proc/self/exe").string();
     wish.input = std::filesystem::absolute(command.input).string();
     wish.run_dir = config.run.dir;
+    wish.checkpoint_dir = config.checkpoint.dir;
     wish.folder = std::filesystem::current_path().string();
     wish.ranks = command.sbatch_ranks;
     for (const std::string& word : command.overrides)

@@ -13,6 +13,7 @@ SbatchWish wish() {
           "/opt/t3d/transformer3d",
           "/data/it's.toml",
           "runs/x y",
+          "kept/x y",
           64,
           {"--set", "run.name='a b'"},
           {}};
@@ -25,9 +26,9 @@ TEST_CASE("a script has the run's own lines and leaves the site's to sbatch") {
   for (const char* line :
        {"#!/bin/bash\n", "#SBATCH --ntasks=64\n", "#SBATCH --job-name='my run'\n",
         "#SBATCH --requeue\n", "#SBATCH --open-mode=append\n", "#SBATCH --signal=USR2@",
-        "\nprogram=/opt/t3d/transformer3d\n", "\nrun='runs/x y'\n", "\ntasks=--ntasks=64\n",
-        "export SLURM_PMIX_FENCE=tree", "export OMPI_MCA_mpi_yield_when_idle=1",
-        "--kill-on-bad-exit=1", "--wait=0"})
+        "\nprogram=/opt/t3d/transformer3d\n", "\nrun='runs/x y'\nckpt='kept/x y'\n",
+        "\ntasks=--ntasks=64\n", "export SLURM_PMIX_FENCE=tree",
+        "export OMPI_MCA_mpi_yield_when_idle=1", "--kill-on-bad-exit=1", "--wait=0"})
     CHECK_THAT(text, Catch::Contains(line));
   for (const char* line : {"--partition", "--time", "#SBATCH --nodes", "T3D_BIN"})
     CHECK_THAT(text, !Catch::Contains(line));
@@ -89,10 +90,12 @@ TEST_CASE("bash reads what was meant") {
   CHECK(output_of({"bash", "-n", "-c", text}, 10) == "");
   // Its settings alone.
   const std::size_t begin = text.find("\nprogram="), end = text.find("\nexport SLURM");
-  const std::string show = text.substr(begin, end - begin) +
-                           "\nprintf '[%s]' \"$program\" \"$input\" \"$run\" \"${more[@]}\"";
+  const std::string show =
+      text.substr(begin, end - begin) +
+      "\nprintf '[%s]' \"$program\" \"$input\" \"$run\" \"$ckpt\" \"${more[@]}\"";
   CHECK(output_of({"bash", "-c", show, "script", "-v", "x y"}, 10) ==
-        "[/opt/t3d/transformer3d][/data/it's.toml][runs/x y][--set][run.name='a b'][-v][x y]");
+        "[/opt/t3d/transformer3d][/data/it's.toml][runs/x y][kept/x y][--set][run.name='a "
+        "b'][-v][x y]");
 }
 
 TEST_CASE("words for a shell") {

@@ -111,6 +111,7 @@ void write_elastic_files(const ElasticPlan& plan, const JobWish& wish, const Clu
     script.program = std::filesystem::read_symlink("/proc/self/exe").string();
     script.input = name + ".toml";
     script.run_dir = config.run.dir;
+    script.checkpoint_dir = config.checkpoint.dir;
     script.folder = start;
     const FoundPlan& found = plan.options[phases[at].size].found;
     script.ranks = found.plan.ranks;

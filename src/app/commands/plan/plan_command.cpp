@@ -184,6 +184,7 @@ void write_files(const PlanReport& report, const Config& config, const Origins& 
   wish.program = std::filesystem::read_symlink("/proc/self/exe").string();
   wish.input = std::filesystem::absolute(folder + "/input.toml").string();
   wish.run_dir = config.run.dir;
+  wish.checkpoint_dir = config.checkpoint.dir;
   wish.folder = std::filesystem::current_path().string();
   wish.ranks = chosen.found.plan.ranks;
   wish.parts = sbatch_parts(chosen.found.parts, report.cluster);
