@@ -27,6 +27,17 @@ PY
   ((attempt < 3)) || fail "the file does not hold the speeds of two ranks"
 done
 
+# Operators of rank 0's own place, wherever that is; other ranks that are made slower are no emulation of it.
+widths() { # PLACE: those of products
+  run 2 probe input.toml "${short[@]}" --operators place.json --set mesh.cuboid=[1,2,1] --set mesh.outputs=[1,3] --set "mesh.place=[$1]" \
+    --set emulate.slowdown=[1,8]
+  expect_status 0
+  grep -q '"emulated": false' place.json || fail "rank 0 is not made slower"
+  python3 -c 'import json; print(sorted(point["shape"][:3] for point in json.load(open("place.json"))["operators"] if point["kind"] == "matmul"))'
+}
+first=$(widths 0,1) second=$(widths 1,0)
+[[ -n $first && -n $second && $first != "$second" ]] || fail "the same operators at both places: $first"
+
 # More ranks than cores, a cuboid with three axes, Muon's whole matrices, an idle rank.
 run 8 probe input.toml "${short[@]}" --set "mesh.cuboid=[2,2,2]" --set optimizer.kind=muon
 expect_status 0

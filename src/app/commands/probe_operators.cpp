@@ -26,6 +26,11 @@ RooflinePoint point_of(const MeasuredOperator& one) {
   return point;
 }
 
+/// Of rank 0, or of the first rank that has one where that is idle.
+Coord first_place(const Plan& plan) {
+  return plan.mesh().coord_of(plan.active_rank(0).value_or(0));
+}
+
 }  // namespace
 
 std::string probe_operators(Machine& machine, const Plan& plan, const Config& config,
@@ -37,7 +42,7 @@ std::string probe_operators(Machine& machine, const Plan& plan, const Config& co
   budget.dilation = train_options(config, world.size()).slowdown.factor(world.rank(), 1);
   PlanOperators found;
   with_probe_machine(machine, plan.activation(), [&](const ProbeMachine& means) {
-    found = measure_plan_operators(means, plan.compute, step_calls(plan, Coord{}), budget,
+    found = measure_plan_operators(means, plan.compute, step_calls(plan, first_place(plan)), budget,
                                    [&] { world.barrier(); });
   });
   std::string text;
@@ -51,7 +56,7 @@ std::string probe_operators(Machine& machine, const Plan& plan, const Config& co
     roofline.number_format = word_of(plan.compute);
     roofline.ranks = world.size();
     roofline.threads = on_gpu ? 0 : machine.threads();
-    roofline.emulated = emulates(config.emulate);
+    roofline.emulated = budget.dilation > 1;
     roofline.matmul_rate = found.matmul_rate;
     roofline.stream_rate = found.stream_rate;
     if (on_gpu)
