@@ -41,7 +41,7 @@ Trained train_traced(const ScratchFolder& folder, bool traced) {
     Machine machine(world, test_machine(config));
     Trainer trainer(machine, plan, test_options(config, kSteps), corpus(config));
     const index_t after = traced ? 0 : kSteps;
-    Tracing tracing(machine, {kFirst + after, kLast + after, 0}, folder.path());
+    Tracing tracing(machine, {kFirst + after, kLast + after}, folder.path());
     (void)tracing.books_closed(0);
     for (index_t step = 1; step <= kSteps; ++step) {
       world.ledger().clear();
