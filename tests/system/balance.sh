@@ -131,3 +131,13 @@ expect_text "stays divided as it is written"
 run 2 "${written[@]}" -d asked --set balance.kind=model
 expect_status 0
 [[ $(last_slabs asked) == "4 4" ]] || fail "asked for, the balancer does nothing: $(last_slabs asked)"
+
+# A continued run shows its own steps alone: its first report has no times of a step before.
+run 2 "${common[@]}" "${slow[@]}" -d off --set run.steps=60 --set balance.kind=off
+expect_status 0
+python3 - off/ranks.svg << 'PY' || fail "ranks.svg of a continued run shows steps before its first"
+import sys, xml.etree.ElementTree as tree
+texts = list(tree.parse(sys.argv[1]).getroot().itertext())
+steps = [text for text in texts[texts.index("own time, ms per step") + 1:texts.index("step")] if text.strip()]
+assert steps and min(map(float, steps)) > 46, texts
+PY

@@ -249,6 +249,7 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
 }
 
 void JobReport::add_times(const Plan& plan, const StepReport& step) {
+  if (step.measured.step == 0) return;  // the first step of a life knows times of no step
   if (plan_is_new_) {
     work_before_ = std::exchange(work_, {slab_sequences(plan), work_by_rank(plan)});
     plan_is_new_ = false;

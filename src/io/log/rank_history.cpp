@@ -77,6 +77,9 @@ void RankHistory::add(index_t step, double step_seconds, const std::vector<RankT
     by_rank_ = ThinnedCourse<RankPoint>(std::clamp<std::size_t>(room, 6, kMostPoints));
   }
   T3D_CHECK(times.size() == ranks_, "{} ranks, {} before", times.size(), ranks_);
+  T3D_CHECK(
+      work.size() == (by_rank_.points().empty() ? work : by_rank_.points().front().work).size(),
+      "work of {} ranks, not as before", work.size());
   T3D_CHECK(work.empty() || work.size() == ranks_, "work of {} ranks of {}", work.size(), ranks_);
   last_step_ = step;
   spread_.add(spread_of(step, step_seconds, times));

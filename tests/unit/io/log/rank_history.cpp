@@ -37,6 +37,9 @@ TEST_CASE("few steps are kept as they are") {
   CHECK(history.spread()[0].slowest == 1);
   CHECK(history.by_rank()[0].ranks[1].matmul == 0.15);
   CHECK_THROWS_AS(history.add(13, 0.6, all_of({0.1})), Error);
+  // Means of what is known of one step only would read what is not there.
+  CHECK_THROWS_AS(history.add(13, 0.6, all_of({0.1, 0.2, 0.3, 0}), std::vector<RankLoad>(4)),
+                  Error);
 }
 
 TEST_CASE("long runs keep their whole course as means of neighbours") {
