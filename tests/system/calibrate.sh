@@ -18,6 +18,9 @@ awk '/^alpha_seconds = |^beta_seconds_per_byte = /{ if ($3 <= 0 || $3 > 1e-2) ex
 # Ranks without a core of their own are no measure of ranks that have one, and that is said.
 whole=$T3D_BIN
 use_one_core
+run 1 calibrate --class $'a\nb' -o line.toml
+expect_status 64
+expect_text "is not one line of UTF-8"
 run 2 calibrate --seconds 1 --formats fp32 --class crowd -o crowd.toml
 expect_status 0
 expect_text "there are more ranks than cores"

@@ -17,6 +17,7 @@
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
 #include "core/counted.hpp"
+#include "core/utf8.hpp"
 #include "device/process_status.hpp"
 #include "io/output.hpp"
 #include "io/output_folder.hpp"
@@ -216,8 +217,12 @@ Cluster changed(const CalibrateCommand& wish, const Cluster& now, const Cluster&
   return all;
 }
 
-/// A file that was measured, priced and edited is not lost for a measurement of another class.
+/// Before minutes of measuring: the file can be written as it shall be. One that was measured,
+/// priced and edited is not lost for a measurement of another class.
 void check_output(const CalibrateCommand& wish) {
+  if (printable(wish.class_name) != wish.class_name)
+    throw_error(ExitCode::usage, "--class: '{}' is not one line of UTF-8",
+                printable(wish.class_name, 40));
   check_output_file(wish.output);
   std::error_code none;
   if (file_size(wish.output) <= 0 ||

@@ -164,6 +164,17 @@ class Planner {
 
 std::string study_file(const std::string& dir) { return dir + "/study.json"; }
 
+/// As study_text() writes them; a study without points would replace tables by empty ones.
+bool is_study(const StudyPlan& study) {
+  std::set<std::string> names;
+  const auto is_point = [&](const PlannedPoint& one) {
+    return !one.name.empty() && one.name.find('/') == std::string::npos && one.ranks >= 1 &&
+           names.insert(one.name).second;
+  };
+  return printable(study.title) == study.title && study.repeats >= 1 && study.spread >= 0 &&
+         !study.points.empty() && std::all_of(study.points.begin(), study.points.end(), is_point);
+}
+
 /// Nothing where it is none.
 std::optional<StudyPlan> parse_study(const std::string& text) {
   try {
@@ -173,13 +184,9 @@ std::optional<StudyPlan> parse_study(const std::string& text) {
     study.weak = json.at("weak");
     study.repeats = json.at("repeats");
     study.spread = json.at("spread");
-    for (const auto& point : json.at("points")) {
+    for (const auto& point : json.at("points"))
       study.points.push_back({point.at("name"), point.at("ranks"), ""});
-      const PlannedPoint& read = study.points.back();
-      if (read.name.empty() || read.name.find('/') != std::string::npos || read.ranks < 1)
-        return std::nullopt;
-    }
-    return study;
+    return json.at("format") == 1 && is_study(study) ? std::optional(study) : std::nullopt;
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "app/commands/scaling/local_study.hpp"
 #include "app/config/config_load.hpp"
@@ -143,8 +144,17 @@ TEST_CASE("a damaged record of a study is named, with what to do") {
   const std::string whole = read_text_file(file);
   std::string nameless = whole;
   nameless.replace(nameless.find("ranks-2"), 7, "../x");
-  for (const std::string& text : {std::string(), std::string("{}"), std::string("[1]"),
-                                  whole.substr(0, whole.size() / 2), nameless}) {
+  const auto changed = [&](const char* key, const nlohmann::json& value) {
+    auto json = nlohmann::json::parse(whole);
+    json[key] = value;
+    return json.dump();
+  };
+  const auto points = nlohmann::json::parse(whole)["points"];
+  for (const std::string& text :
+       {std::string(), std::string("{}"), std::string("[1]"), whole.substr(0, whole.size() / 2),
+        nameless, changed("points", nlohmann::json::array()), changed("repeats", 0),
+        changed("spread", -1), changed("format", 2), changed("title", "a\nb"),
+        changed("points", {points[0], points[0]})}) {
     write_text_durably(file, text);
     CHECK_THROWS_WITH(read_study(dir), test::contains(file + " is damaged") &&
                                            test::contains("Remove it and call scaling") &&
