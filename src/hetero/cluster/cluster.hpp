@@ -252,7 +252,9 @@ struct Cluster {
 
 /// `more` measured later: its classes and levels replace those of the same names, and what it knows
 /// of storage, start-up and scheduler replaces that. What only people know (price, hazard,
-/// preemption, nodes to ask for) stays where `more` does not say it.
+/// preemption, nodes to ask for) stays where `more` does not say it; so do tables of number formats
+/// that it did not measure, of ranks alike, and, where it has no rates, the ranks that the known
+/// ones are of.
 [[nodiscard]] Cluster joined(const Cluster& known, const Cluster& more);
 
 }  // namespace t3d

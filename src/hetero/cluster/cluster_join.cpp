@@ -12,6 +12,21 @@ void take(const Value& known, Value& more, const Value& unsaid) {
   if (more == unsaid) more = known;
 }
 
+/// What rates are of: as many ranks share a node, with as much of it each.
+bool same_ranks(const NodeClass& a, const NodeClass& b) {
+  return a.ranks_per_node == b.ranks_per_node && a.cores_per_rank == b.cores_per_rank &&
+         a.gpus_per_rank == b.gpus_per_rank && a.device == b.device;
+}
+
+/// Of number formats that were not measured this time.
+void keep_other_formats(const NodeClass& known, NodeClass& more) {
+  const std::vector<OperatorTable> measured = more.operators;
+  for (const OperatorTable& table : known.operators)
+    if (std::none_of(measured.begin(), measured.end(),
+                     [&](const OperatorTable& one) { return one.format == table.format; }))
+      more.operators.push_back(table);
+}
+
 /// What a measurement does not tell stays as it was.
 NodeClass joined_class(const NodeClass& known, NodeClass more) {
   const NodeClass unsaid;
@@ -29,7 +44,17 @@ NodeClass joined_class(const NodeClass& known, NodeClass more) {
     take(known.*field, more.*field, unsaid.*field);
   take(known.features, more.features, unsaid.features);
   more.preemptible = more.preemptible || known.preemptible;
+  const bool measured_both = known.calibration.state == Calibrated::measured &&
+                             more.calibration.state == Calibrated::measured;
+  if (measured_both && same_ranks(known, more)) keep_other_formats(known, more);
   if (more.calibration.state == Calibrated::no) {  // rates that are known win over none
+    if (!known.operators.empty()) {                // and so does what they are of
+      for (const auto field : {&NodeClass::ranks_per_node, &NodeClass::cores_per_rank,
+                               &NodeClass::gpus_per_rank, &NodeClass::memory_bytes})
+        more.*field = known.*field;
+      more.device = known.device;
+      more.processor = known.processor;
+    }
     more.calibration = known.calibration;
     more.operators = known.operators;
     more.factors = known.factors;  // those of other tables mean nothing

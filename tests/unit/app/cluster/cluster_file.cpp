@@ -260,4 +260,36 @@ TEST_CASE("a newer measurement of a class wins, the others stay") {
   CHECK(joined(known, bare).classes[0].operators == known.classes[0].operators);
   CHECK(joined(known, bare).classes[0].calibration == known.classes[0].calibration);
   CHECK(joined(known, bare).classes[0].nodes == 20);
+  // Nor does it say of which ranks those are: Slurm's tables know no ranks.
+  NodeClass& own = known.classes[0];
+  own.ranks_per_node = 4;
+  own.cores_per_rank = 16;
+  own.memory_bytes = 1000;
+  bare.classes[0].ranks_per_node = 1;
+  bare.classes[0].cores_per_rank = 64;
+  bare.classes[0].memory_bytes = 4000;
+  CHECK(joined(known, bare).classes[0].ranks_per_node == 4);
+  CHECK(joined(known, bare).classes[0].cores_per_rank == 16);
+  CHECK(joined(known, bare).classes[0].memory_bytes == 1000);
+  own.operators.clear();  // nothing is known yet
+  CHECK(joined(known, bare).classes[0].cores_per_rank == 64);
+}
+
+TEST_CASE("formats that were not measured again stay where ranks are as before") {
+  Cluster known, more;
+  NodeClass one;
+  one.name = "c";
+  one.ranks_per_node = 2;
+  one.calibration.state = Calibrated::measured;
+  one.operators = {{OperatorKind::norm, ComputeType::fp32, {FitForm::sum, {1, 2}, {}}, {}},
+                   {OperatorKind::norm, ComputeType::bf16, {FitForm::sum, {3, 4}, {}}, {}}};
+  known.classes = {one};
+  one.operators = {{OperatorKind::norm, ComputeType::bf16, {FitForm::sum, {5, 6}, {}}, {}}};
+  more.classes = {one};
+  const std::vector<OperatorTable> all = joined(known, more).classes[0].operators;
+  REQUIRE(all.size() == 2);
+  CHECK(all[0] == one.operators[0]);
+  CHECK(all[1] == known.classes[0].operators[0]);
+  more.classes[0].ranks_per_node = 4;  // more ranks share the node's memory now
+  CHECK(joined(known, more).classes[0].operators == one.operators);
 }
