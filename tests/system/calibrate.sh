@@ -111,7 +111,7 @@ for class in l40s rescued; do grep -q "^name = \"$class\"" rescued.toml || fail 
 # Who holds a lock is said while it is waited for; nothing of one that waited is left.
 waits() { # SIGNAL: a call that waits for the lock of another host is ended by it
   "$T3D_BIN" calibrate --preset h100 -o held.toml > out.log 2>&1 &
-  for _ in $(seq 100); do grep -q "waiting: .*held.toml.lock is held by process 7 on elsewhere, Slurm job 815, run calibrate" out.log && break; sleep 0.05; done
+  for _ in $(seq 600); do grep -q "waiting: .*held.toml.lock is held by process 7 on elsewhere, Slurm job 815, run calibrate" out.log && break; sleep 0.05; done
   expect_text "waiting: .*held.toml.lock is held by process 7 on elsewhere, Slurm job 815"
   compgen -G 'held.toml.lock.*' > /dev/null || fail "no draft of a lock"
   kill -"$1" $!
