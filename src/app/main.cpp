@@ -15,6 +15,7 @@
 #include "app/commands/commands.hpp"
 #include "app/launch_guard.hpp"
 #include "app/signal_check.hpp"
+#include "app/spin_limit.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/mpi/mpi_world.hpp"
 #include "io/output.hpp"
@@ -128,6 +129,7 @@ void open_missing_files() {
 int main(int argc, char** argv) {
   t3d::open_missing_files();
   if (const std::optional<int> status = t3d::run_checkpoint_writer(argc, argv)) return *status;
+  t3d::limit_spinning(argv);
   try {
     std::function<void()> last_act;
     const int status = t3d::run(argc, argv, last_act);

@@ -135,6 +135,17 @@ void JobReport::open(const Trainer& trainer, double rate) {
                    counted(plan.sequences(), "sequence"), model.context));
 }
 
+// Other programs on the cores make what is measured less than what the ranks reach.
+void JobReport::raise_matmul_rate(double flops) {
+  if (gemm_rate_ <= 0 || flops <= gemm_rate_) return;
+  if (!std::exchange(rate_was_low_, true))
+    warn(
+        fmt::format("this step computes faster ({:.1f} GFLOP/s) than the matmul rate measured at "
+                    "the start, beside other programs: from here on mfu is of the fastest step",
+                    flops / 1e9));
+  gemm_rate_ = flops;
+}
+
 // For people: who took how long, step by step, and what for.
 void JobReport::write_plot() {
   if (world_.rank() != 0 || world_.size() == 1 || history_.ranks() == 0) return;
@@ -203,6 +214,7 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   record.tokens = static_cast<double>(step.tokens);
   record.tokens_per_second = record.tokens / step.seconds;
   const double flops = token_flops_ * record.tokens_per_second;
+  raise_matmul_rate(flops);
   if (gemm_rate_ > 0) record.mfu = flops / gemm_rate_;
   if (vendor_rate_ > 0) record.mfu_of_peak = flops / vendor_rate_;
   record.imbalance = std::numeric_limits<double>::quiet_NaN();
@@ -447,8 +459,9 @@ double JobReport::vendor_rate(const Plan& plan) const {
 
 std::string JobReport::mfu_remark() const {
   const double flops = token_flops_ * step_tokens_ / step_seconds_;
-  std::string text = fmt::format("mfu {:.1f} % of the matmul rate measured at the start",
-                                 100 * flops / gemm_rate_);
+  std::string text = fmt::format(
+      "mfu {:.1f} % of {}", 100 * flops / gemm_rate_,
+      rate_was_low_ ? "the fastest step's rate" : "the matmul rate measured at the start");
   if (vendor_rate_ > 0)
     text += fmt::format(", {:.1f} % of the data sheets' peak", 100 * flops / vendor_rate_);
   return text;

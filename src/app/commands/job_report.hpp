@@ -83,6 +83,7 @@ class JobReport {
   void write_plot();
   void report_difference();
   [[nodiscard]] double vendor_rate(const Plan& plan) const;
+  void raise_matmul_rate(double flops);
   [[nodiscard]] std::string mfu_remark() const;
   [[nodiscard]] std::string batch_remark() const;
 
@@ -93,7 +94,8 @@ class JobReport {
   RunLog log_;
   // Matmul flops per second of all ranks: measured, and by their data sheets; 0 = not known.
   double gemm_rate_ = 0, vendor_rate_ = 0;
-  double token_flops_ = 0;  // of training, per token
+  bool rate_was_low_ = false;  // steps have been faster: then it is theirs
+  double token_flops_ = 0;     // of training, per token
   double start_seconds_ = 0, step_seconds_ = 0, step_tokens_ = 0;
   double noise_sequences_ = 0;  // the last that was measured; 0 = none
   index_t sequences_ = 0;       // of the last step, over all replicas
