@@ -49,26 +49,28 @@ for name in preemptible one_node many_nodes gpus heterogeneous; do
   script $name $name
   cmp -s before.json $name/exit.json || fail "$name: exit.json of the life before is gone"
   [[ $status == 137 && $(asked) == 1 ]] || fail "$name: a killed life is put back once: $(cat out.log)"
-  # The speaker was killed before Slurm had answered it, or after.
-  for word in null true; do
-    ended ended 76 1 true $word
-    life 137 "cp ended/exit.json $name"
-    script $name $name
-    [[ $status == 76 && $(asked) == 1 ]] || fail "$name: requeues $word: $(cat out.log)"
-  done
-  # It is back already, or was cancelled; or does not want to.
-  for state in "RUNNING 2" "COMPLETING 2" "CANCELLED 1"; do
-    slurm_says $state
-    script $name $name
-    [[ $(asked) == 0 ]] || fail "$name: $state"
-  done
-  slurm_says RUNNING 1
-  ended ended 75 1 true false
-  script $name $name
-  [[ $status == 75 && $(asked) == 0 ]] || fail "$name: requeues false: $(cat out.log)"
 done
+name=preemptible
+# The speaker was killed before Slurm had answered it, or after.
+for word in null true; do
+  ended ended 76 1 true $word
+  life 137 "cp ended/exit.json $name"
+  script $name $name
+  [[ $status == 76 && $(asked) == 1 ]] || fail "requeues $word: $(cat out.log)"
+done
+# It is back already, or was cancelled; or nobody wants it back.
+for state in "RUNNING 2" "CANCELLED 1"; do
+  slurm_says $state
+  script $name $name
+  [[ $(asked) == 0 ]] || fail "$state: put back"
+done
+slurm_says RUNNING 1
+ended ended 75 1 true false
+script $name $name
+[[ $status == 75 && $(asked) == 0 ]] || fail "requeues false: $(cat out.log)"
 
 # Checkpoints in folders of any name count.
+slurm_says RUNNING 1
 export SLURM_RESTART_COUNT=1
 life 137 'n=$(ls -d runs/partial-x/ckpt/step-* 2> /dev/null | wc -l); mkdir -p runs/partial-x/ckpt/step-0000000$n'
 for ((n = 0; n < 4; ++n)); do
@@ -94,8 +96,8 @@ expect_text "the chain ends: the program ended with 78"
 [[ ! -e chain.txt ]] || fail "an input that is wrong is tried again"
 
 # The program: a life that Slurm itself has put back, or that is a left-over of an earlier one.
-stopped() { # RUN: a training that is asked to stop
-  rm -f asked.txt
+stopped() { # RUN: a new training that is asked to stop
+  rm -rf asked.txt "$1"
   "$T3D_BIN" input.toml -d "$1" --set run.steps=1000000 > out.log 2>&1 &
   local pid=$!
   for ((look = 0; look < 300; ++look)); do
