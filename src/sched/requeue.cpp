@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "core/phase_clock.hpp"
@@ -11,6 +14,15 @@
 
 namespace t3d {
 
+namespace {
+
+bool is_queued(const std::string& state) {
+  constexpr std::array kStates{"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED"};
+  return std::find(kStates.begin(), kStates.end(), state) != kStates.end();
+}
+
+}  // namespace
+
 std::optional<std::string> scontrol(const std::vector<std::string>& words) {
   constexpr double kSeconds = 10;
   std::vector<std::string> all{"scontrol"};
@@ -18,19 +30,26 @@ std::optional<std::string> scontrol(const std::vector<std::string>& words) {
   return output_of(all, kSeconds);
 }
 
-Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id) {
+int slurm_restarts() {
+  const char* count = std::getenv("SLURM_RESTART_COUNT");
+  return count == nullptr ? 0 : std::atoi(count);
+}
+
+Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id, int restarts) {
   if (job_id.empty()) return {};
   const auto text = scontrol({"-o", "show", "job", job_id});
   const std::optional<SlurmJob> job = text ? slurm_job_of(*text) : std::nullopt;
   if (!job)
     return {.silent = !text,
             .text = "Slurm does not say what it knows of this job: run the same command again"};
+  // Somebody has done it: Slurm counts a restart when the job goes back into the queue. (More than
+  // that are known here where a restarted job has submitted this one, with its environment.)
+  if (job->restarts > restarts || is_queued(job->state)) return {};
   if (!job->batch)
     return {
         .text =
             "this job has no script that Slurm could start again (sbatch): run the same command "
             "again"};
-  if (job->state == "PENDING") return {};  // somebody has done it
   if (job->state != "RUNNING" && !job->cut_off)
     return {
         .text = fmt::format("Slurm says that this job is {}: it is not started again", job->state),
@@ -43,12 +62,13 @@ Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id) {
   return {.possible = true, .ended = job->cut_off, .text = {}};
 }
 
-std::string requeue(const Scontrol& scontrol, const std::string& job_id, const Patience& patience) {
+std::string requeue(const Scontrol& scontrol, const std::string& job_id, int restarts,
+                    const Patience& patience) {
   constexpr int kRefusals = 3;
   const double deadline = PhaseClock::now() + patience.seconds;
   int refused = 0;
   while (true) {
-    const Requeue answer = can_requeue(scontrol, job_id);
+    const Requeue answer = can_requeue(scontrol, job_id, restarts);
     if (!answer.possible && !answer.silent) return answer.text;
     // "Incomplete": not one that was cancelled since.
     if (answer.possible &&

@@ -16,11 +16,16 @@ struct Requeue {
   bool possible = false;  // the job is a batch job that runs and may be requeued
   bool ended = false;     // possible, though it ends already (SlurmJob::cut_off)
   bool silent = false;    // Slurm does not answer: it may be away for a moment
-  std::string text;       // else: why not, and what to do; one sentence. "" outside Slurm
+  std::string text;       // else: why not, and what to do; one sentence. "" outside Slurm, and
+                          // where somebody has done it
   bool over = false;      // nobody should: the job was cancelled, or brings nothing new
 };
-/// Whether this job can be put back into Slurm's queue.
-[[nodiscard]] Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id);
+/// Whether this job can be put back into Slurm's queue, by a life of so many restarts: a left-over
+/// of an earlier life leaves the job of a later one alone.
+[[nodiscard]] Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id,
+                                  int restarts);
+/// Of this life (SLURM_RESTART_COUNT).
+[[nodiscard]] int slurm_restarts();
 
 /// Puts it back, unless it was cancelled in the meantime. Slurm ends all its processes soon, this
 /// one included: the last act. While Slurm does not answer it is asked again for so long. "" where
@@ -28,7 +33,7 @@ struct Requeue {
 struct Patience {
   double seconds = 300, pause_seconds = 5;
 };
-[[nodiscard]] std::string requeue(const Scontrol& scontrol, const std::string& job_id,
+[[nodiscard]] std::string requeue(const Scontrol& scontrol, const std::string& job_id, int restarts,
                                   const Patience& patience = {});
 
 }  // namespace t3d

@@ -36,11 +36,17 @@ in_time 90 "step 30" has_done runs/t 30
 scancel --batch --signal=USR1 "$low"
 has_line() { grep -qs -- "$2" "$1"; }
 in_time 90 "the second life" has_line transformer3d-"$low".log "resumed from"
+
+echo "a job that Slurm itself puts back comes back, and nothing else is said"
+scontrol requeue "$low"
+has_lives() { (($(grep -cs "start at step" runs/t/run.log) >= $1)); }
+in_time 90 "the third life" has_lives 3
+! grep -q "not started again" transformer3d-"$low".log || fail "it is started again"
 scancel "$low"
 wait_for_state "$low" CANCELLED 40
 nodes_are_free() { [[ -z "$(squeue -h)" ]]; }
 in_time 40 "the nodes are free" nodes_are_free
-[[ "$(job_field "$low" Restarts)" == 1 ]] || fail "the job should have two lives"
+[[ "$(job_field "$low" Restarts)" == 2 ]] || fail "the job should have three lives"
 grep -q '"code": 75' runs/t/exit.json || fail "the cancelled job should have written a checkpoint"
 
 echo "an input that is wrong is not tried again"

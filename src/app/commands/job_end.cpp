@@ -15,8 +15,9 @@ namespace t3d {
 JobEnd::JobEnd(const Config& config, int rank, Life& life, Warn warn)
     : config_(config), rank_(rank), life_(life), warn_(std::move(warn)) {}
 
-void JobEnd::set_folder(const RunLock* lock) {
+void JobEnd::set_folder(const RunLock* lock, const Epoch& epoch) {
   lock_ = lock;
+  epoch_ = epoch;
   has_folder_ = true;
 }
 
@@ -37,6 +38,7 @@ void JobEnd::record(ExitCode code, const std::string& reason, const Progress& pr
   const index_t saved = progress.last_saved;
   ExitRecord record{code, reason, std::max(progress.done, saved), {}, goes_on_, requeues, paused_};
   if (saved >= 0) record.checkpoint = saved;
+  record.epoch = epoch_;
   try {
     write_exit_record(config_.run.dir, record, rank_);
   } catch (const Error& error) {

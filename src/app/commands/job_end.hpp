@@ -26,8 +26,8 @@ class JobEnd {
   /// `warn`: hears of a record that could not be written.
   JobEnd(const Config& config, int rank, Life& life, Warn warn);
 
-  /// The run folder is there, and this job's. `lock`: rank 0's.
-  void set_folder(const RunLock* lock);
+  /// The run folder is there, and this life's. `lock`: rank 0's.
+  void set_folder(const RunLock* lock, const Epoch& epoch);
   /// The job has come to a stop before its end, asked for by `flags` (bits of RunFlag).
   void stopped(unsigned flags);
   /// At run.pause_at: a job of another size is to go on, which this program does not start.
@@ -48,6 +48,7 @@ class JobEnd {
   Life& life_;
   const Warn warn_;
   const RunLock* lock_ = nullptr;
+  Epoch epoch_;
   bool has_folder_ = false;
   unsigned stop_flags_ = kNoFlag;
   bool goes_on_ = false;  // the job is to be started again

@@ -8,8 +8,10 @@
 #include <chrono>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "app/commands/put_back.hpp"
+#include "sched/slurm_job.hpp"
 
 namespace t3d {
 namespace {
@@ -39,9 +41,10 @@ void LastWords::end_soon() {
   }).detach();
 }
 
-void LastWords::set_folder(const std::string& dir) {
+void LastWords::set_folder(const std::string& dir, const Epoch& epoch) {
   const std::lock_guard lock(mutex_);
   dir_ = dir;
+  epoch_ = epoch;
 }
 
 void LastWords::set_requeue(bool requeue) {
@@ -72,6 +75,8 @@ void LastWords::say(const PeerLoss& loss) {
   if (!dir_.empty() && has_record()) return say_on_screen(loss.text);
   has_spoken_ = true;
   record_ = {ExitCode::peer_lost, loss.text, step_, {}, true};
+  record_.undecided = requeue_ && !slurm_job_id().empty();
+  record_.epoch = epoch_;
   std::string text = fmt::format("{}; this run ends after step {}", loss.text, record_.step);
   if (const index_t saved = checkpoint_; saved >= 0) {
     record_.checkpoint = saved;
@@ -95,7 +100,8 @@ void LastWords::put_back() {
   const PutBack plan = plan_put_back(dir_, checkpoint_ > std::max<index_t>(0, first_checkpoint_));
   record_.goes_on = plan.goes_on;
   record_.requeues = plan.act != nullptr;
-  if (!dir_.empty() && (record_.requeues || !record_.goes_on)) write_record();
+  const bool decided = std::exchange(record_.undecided, false);
+  if (!dir_.empty() && (decided || !record_.goes_on)) write_record();
   if (plan.act) plan.act();
 }
 

@@ -17,8 +17,8 @@ class LastWords {
  public:
   explicit LastWords(int rank) : rank_(rank) {}
 
-  /// The run folder is this job's from now on.
-  void set_folder(const std::string& dir);
+  /// The run folder is this life's from now on.
+  void set_folder(const std::string& dir, const Epoch& epoch);
   /// The job shall be started again.
   void set_requeue(bool requeue);
   /// Steps done, and the newest checkpoint; -1 = none. First of all, those of the start.
@@ -35,8 +35,9 @@ class LastWords {
   void put_back();
 
   const int rank_;
-  std::mutex mutex_;  // of the four below
+  std::mutex mutex_;  // of the five below
   std::string dir_;
+  Epoch epoch_;
   bool requeue_ = false, has_spoken_ = false;
   ExitRecord record_;
   std::atomic<bool> has_started_{false}, asks_slurm_{false};

@@ -32,7 +32,7 @@ std::function<void()> act_once(const std::string& job) {
   return [job, turn = std::make_shared<Turn>()] {
     const std::lock_guard lock(turn->mutex);
     if (std::exchange(turn->done, true)) return;
-    if (const std::string why = requeue(scontrol, job); !why.empty()) say(why);
+    if (const std::string why = requeue(scontrol, job, slurm_restarts()); !why.empty()) say(why);
   };
 }
 
@@ -46,7 +46,7 @@ PutBack plan_put_back(const std::string& dir, bool progress) {
         "shorter checkpoint.every_minutes, or a longer time limit, may help");
     return {false, {}};
   }
-  const Requeue answer = can_requeue(scontrol, job);
+  const Requeue answer = can_requeue(scontrol, job, slurm_restarts());
   if (answer.silent) {
     say("Slurm does not answer: it is asked again for five minutes to start this job again");
     return {true, act_once(job)};

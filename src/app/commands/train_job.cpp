@@ -120,20 +120,21 @@ class TrainJob {
     all_or_none(*checkpoint_group(world_), [&] {
       if (world_.rank() == 0) prepare_folder(1 + *std::max_element(nodes.begin(), nodes.end()));
     });
-    end_.set_folder(lock_.get());
+    const std::string token = broadcast_text(world_, lock_ ? lock_->lease().token : "");
+    const Epoch epoch = epoch_of_lock(token);
+    end_.set_folder(lock_.get(), epoch);
     if (broadcast_text(world_, life_.goes_on_in_job() ? "auto" : "") == "auto") {
       early_notes_.push_back(fmt::format("-r {} was for the first life of this job; it goes on",
                                          config_.checkpoint.restart));
       config_.checkpoint.restart = "auto";
     }
-    check_folders(nodes);
-    last_words_.set_folder(config_.run.dir);
+    check_folders(nodes, token);
+    last_words_.set_folder(config_.run.dir, epoch);
     stopping_ = std::make_unique<Stopping>(config_, world_.rank() == 0);
   }
 
   // Other ranks than 0 write into the run folder too: last words, choices of engines.
-  void check_folders(const std::vector<int>& nodes) {
-    const std::string token = broadcast_text(world_, lock_ ? lock_->lease().token : "");
+  void check_folders(const std::vector<int>& nodes, const std::string& token) {
     const std::string &dir = config_.run.dir, &checkpoints = config_.checkpoint.dir;
     check_shared_folder(world_, nodes, checkpoints, token);
     if (!checkpoints.starts_with(dir + "/")) check_shared_folder(world_, nodes, dir, token);

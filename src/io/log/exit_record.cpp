@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "io/lock/lock_file.hpp"
 #include "io/log/json_fields.hpp"
 #include "io/posix_file.hpp"
 
@@ -13,9 +14,32 @@ namespace {
 
 std::string path_of(const std::string& dir) { return dir + "/exit.json"; }
 
+/// The lock is, or a later life has ended: what earlier ones left was removed at the start of ours.
+/// What cannot be read tells nothing.
+bool is_anothers(const std::string& dir, const std::string& token) {
+  if (token.empty()) return false;
+  try {
+    const auto holder = read_lock(dir + "/" + kLockName);
+    if (holder && holder->owner) return holder->owner->token != token;
+    const auto there = read_exit_record(dir);
+    return there && !there->epoch.token.empty() && there->epoch.token != token;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
+Epoch epoch_of_lock(const std::string& token) {
+  const LockOwner self = this_process({});
+  return {self.cluster, self.job, self.restarts, token};
+}
+
 void write_exit_record(const std::string& dir, const ExitRecord& record, int rank) {
+  const Epoch& epoch = record.epoch;
+  if (is_anothers(dir, epoch.token))
+    throw_error(ExitCode::unavailable, "{} is not written: the folder is another life's by now",
+                path_of(dir));
   nlohmann::ordered_json json;
   json["code"] = static_cast<int>(record.code);
   json["reason"] = record.reason;
@@ -24,7 +48,12 @@ void write_exit_record(const std::string& dir, const ExitRecord& record, int ran
   if (record.checkpoint) json["checkpoint"] = *record.checkpoint;
   json["continue"] = record.goes_on;
   json["requeues"] = record.requeues;
+  if (record.undecided) json["requeues"] = nullptr;
   json["paused"] = record.paused;
+  json["cluster"] = epoch.cluster;
+  json["job"] = epoch.job;
+  json["restart"] = epoch.restart;
+  json["token"] = epoch.token;
   const auto replace = nlohmann::ordered_json::error_handler_t::replace;  // what is not UTF-8
   const std::string unfinished = fmt::format("{}.rank-{}", path_of(dir), rank);
   // A rank that ends with an error may notice at the same moment that another one is lost.
@@ -45,7 +74,10 @@ std::optional<ExitRecord> read_exit_record(const std::string& dir) {
                     count_of(*json, "checkpoint"),
                     flag_of(*json, "continue"),
                     flag_of(*json, "requeues"),
-                    flag_of(*json, "paused")};
+                    flag_of(*json, "paused"),
+                    json->contains("requeues") && json->at("requeues").is_null(),
+                    {text_of(*json, "cluster").value_or(""), text_of(*json, "job").value_or(""),
+                     count_of(*json, "restart").value_or(0), text_of(*json, "token").value_or("")}};
 }
 
 void remove_exit_record(const std::string& dir) {

@@ -68,10 +68,17 @@ auto found(const Look& look) -> decltype(look()) {
   }
 }
 
+/// Of a version that wrote no epoch: nobody knows.
+bool can_be_of(const ExitRecord& exit, const LifeRecord& life) {
+  if (exit.epoch.token.empty()) return true;
+  return exit.epoch.job == life.job.value_or("") && exit.epoch.restart == life.restart;
+}
+
 LifeTraces traces_of(const LifeRecord& life, const std::string& dir,
                      const std::string& checkpoint_dir) {
   LifeTraces traces;
   traces.exit = found([&] { return read_exit_record(dir); });
+  if (traces.exit && !can_be_of(*traces.exit, life)) traces.exit.reset();
   if (traces.exit) traces.exit_time = file_time(dir + "/exit.json");
   traces.logged_step = found([&]() -> std::optional<index_t> {
     const auto steps = last_steps(dir, 3);  // the last line may be no record

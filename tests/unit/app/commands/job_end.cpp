@@ -29,6 +29,7 @@ struct Job {
     config.checkpoint.dir = dir + "/ckpt";
     life.begin(config, *lock, 4, 2);
   }
+  void set_folder() { end.set_folder(lock.get(), epoch_of_lock(lock->lease().token)); }
   [[nodiscard]] std::optional<ExitRecord> exit() const { return read_exit_record(dir); }
 
   test::ScratchFolder folder{"job_end"};
@@ -46,7 +47,7 @@ constexpr JobEnd::Progress kAfterNine{5, 4, 9, 9};
 /// exit.json of a job that was stopped by these flags.
 ExitRecord stopped_by(unsigned flags) {
   Job job;
-  job.end.set_folder(job.lock.get());
+  job.set_folder();
   job.end.stopped(flags);
   job.end.record(ExitCode::retry, "stopped", kAfterNine);
   CHECK(job.warnings.empty());
@@ -58,7 +59,7 @@ ExitRecord stopped_by(unsigned flags) {
 
 TEST_CASE("a training that has come to its end") {
   Job job;
-  job.end.set_folder(job.lock.get());
+  job.set_folder();
   job.end.record(ExitCode::done, "all steps done", kAfterNine);
   const ExitRecord exit = job.exit().value();
   CHECK(exit.code == ExitCode::done);
@@ -79,7 +80,7 @@ TEST_CASE("who stops a training for good, and who does not") {
 
 TEST_CASE("a training that pauses waits for a job of another size") {
   Job job;
-  job.end.set_folder(job.lock.get());
+  job.set_folder();
   job.end.paused();
   job.end.record(ExitCode::retry, "paused", kAfterNine);
   CHECK(job.exit()->goes_on);
@@ -89,13 +90,13 @@ TEST_CASE("a training that pauses waits for a job of another size") {
 
 TEST_CASE("an end before the trainer is there, and one for the loss of a rank") {
   Job job;
-  job.end.set_folder(job.lock.get());
+  job.set_folder();
   job.end.record(ExitCode::peer_lost, "rank 3 does not answer", {5, 0, 0, 5});
   CHECK(job.exit()->step == 5);  // of the checkpoint
   CHECK(job.exit()->goes_on);
 
   Job first;
-  first.end.set_folder(first.lock.get());
+  first.set_folder();
   first.end.record(ExitCode::config, "too small", {});
   CHECK(first.exit()->step == 0);
   CHECK_FALSE(first.exit()->checkpoint);
@@ -104,7 +105,7 @@ TEST_CASE("an end before the trainer is there, and one for the loss of a rank") 
 
 TEST_CASE("a record that cannot be written is a warning") {
   Job job;
-  job.end.set_folder(job.lock.get());
+  job.set_folder();
   fs::create_directory(job.dir + "/exit.json.rank-0");
   job.end.record(ExitCode::done, "all steps done", kAfterNine);
   CHECK(job.warnings.size() == 1);
@@ -117,13 +118,18 @@ TEST_CASE("nothing is written into a folder that is not the job's") {
   CHECK_FALSE(waiting.exit());
 
   Job robbed;
-  robbed.end.set_folder(robbed.lock.get());
+  robbed.set_folder();
   fs::remove(robbed.dir + "/run.lock");
   const std::unique_ptr<RunLock> other = lock_of(robbed.dir);
   for (int look = 0; look < 300 && !robbed.lock->lost(); ++look)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   REQUIRE(robbed.lock->lost());
   robbed.end.record(ExitCode::done, "all steps done", kAfterNine);
+  CHECK_FALSE(robbed.exit());
+  // Another rank than 0 has no lock to ask, but knows whose life it is of.
+  JobEnd peer(robbed.config, 1, robbed.life, robbed.warn);
+  peer.set_folder(nullptr, epoch_of_lock(robbed.lock->lease().token));
+  peer.record(ExitCode::internal, "a left-over", kAfterNine);
   CHECK_FALSE(robbed.exit());
   CHECK(last_lives(robbed.dir, 1).empty());
 }

@@ -24,7 +24,11 @@ TEST_CASE("the record of an end") {
                                  {"checkpoint", 10},
                                  {"continue", false},
                                  {"requeues", false},
-                                 {"paused", false}});
+                                 {"paused", false},
+                                 {"cluster", ""},
+                                 {"job", ""},
+                                 {"restart", 0},
+                                 {"token", ""}});
   CHECK_FALSE(read_exit_record(folder.path() + "/absent"));
   CHECK(read_exit_record(folder.path())->code == ExitCode::retry);
   CHECK(read_exit_record(folder.path())->checkpoint == 10);
@@ -46,6 +50,25 @@ TEST_CASE("the record of an end") {
   CHECK_FALSE(std::filesystem::exists(path));
   CHECK_NOTHROW(remove_exit_record(folder.path()));  // there is none any more
   CHECK_THROWS_AS(write_exit_record(folder.path() + "/absent", {}, 0), Error);
+}
+
+TEST_CASE("a life does not write over the end of another") {
+  const test::ScratchFolder folder("exit_record");
+  ExitRecord ended{ExitCode::done, "all steps done", 12, 12};
+  ended.epoch = {"c", "7", 2, "bb"};
+  write_exit_record(folder.path(), ended, 0);
+  const ExitRecord read = read_exit_record(folder.path()).value();
+  CHECK(read.epoch.cluster == "c");
+  CHECK(read.epoch.job == "7");
+  CHECK(read.epoch.restart == 2);
+  CHECK(read.epoch.token == "bb");
+  ExitRecord late{ExitCode::peer_lost, "a left-over", 3, {}};
+  late.epoch = {"c", "7", 1, "aa"};
+  CHECK_THROWS_AS(write_exit_record(folder.path(), late, 1), Error);
+  CHECK(read_exit_record(folder.path())->code == ExitCode::done);
+  ended.undecided = true;
+  write_exit_record(folder.path(), ended, 1);  // another rank of the same life
+  CHECK(read_exit_record(folder.path())->undecided);
 }
 
 TEST_CASE("two threads of a rank that write the record of an end at once") {
