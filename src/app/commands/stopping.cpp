@@ -45,6 +45,11 @@ void Stopping::step_done(const StepReport& step, index_t steps) {
   look_at_grace();
 }
 
+void Stopping::deaf_for(double seconds) {
+  pace_.add_deaf(seconds);
+  stop_seconds_ = pace_.stop_seconds();
+}
+
 void Stopping::save_begun() {
   pace_.begin_save();
   stop_seconds_ = pace_.stop_seconds();
@@ -85,8 +90,10 @@ void Stopping::answer(int signal) const {
 }
 
 std::string Stopping::reason(unsigned stop) {
-  if ((stop & kTimeNear) != 0) return "stopped because the time limit is near";
+  // What the user asks for stands before what would have come anyway: it decides goes_on().
   if ((stop & kStopFile) != 0) return "asked to stop by the file stop_now";
+  if ((stop & (kTimeNear | kInterrupted)) == kTimeNear)
+    return "stopped because the time limit is near";
   return "asked to stop by a signal";
 }
 

@@ -27,6 +27,8 @@ class Stopping {
   [[nodiscard]] unsigned stop_wishes();
   /// `steps`: of the whole run.
   void step_done(const StepReport& step, index_t steps);
+  /// No wish was heard for so long, as an evaluation was under way.
+  void deaf_for(double seconds);
   /// A checkpoint is under way beside the steps: a stop waits for it.
   void save_begun();
   /// `seconds`: what the work took; 0 where there is no checkpoint.
