@@ -23,9 +23,12 @@ constexpr std::size_t kMostBytes = 1U << 20;
 
 /// The user's, without what changes the output of Slurm's commands.
 std::vector<char*> plain_environment() {
-  constexpr std::array<std::string_view, 7> kLeftOut{"SLURM_TIME_FORMAT=", "SLURM_BITSTR_LEN=",
-                                                     "SLURM_JSON=",        "SLURM_YAML=",
-                                                     "SCONTROL_",          "SINFO_",
+  constexpr std::array<std::string_view, 7> kLeftOut{"SLURM_TIME_FORMAT=",
+                                                     "SLURM_BITSTR_LEN=",
+                                                     "SLURM_JSON=",
+                                                     "SLURM_YAML=",
+                                                     "SCONTROL_",
+                                                     "SINFO_",
                                                      "SQUEUE_"};
   std::vector<char*> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) {

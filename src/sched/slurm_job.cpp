@@ -36,8 +36,8 @@ JobLine parts_of(std::string_view line) {
 
 bool is_cut_off(std::string_view facts, const std::string& state) {
   const bool ends = state == "COMPLETING";
-  const bool killed =
-      value_of_key(facts, "Reason") == "JobLaunchFailure" && value_of_key(facts, "ExitCode") == "0:9";
+  const bool killed = value_of_key(facts, "Reason") == "JobLaunchFailure" &&
+                      value_of_key(facts, "ExitCode") == "0:9";
   if ((ends || state == "FAILED") && killed) return true;
   // "2026-11-22T15:07:23", or "None"; of this start, not of one before.
   const std::string preempted = value_of_key(facts, "PreemptTime");

@@ -16,16 +16,13 @@ Continuation::Continuation(Communicator& world, const Config& config, const Orig
 
 std::string Continuation::changed_schedule() const {
   if (!info_ || !info_->state.texts.contains("input")) return {};
-  const Config before =
-      parse_config(info_->state.texts.at("input"), info_->path + " (input)");
+  const Config before = parse_config(info_->state.texts.at("input"), info_->path + " (input)");
   const bool constant = before.schedule.kind == config_.schedule.kind &&
                         config_.schedule.kind == ScheduleKind::constant;
   std::string changed;
   for (const std::string& difference : config_differences(before, config_)) {
-    const bool length =
-        difference.starts_with("run.steps") || difference.starts_with("run.tokens");
-    const bool rate =
-        difference.starts_with("schedule.") || difference.starts_with("optimizer.lr");
+    const bool length = difference.starts_with("run.steps") || difference.starts_with("run.tokens");
+    const bool rate = difference.starts_with("schedule.") || difference.starts_with("optimizer.lr");
     if (rate || (length && !constant)) changed += (changed.empty() ? "" : "; ") + difference;
   }
   if (changed.empty()) return {};

@@ -27,8 +27,8 @@ Evaluation::Result Evaluation::evaluate(bool whole) {
     sequences = whole ? available : std::min(sequences, available);
     const index_t agreed = interruption.agreements();
     const EvaluatedLoss loss = trainer_.evaluate(*text.source, sequences, &interruption);
-    report_.expect(trainer_.predicted_evaluation(sequences, loss.rounds,
-                                                 interruption.agreements() - agreed));
+    report_.expect(
+        trainer_.predicted_evaluation(sequences, loss.rounds, interruption.agreements() - agreed));
     if (interruption.stop() != kNoFlag) break;
     result.losses.push_back({text.name, loss.loss});
   }

@@ -15,9 +15,8 @@
 namespace t3d {
 Stopping::Stopping(const Config& config, bool speaks) : start_(PhaseClock::now()) {
   if (!speaks) return;
-  watch_ = std::make_unique<RunWatch>(
-      RunWatch::Options{config.run.dir, config.run.hours, slurm_job_id(), scontrol,
-                        slurm_job_end()});
+  watch_ = std::make_unique<RunWatch>(RunWatch::Options{config.run.dir, config.run.hours,
+                                                        slurm_job_id(), scontrol, slurm_job_end()});
   answer_stop_signals([this](int signal) { answer(signal); });
 }
 

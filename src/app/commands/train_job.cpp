@@ -371,8 +371,8 @@ class TrainJob {
     decision_.stop |= result.stop;
     lacks_evaluation_ = last && result.stop != kNoFlag;
     if (result.stop != kNoFlag)
-      report_->note(fmt::format("no validation after step {}: {}", step.step,
-                                Stopping::reason(result.stop)));
+      report_->note(
+          fmt::format("no validation after step {}: {}", step.step, Stopping::reason(result.stop)));
     return result.losses;
   }
 
@@ -508,11 +508,11 @@ class TrainJob {
   Origins origins_;
   Config config_;
   JobEnd end_{config_, world_.rank(), life_, [this](const std::string& text) { warn(text); }};
-  index_t began_at_ = -1;  // step of the checkpoint that this life goes on from
-  Decision decision_;      // of the steps whose reports have been read
-  bool stopped_ = false;   // it came to a stop before the end
+  index_t began_at_ = -1;          // step of the checkpoint that this life goes on from
+  Decision decision_;              // of the steps whose reports have been read
+  bool stopped_ = false;           // it came to a stop before the end
   bool lacks_evaluation_ = false;  // which was that after the last step
-  bool paused_ = false;    // at run.pause_at
+  bool paused_ = false;            // at run.pause_at
   std::unique_ptr<Stopping> stopping_;
   double last_save_time_ = 0;
   index_t steps_run_ = 0;  // by this process

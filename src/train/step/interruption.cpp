@@ -16,10 +16,7 @@ constexpr index_t kMostPasses = index_t{1} << 20;
 }  // namespace
 
 Interruption::Interruption(Communicator& world, std::function<unsigned()> wishes, double seconds)
-    : world_(world),
-      wishes_(std::move(wishes)),
-      seconds_(seconds),
-      last_(PhaseClock::now()) {}
+    : world_(world), wishes_(std::move(wishes)), seconds_(seconds), last_(PhaseClock::now()) {}
 
 double Interruption::longest_seconds() const {
   return std::max(longest_, PhaseClock::now() - last_);

@@ -471,8 +471,7 @@ void Trainer::check_finite(const Pending& pending, const StepReport& report) con
 EvaluatedLoss Trainer::evaluate(BatchSource& source, index_t sequences,
                                 Interruption* interruption) {
   const PhaseClock::Scope scope(machine_.clock(), "evaluation");
-  const EvaluatedLoss loss =
-      evaluate_model(machine_, *formation_, source, sequences, interruption);
+  const EvaluatedLoss loss = evaluate_model(machine_, *formation_, source, sequences, interruption);
   // The next step gathers anew, so that its bytes do not depend on this.
   if (!formation_->idle()) formation_->model().weights_changed();
   return loss;

@@ -50,7 +50,8 @@ TEST_CASE("a job as scontrol shows it") {
 
 TEST_CASE("what a user writes is no word of Slurm's") {
   const std::string text =
-      "JobId=12 ArrayJobId=11 ArrayTaskId=1 JobName=a JobState=FAILED Requeue=0 UserId=me Comment=x "
+      "JobId=12 ArrayJobId=11 ArrayTaskId=1 JobName=a JobState=FAILED Requeue=0 UserId=me "
+      "Comment=x "
       "UserId=u(1000) GroupId=u(1000) MCS_label=N/A Priority=42 Nice=0 Account=(null) QOS=normal "
       "WCKey=* JobState=RUNNING Reason=None Dependency=(null) Requeue=1 Restarts=2 BatchFlag=1 "
       "Reboot=0 ExitCode=0:0 RunTime=00:01:30 TimeLimit=01:00:00 TimeMin=N/A "
