@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <string_view>
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere
 
@@ -18,6 +20,25 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostBytes = 1U << 20;
+
+/// The user's, without what changes the output of Slurm's commands.
+std::vector<char*> plain_environment() {
+  constexpr std::array<std::string_view, 7> kLeftOut{"SLURM_TIME_FORMAT=",
+                                                     "SLURM_BITSTR_LEN=",
+                                                     "SLURM_JSON=",
+                                                     "SLURM_YAML=",
+                                                     "SCONTROL_",
+                                                     "SINFO_",
+                                                     "SQUEUE_"};
+  std::vector<char*> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto begins = [&](std::string_view with) { return text.starts_with(with); };
+    if (std::none_of(kLeftOut.begin(), kLeftOut.end(), begins)) entries.push_back(*entry);
+  }
+  entries.push_back(nullptr);
+  return entries;
+}
 
 /// A child starts as a shell would start it, with its output in `out` and nothing to read or to
 /// complain to. But it keeps this process's blocked signals: a launcher that asks all processes of
@@ -45,7 +66,9 @@ class SpawnSettings {
     posix_spawnattr_destroy(&attributes_);
   }
   [[nodiscard]] bool start(pid_t& child, std::vector<char*>& words) const {
-    return posix_spawnp(&child, words.front(), &files_, &attributes_, words.data(), environ) == 0;
+    std::vector<char*> entries = plain_environment();
+    return posix_spawnp(&child, words.front(), &files_, &attributes_, words.data(),
+                        entries.data()) == 0;
   }
 
  private:

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::chrono::seconds kLook{1};
 constexpr double kBetweenQuestions = 60;  // seconds: limits may be changed while the job runs
-constexpr double kLate = 20;              // an answer may be
+constexpr double kStandstill = 5;         // so late a thread does not wake on a node that is alive
 
 constexpr std::array<std::pair<const char*, unsigned>, 3> kFiles{
     {{"stop_now", kStopFile}, {"checkpoint_now", kCheckpointDue}, {"report_now", kReportDue}}};
@@ -48,6 +48,8 @@ RunWatch::RunWatch(Options options)
       start_(PhaseClock::now()),
       begun_(static_cast<double>(std::time(nullptr)) - process_age_seconds() - 1) {
   look_for_files(true);
+  if (options_.slurm_end > 0)
+    slurm_end_ = start_ + options_.slurm_end - static_cast<double>(std::time(nullptr));
   ask_slurm();
   if (const auto known = job(); known && !known->partition.empty())
     if (const auto text = options_.scontrol({"-o", "show", "partition", known->partition}))
@@ -76,10 +78,9 @@ std::optional<double> RunWatch::left_seconds() const {
   std::optional<double> left;
   if (options_.hours > 0) left = start_ + 3600 * options_.hours - now;
   const std::lock_guard lock(mutex_);
-  // While a job is suspended its time does not pass, and nobody asks.
-  const bool fresh = now - asked_ < kBetweenQuestions + kLate;
-  if (slurm_end_ && fresh) left = std::min(left.value_or(*slurm_end_ - now), *slurm_end_ - now);
-  return left;
+  if (!slurm_end_) return left;
+  const double of_slurm = *slurm_end_ + stood_still(now) - now;
+  return std::min(left.value_or(of_slurm), of_slurm);
 }
 
 void RunWatch::set_progress(const Progress& progress) {
@@ -113,13 +114,26 @@ std::optional<SlurmJob> RunWatch::job() const {
   return job_;
 }
 
+// While a job is suspended (scontrol suspend) its processes stand still and its time does not pass,
+// but the clock does: a thread that sleeps for a second and wakes much later tells of it. The end
+// moves by so much, until Slurm, which is asked at once, says what is true.
+double RunWatch::stood_still(double now) const {
+  const double late = sleeps_since_ > 0 ? now - sleeps_since_ - 1 : 0;
+  return late > kStandstill ? late : 0;
+}
+
 void RunWatch::watch() noexcept {
   double asked = PhaseClock::now();
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, kLook, [this] { return ending_; })) {
+  while (true) {
+    sleeps_since_ = PhaseClock::now();
+    if (wake_.wait_for(lock, kLook, [this] { return ending_; })) return;
+    const double still = stood_still(PhaseClock::now());
+    sleeps_since_ = 0;
+    if (slurm_end_) *slurm_end_ += still;
     lock.unlock();
     look_for_files(false);
-    if (PhaseClock::now() - asked > kBetweenQuestions) {
+    if (still > 0 || PhaseClock::now() - asked > kBetweenQuestions) {
       ask_slurm();
       asked = PhaseClock::now();
     }
@@ -154,7 +168,6 @@ void RunWatch::ask_slurm() {
   if (!job) return;
   const std::lock_guard lock(mutex_);
   job_ = job;
-  asked_ = PhaseClock::now();
   slurm_end_.reset();
   if (job->left_seconds) slurm_end_ = PhaseClock::now() + *job->left_seconds;
 }

@@ -37,6 +37,9 @@ class RunWatch {
     /// What `scontrol` prints for these words; nothing where it cannot be had. Tests give their
     /// own.
     std::function<std::optional<std::string>(const std::vector<std::string>&)> scontrol;
+    /// End of the job as it looked when it began (SLURM_JOB_END_TIME), in seconds since 1970; it
+    /// counts until Slurm has answered. 0 = not known.
+    double slurm_end = 0;
   };
   /// Asks Slurm once (10 s at most) and starts the thread.
   explicit RunWatch(Options options);
@@ -62,6 +65,7 @@ class RunWatch {
 
  private:
   void watch() noexcept;
+  [[nodiscard]] double stood_still(double now) const;
   void look_for_files(bool begins);
   void ask_slurm();
   void comment();
@@ -81,7 +85,7 @@ class RunWatch {
   index_t first_step_ = -1;  // that was told, in this life; and when, on PhaseClock's clock
   double first_time_ = 0;
   std::optional<double> slurm_end_;  // on PhaseClock's clock
-  double asked_ = 0;                 // Slurm, the last time; on that clock
+  double sleeps_since_ = 0;          // the thread; on that clock; 0 = it is awake
   std::atomic<unsigned> file_wishes_{0};
   std::thread thread_;
 };

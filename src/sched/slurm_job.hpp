@@ -22,6 +22,9 @@ struct SlurmJob {
 /// Of the job, or the task of an array, that this process belongs to; "" outside Slurm.
 [[nodiscard]] std::string slurm_job_id();
 
+/// Its end as it looked when it began, SLURM_JOB_END_TIME: seconds since 1970; 0 where nobody says.
+[[nodiscard]] double slurm_job_end();
+
 /// Of one line of `scontrol -o show job ID` (the first, where a heterogeneous job has several).
 /// Nothing where the text is not of that form.
 [[nodiscard]] std::optional<SlurmJob> slurm_job_of(std::string_view scontrol_text);

@@ -29,6 +29,13 @@ double Pace::long_step_seconds() const {
   return *at;
 }
 
+void Pace::add_deaf(double seconds) { deaf_ = std::max(deaf_, seconds); }
+
+double Pace::unheard_seconds() const {
+  const double step = long_step_seconds();
+  return step + std::max(step, deaf_);
+}
+
 double Pace::save_seconds() const {
   return saves_.empty() ? 0 : *std::max_element(saves_.begin(), saves_.end());
 }
@@ -37,7 +44,7 @@ double Pace::reserve_seconds(double life_seconds) const {
   constexpr double kSlack = 5, kUnknownSave = 30, kPart = 0.05;
   const double most = kPart * life_seconds;
   const double save = saves_.empty() ? std::min(kUnknownSave, most) : 1.5 * save_seconds();
-  return 2 * long_step_seconds() + (saving_ ? 2 : 1) * save + std::min(kSlack, most);
+  return unheard_seconds() + (saving_ ? 2 : 1) * save + std::min(kSlack, most);
 }
 
 }  // namespace t3d

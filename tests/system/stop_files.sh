@@ -56,6 +56,38 @@ run 2 "${long[@]}" -d hours --set run.hours=0.0005
 expect_status 75
 expect_text "resumed from hours/ckpt"
 
+# Slurm's limit where scontrol does not answer: the environment of the job tells it. A script's signal that
+# comes long before it, and after few steps, is said.
+in_job() { # SECONDS DIR: the job's end is so far away
+  SLURM_JOB_ID=7 SLURM_JOB_END_TIME=$(($(date +%s) + $1)) "$T3D_BIN" "${long[@]}" -d "$2" \
+    --set "mesh.cuboid=[1,1,1]" --set run.requeue=false > out.log 2>&1 &
+  job=$!
+}
+in_job 5 limited
+wait $job
+status=$?
+expect_status 75
+ended limited 75 yes "the time limit is near"
+in_job 100 signalled
+until_true steps signalled 3
+kill -USR2 $job
+wait $job
+status=$?
+expect_status 75
+ended signalled 75 yes "asked to stop by a signal"
+expect_text "warning: .* before the time limit, after .* s of training"
+
+# A schedule that changes on the way is said; the same one, in parts, is not.
+part=(input.toml -d parts --set "mesh.cuboid=[1,1,1]")
+run 1 "${part[@]}" --set run.pause_at=5
+expect_status 75
+run 1 "${part[@]}"
+expect_status 0
+grep -q "another schedule" out.log && fail "nothing has changed"
+run 1 "${part[@]}" --set run.steps=30
+expect_status 0
+expect_text "warning: the learning rate follows another schedule than before step 20.*run.steps: 20 -> 30"
+
 # INT is the user's, TERM is not.
 for signal in INT TERM; do
   # The shell lets what it starts in the background ignore INT.

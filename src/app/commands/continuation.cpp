@@ -14,6 +14,24 @@ Continuation::Continuation(Communicator& world, const Config& config, const Orig
   if (info_) all_or_none(world, [&] { check_same_model(); });
 }
 
+std::string Continuation::changed_schedule() const {
+  if (!info_ || !info_->state.texts.contains("input")) return {};
+  const Config before = parse_config(info_->state.texts.at("input"), info_->path + " (input)");
+  const bool constant = before.schedule.kind == config_.schedule.kind &&
+                        config_.schedule.kind == ScheduleKind::constant;
+  std::string changed;
+  for (const std::string& difference : config_differences(before, config_)) {
+    const bool length = difference.starts_with("run.steps") || difference.starts_with("run.tokens");
+    const bool rate = difference.starts_with("schedule.") || difference.starts_with("optimizer.lr");
+    if (rate || (length && !constant)) changed += (changed.empty() ? "" : "; ") + difference;
+  }
+  if (changed.empty()) return {};
+  return fmt::format(
+      "the learning rate follows another schedule than before step {}, and may jump there ({}). To "
+      "train a part of a run, leave run.steps as it is and set run.pause_at",
+      info_->state.step, changed);
+}
+
 // Of a checkpoint's input, the model and the seed must stay; the rest may change and is said.
 void Continuation::check_same_model() const {
   if (info_->state.texts.contains(kWeightsOnlyText))

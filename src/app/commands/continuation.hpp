@@ -44,6 +44,10 @@ class Continuation {
   /// shape together in the first one, then other fields of the plan. `plan`: of this life.
   [[nodiscard]] std::vector<std::string> changes(const Plan& plan, const PlanBasis& now) const;
 
+  /// What a later step's learning rate follows from is another thing than in the checkpoint's
+  /// input; one sentence, empty where it is not, or not known.
+  [[nodiscard]] std::string changed_schedule() const;
+
   /// The plan that make_plan() gave is the checkpoint's.
   [[nodiscard]] bool keeps_plan() const { return keeps_plan_; }
 

@@ -4,6 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+
+#include "io/log/json_fields.hpp"
+#include "io/log/life_files.hpp"
+#include "io/log/log_tail.hpp"
 
 namespace t3d {
 
@@ -13,16 +18,49 @@ bool Evaluation::follows(index_t step) const {
          (last || (config_.eval.every_steps > 0 && step % config_.eval.every_steps == 0));
 }
 
-std::vector<NamedLoss> Evaluation::losses(bool whole) {
-  std::vector<NamedLoss> losses;
+Evaluation::Result Evaluation::evaluate(bool whole) {
+  Result result;
+  Interruption interruption(world_, wishes_);
   for (const ValidationText& text : texts_) {
     const index_t available = text.source->samples();
     index_t sequences = config_.eval.batches * trainer_.plan().sequences();
     sequences = whole ? available : std::min(sequences, available);
-    report_.expect(trainer_.predicted_evaluation(sequences));
-    losses.push_back({text.name, trainer_.evaluate(*text.source, sequences)});
+    const index_t agreed = interruption.agreements();
+    const EvaluatedLoss loss = trainer_.evaluate(*text.source, sequences, &interruption);
+    report_.expect(
+        trainer_.predicted_evaluation(sequences, loss.rounds, interruption.agreements() - agreed));
+    if (interruption.stop() != kNoFlag) break;
+    result.losses.push_back({text.name, loss.loss});
   }
-  return losses;
+  result.stop = interruption.stop();
+  result.deaf_seconds = interruption.longest_seconds();
+  if (result.stop != kNoFlag) result.losses.clear();  // some sets only
+  return result;
+}
+
+namespace {
+
+/// The life before came to the end of its steps, and to no end of the evaluation after them.
+bool lacks_last_loss(const std::string& dir, index_t step) {
+  const std::vector<LifeRecord> lives = last_lives(dir, 1);
+  if (lives.empty() || lives.back().code == static_cast<int>(ExitCode::done)) return false;
+  const std::vector<std::string> lines = last_lines(dir + "/log.jsonl", 1);
+  const auto last = lines.empty() ? std::nullopt : parse_object(lines.back());
+  return !last || count_of(*last, "step") != step ||
+         !(last->contains("valid_loss") || last->contains("valid_losses"));
+}
+
+}  // namespace
+
+bool Evaluation::is_owed() const {
+  std::int32_t owed = 0;
+  const index_t done = trainer_.progress().steps;
+  if (world_.rank() == 0 && follows(done) && done == trainer_.steps()) try {
+      owed = lacks_last_loss(config_.run.dir, done) ? 1 : 0;
+    } catch (const Error&) {  // nobody knows: the training is done all the same
+    }
+  world_.broadcast({&owed, DType::i32, 1, 1}, 0).wait_host();
+  return owed != 0;
 }
 
 /// 0 = the text is not known to be of the run's tokenizer.

@@ -1,6 +1,7 @@
 // The validation sets of a training: after which steps they are evaluated, on how much of them, and
 // what is said of their losses.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "app/commands/job_report.hpp"
@@ -13,26 +14,44 @@ namespace t3d {
 
 class Evaluation {
  public:
+  /// This rank's wishes to stop, bits of kStopFlags.
+  using Wishes = std::function<unsigned()>;
   /// All of them outlive it.
-  Evaluation(const Config& config, const std::vector<ValidationText>& texts,
-             const RunTokenizer& tokenizer, Trainer& trainer, JobReport& report)
-      : config_(config), texts_(texts), tokenizer_(tokenizer), trainer_(trainer), report_(report) {}
+  Evaluation(Communicator& world, const Config& config, const std::vector<ValidationText>& texts,
+             const RunTokenizer& tokenizer, Trainer& trainer, JobReport& report, Wishes wishes)
+      : world_(world),
+        config_(config),
+        texts_(texts),
+        tokenizer_(tokenizer),
+        trainer_(trainer),
+        report_(report),
+        wishes_(std::move(wishes)) {}
 
   /// There is one after this step: of those that eval.every_steps says, and of the last.
   [[nodiscard]] bool follows(index_t step) const;
-  /// Collective. The losses on `whole` texts, or on the eval.batches first batches of them.
-  [[nodiscard]] std::vector<NamedLoss> losses(bool whole);
+  struct Result {
+    std::vector<NamedLoss> losses;  // of all sets; empty where it was broken off
+    unsigned stop = kNoFlag;        // what broke it off: of kStopFlags, the same on all ranks
+    double deaf_seconds = 0;        // the longest time in which no wish was heard
+  };
+  /// Collective. Of the last one of a run the `whole` texts, else the eval.batches first batches of
+  /// them. Who asks to stop is heard about once a second, and breaks it off.
+  [[nodiscard]] Result evaluate(bool whole);
+  /// The evaluation after the last step was broken off, or killed, in the life before. Collective.
+  [[nodiscard]] bool is_owed() const;
   /// A line for each of these.
   void tell(const std::vector<NamedLoss>& losses);
 
  private:
   [[nodiscard]] double bytes_per_token(std::size_t set) const;
 
+  Communicator& world_;
   const Config& config_;
   const std::vector<ValidationText>& texts_;
   const RunTokenizer& tokenizer_;
   Trainer& trainer_;
   JobReport& report_;
+  const Wishes wishes_;
 };
 
 }  // namespace t3d

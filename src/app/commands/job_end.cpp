@@ -49,10 +49,13 @@ void JobEnd::record(ExitCode code, const std::string& reason, const Progress& pr
 
 void JobEnd::plan_last_act(const Progress& progress) {
   if (!config_.run.requeue) return;
-  const bool cut_short =
-      !has_folder_ || (progress.steps_begun == 0 && (stop_flags_ & kStopAsked) != 0);
-  const bool brought = cut_short || progress.last_saved > std::max<index_t>(0, progress.began_at);
-  PutBack plan = plan_put_back(config_.run.dir, brought);
+  // Without the folder nothing is known of lives.
+  const bool brought =
+      !has_folder_ || progress.last_saved > std::max<index_t>(0, progress.began_at);
+  const bool cut_short = progress.steps_begun == 0 && (stop_flags_ & kStopAsked) != 0;
+  PutBack plan = plan_put_back(config_.run.dir, brought     ? LifeYield::checkpoint
+                                                : cut_short ? LifeYield::cut_short
+                                                            : LifeYield::nothing);
   goes_on_ = plan.goes_on;
   last_act_ = std::move(plan.act);
 }

@@ -180,6 +180,7 @@ void JobState::tell_origin(JobReport& report) const {
   report.note(
       fmt::format("data {}: {} tokens", data_hash(data_text_), texts_.train->tokens().size()));
   if (!data_change_.empty()) report.warn(data_change_);
+  if (const std::string text = from_->changed_schedule(); !text.empty()) report.warn(text);
   if (checkpoint())
     report.note(
         fmt::format("resumed from {} at step {}", checkpoint()->path, checkpoint()->state.step));

@@ -97,7 +97,9 @@ bool LastWords::has_record() const {
 }
 
 void LastWords::put_back() {
-  const PutBack plan = plan_put_back(dir_, checkpoint_ > std::max<index_t>(0, first_checkpoint_));
+  const PutBack plan = plan_put_back(dir_, checkpoint_ > std::max<index_t>(0, first_checkpoint_)
+                                               ? LifeYield::checkpoint
+                                               : LifeYield::nothing);
   record_.goes_on = plan.goes_on;
   record_.requeues = plan.act != nullptr;
   const bool decided = std::exchange(record_.undecided, false);

@@ -18,9 +18,20 @@ void say(const std::string& text) {
   std::fputs(fmt::format("transformer3d: {}\n", text).c_str(), stderr);
 }
 
-bool is_stuck(const std::string& dir, bool progress) {
-  constexpr index_t kBefore = 2;
-  return !progress && lives_without_progress(dir, kBefore) == kBefore;
+/// Why the run is not to be started again, one sentence; empty where it is.
+std::string why_stuck(const std::string& dir, LifeYield yield) {
+  constexpr index_t kBefore = 3;
+  if (yield == LifeYield::checkpoint) return {};
+  FruitlessLives lives = lives_without_progress(dir, kBefore);
+  ++lives.all;
+  if (yield == LifeYield::cut_short) ++lives.cut_short;
+  if (!lives.are_too_many()) return {};
+  if (lives.cut_short > 1)
+    return "three lives in a row were asked to stop before they came to a new checkpoint, most of "
+           "them before their first step: the run is not started again. A longer time limit, or a "
+           "smaller number in --signal=...@SECONDS, may help";
+  return "three lives in a row have come to no new checkpoint: the run is not started again. A "
+         "shorter checkpoint.every_minutes, or a longer time limit, may help";
 }
 
 /// Done once: who comes second waits until it is done.
@@ -38,12 +49,11 @@ std::function<void()> act_once(const std::string& job) {
 
 }  // namespace
 
-PutBack plan_put_back(const std::string& dir, bool progress) {
+PutBack plan_put_back(const std::string& dir, LifeYield yield) {
   const std::string job = slurm_job_id();
   if (job.empty()) return {};
-  if (is_stuck(dir, progress)) {
-    say("three lives in a row have come to no new checkpoint: the run is not started again. A "
-        "shorter checkpoint.every_minutes, or a longer time limit, may help");
+  if (const std::string why = why_stuck(dir, yield); !why.empty()) {
+    say(why);
     return {false, {}};
   }
   const Requeue answer = can_requeue(scontrol, job, slurm_restarts());

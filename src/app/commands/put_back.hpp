@@ -13,8 +13,14 @@ struct PutBack {
 };
 
 /// Asks Slurm, and says on the screen why the job cannot be put back, if so. `dir`: the run folder,
-/// for its lives; `progress`: this life has brought a new checkpoint. A run of which this life and
-/// the two before it have brought none is not started again. Outside Slurm there is nothing to act.
-[[nodiscard]] PutBack plan_put_back(const std::string& dir, bool progress);
+/// for its lives. A run of which this life and the two before it have brought nothing new is not
+/// started again; one life that was asked to stop before its first step does not count. Outside
+/// Slurm there is nothing to act.
+enum class LifeYield {
+  checkpoint,  // a new one
+  nothing,
+  cut_short,  // asked to stop before its first step
+};
+[[nodiscard]] PutBack plan_put_back(const std::string& dir, LifeYield yield);
 
 }  // namespace t3d

@@ -2,18 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "app/stop_signal.hpp"
+#include "core/phase_clock.hpp"
 
 namespace t3d {
-Stopping::Stopping(const Config& config, bool speaks) {
+Stopping::Stopping(const Config& config, bool speaks) : start_(PhaseClock::now()) {
   if (!speaks) return;
-  watch_ = std::make_unique<RunWatch>(
-      RunWatch::Options{config.run.dir, config.run.hours, slurm_job_id(), scontrol});
+  watch_ = std::make_unique<RunWatch>(RunWatch::Options{config.run.dir, config.run.hours,
+                                                        slurm_job_id(), scontrol, slurm_job_end()});
   answer_stop_signals([this](int signal) { answer(signal); });
 }
 
@@ -42,7 +45,32 @@ void Stopping::step_done(const StepReport& step, index_t steps) {
   if (watch_) watch_->set_progress({step.step, steps, step.loss});
   pace_.add_step(step.seconds);
   stop_seconds_ = pace_.stop_seconds();
+  if (first_step_ == 0) first_step_ = PhaseClock::now() - step.seconds;
   look_at_grace();
+  look_at_signal();
+}
+
+// A job script's --signal=B:USR2@120 where the time limit leaves little more than that: life after
+// life does a few steps.
+void Stopping::look_at_signal() {
+  constexpr double kMost = 300, kSpare = 60;  // Slurm may send a signal a minute early
+  const int signal = stop_signal();
+  if (signal_told_ || !watch_ || (signal != SIGUSR1 && signal != SIGUSR2)) return;
+  signal_told_ = true;
+  const std::optional<double> left = watch_->left_seconds();
+  const double now = PhaseClock::now(), stepped = now - first_step_;
+  const double needed = pace_.reserve_seconds(now - start_ + left.value_or(0));
+  if (!left || *left > kMost || *left < needed || *left < stepped) return;
+  warnings_.push_back(fmt::format(
+      "{} came {:.0f} s before the time limit, after {:.0f} s of training; this run stops within "
+      "{:.0f} s. If the job script asks for the signal, a smaller number there "
+      "(#SBATCH --signal=B:USR2@{:.0f}), or a longer --time, leaves more time for steps",
+      strsignal(signal), *left, stepped, needed, std::ceil(needed + kSpare)));
+}
+
+void Stopping::deaf_for(double seconds) {
+  pace_.add_deaf(seconds);
+  stop_seconds_ = pace_.stop_seconds();
 }
 
 void Stopping::save_begun() {
@@ -85,8 +113,10 @@ void Stopping::answer(int signal) const {
 }
 
 std::string Stopping::reason(unsigned stop) {
-  if ((stop & kTimeNear) != 0) return "stopped because the time limit is near";
+  // What the user asks for stands before what would have come anyway: it decides goes_on().
   if ((stop & kStopFile) != 0) return "asked to stop by the file stop_now";
+  if ((stop & (kTimeNear | kInterrupted)) == kTimeNear)
+    return "stopped because the time limit is near";
   return "asked to stop by a signal";
 }
 

@@ -27,6 +27,8 @@ class Stopping {
   [[nodiscard]] unsigned stop_wishes();
   /// `steps`: of the whole run.
   void step_done(const StepReport& step, index_t steps);
+  /// No wish was heard for so long, as an evaluation was under way.
+  void deaf_for(double seconds);
   /// A checkpoint is under way beside the steps: a stop waits for it.
   void save_begun();
   /// `seconds`: what the work took; 0 where there is no checkpoint.
@@ -41,12 +43,15 @@ class Stopping {
 
  private:
   void look_at_grace();
+  void look_at_signal();
   void answer(int signal) const;
 
   std::unique_ptr<RunWatch> watch_;  // rank 0's
   Pace pace_;
   std::atomic<double> stop_seconds_{0};
-  bool grace_told_ = false;
+  const double start_;     // on PhaseClock's clock
+  double first_step_ = 0;  // began then
+  bool grace_told_ = false, signal_told_ = false;
   std::vector<std::string> warnings_;
 };
 

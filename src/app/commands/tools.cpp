@@ -94,7 +94,7 @@ int run_evaluation(Communicator& world, const CommandLine& command) {
   print_notes(world, notes);
   const index_t available = source->samples();
   const index_t total = wish.sequences > 0 ? std::min(wish.sequences, available) : available;
-  const double loss = evaluate_model(*loaded.machine, *loaded.formation, *source, total);
+  const double loss = evaluate_model(*loaded.machine, *loaded.formation, *source, total).loss;
   if (!std::isfinite(loss))
     throw AgreedError(
         ExitCode::diverged,

@@ -25,6 +25,7 @@
 #include "comm/agree.hpp"
 #include "comm/peers/peer_watch.hpp"
 #include "comm/placement.hpp"
+#include "core/counted.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/shared_folder.hpp"
 #include "io/checkpoint/state_digest.hpp"
@@ -33,6 +34,8 @@
 
 namespace t3d {
 namespace {
+
+constexpr const char* kInEvaluation = ": all steps are done, the last validation is not";
 
 // On rank 0. Asked to stop while an owner without a sign of life is waited for: stops.
 std::unique_ptr<RunLock> lock_folders(const std::vector<std::string>& folders,
@@ -57,6 +60,7 @@ class TrainJob {
     start_clock_.mark("input and data");
     start();
     start_clock_.mark("state");
+    make_evaluation();
     if (trainer_->ended()) return nothing_left();
     if (paused()) return wait_for_next();
     stop_if_asked(began_at_);
@@ -65,8 +69,6 @@ class TrainJob {
     start_clock_.mark("matmul rate");
     make_balancing();
     make_saving();
-    evaluation_ = std::make_unique<Evaluation>(config_, texts_.validation, state_.tokenizer(),
-                                               *trainer_, *report_);
     stop_if_asked(began_at_);
     begin_provenance();
     report_->begin_steps();
@@ -266,7 +268,7 @@ class TrainJob {
       save(decision_.stop != kNoFlag || trainer_->ended() || paused());
       decision_.checkpoint = false;
     }
-    stopped_ = decision_.stop != kNoFlag && !trainer_->ended();
+    stopped_ = decision_.stop != kNoFlag && (!trainer_->ended() || lacks_evaluation_);
     // Asked to stop at the same step: started again in the same size, it sees that it is to pause.
     paused_ = paused() && !trainer_->ended() && !stopped_;
   }
@@ -331,14 +333,10 @@ class TrainJob {
   void take_reports(index_t left) {
     while (trainer_->pending() > left) {
       const StepReport step = trainer_->finish_step();
-      std::vector<NamedLoss> valid;
-      // Who asks to stop does not wait for an evaluation.
       const bool last = trainer_->ended() && step.step == trainer_->progress().steps;
-      if (evaluation_->follows(step.step) && (last || decide(step.flags).stop == kNoFlag)) {
-        // The last evaluation reads all of the text: who ends the job meanwhile loses no step.
-        if (last) save(true);
-        valid = evaluation_->losses(last);
-      }
+      // The last evaluation reads all of the text: who ends the job meanwhile loses no step.
+      if (last && evaluation_->follows(step.step)) save(true);
+      const std::vector<NamedLoss> valid = losses_after(step, last);
       report_->step(*trainer_, step, valid);
       {
         const PhaseClock::Scope scope(machine_->clock(), "checkpoint");
@@ -362,6 +360,27 @@ class TrainJob {
       decision_.checkpoint = decision_.checkpoint || now.checkpoint;
       decision_.reshape = decision_.reshape || now.reshape;
     }
+  }
+
+  // Who asks to stop does not wait for an evaluation: it is left out, or broken off. Of the one
+  // after the last step a later life is told by the exit code.
+  std::vector<NamedLoss> losses_after(const StepReport& step, bool last) {
+    if (!evaluation_->follows(step.step)) return {};
+    Evaluation::Result result{{}, decide(step.flags).stop, 0};
+    if (result.stop == kNoFlag) result = evaluation_->evaluate(last);
+    stopping_->deaf_for(result.deaf_seconds);
+    decision_.stop |= result.stop;
+    lacks_evaluation_ = last && result.stop != kNoFlag;
+    if (result.stop != kNoFlag)
+      report_->note(
+          fmt::format("no validation after step {}: {}", step.step, Stopping::reason(result.stop)));
+    return result.losses;
+  }
+
+  void make_evaluation() {
+    evaluation_ = std::make_unique<Evaluation>(
+        world_, config_, texts_.validation, state_.tokenizer(), *trainer_, *report_,
+        [this] { return stopping_->stop_wishes() | (lost_lock() ? kStopAsked : kNoFlag); });
   }
 
   // On rank 0. The save that follows the stop ends the run with an error.
@@ -410,6 +429,7 @@ class TrainJob {
 
   /// The input asks for no more than the checkpoint has.
   int nothing_left() {
+    if (evaluation_->is_owed()) return evaluate_at_last();
     const std::string reason = fmt::format(
         "nothing is left to do: the checkpoint is at step {} and the run ends at step {}",
         trainer_->progress().steps, trainer_->steps());
@@ -417,11 +437,23 @@ class TrainJob {
     return end_together(ExitCode::done, reason);
   }
 
+  /// What the life before was stopped in.
+  int evaluate_at_last() {
+    const index_t done = trainer_->progress().steps;
+    report_->note(fmt::format("all {} are done; the validation after the last one is made up for",
+                              counted(done, "step")));
+    const Evaluation::Result result = evaluation_->evaluate(true);
+    evaluation_->tell(result.losses);
+    if (result.stop == kNoFlag) return end_together(ExitCode::done, "all steps done");
+    end_.stopped(result.stop);
+    return end_together(ExitCode::retry, Stopping::reason(result.stop) + kInEvaluation);
+  }
+
   int finish() {
     all_or_none(world_, [&] {
       if (lost_lock()) lock_->check();
     });
-    const std::string reason = stopped_  ? stop_reason()
+    const std::string reason = stopped_  ? stop_reason() + (lacks_evaluation_ ? kInEvaluation : "")
                                : paused_ ? pause_reason()
                                          : "all steps done";
     report_->finish(reason);
@@ -477,10 +509,11 @@ class TrainJob {
   Origins origins_;
   Config config_;
   JobEnd end_{config_, world_.rank(), life_, [this](const std::string& text) { warn(text); }};
-  index_t began_at_ = -1;  // step of the checkpoint that this life goes on from
-  Decision decision_;      // of the steps whose reports have been read
-  bool stopped_ = false;   // it came to a stop before the end
-  bool paused_ = false;    // at run.pause_at
+  index_t began_at_ = -1;          // step of the checkpoint that this life goes on from
+  Decision decision_;              // of the steps whose reports have been read
+  bool stopped_ = false;           // it came to a stop before the end
+  bool lacks_evaluation_ = false;  // which was that after the last step
+  bool paused_ = false;            // at run.pause_at
   std::unique_ptr<Stopping> stopping_;
   double last_save_time_ = 0;
   index_t steps_run_ = 0;  // by this process

@@ -92,12 +92,12 @@ TrafficTable step_traffic(const Plan& plan, const Coord& coord, const CostMemoPt
 }
 
 TrafficTable evaluation_traffic(const Plan& plan, const Coord& coord, index_t sequences,
-                                index_t micro) {
+                                index_t micro, index_t rounds) {
   const RankView rank(plan, coord);
   TrafficTable traffic = idle_evaluation_traffic(plan, rank.world_rank());
   const index_t share = even_size(sequences, std::ssize(plan.replicas), coord.d);
   index_t micros = 0;
-  for (index_t at = 0; at < share; at += micro, ++micros) {
+  for (index_t at = 0; at < share && micros < rounds; at += micro, ++micros) {
     const Rows rows(rank, std::min(micro, share - at));
     add_forward(rank, rows, traffic);
     add_head(rank, rows, false, traffic);
@@ -128,6 +128,13 @@ index_t summary_for_idle_ranks(const Plan& plan) {
     places += replica.cuboid[0] * replica.cuboid[1] * replica.cuboid[2];
   if (places == plan.ranks) return 0;
   return adasum_summary::columns + std::ssize(plan.replicas) * plan.leaves_per_replica();
+}
+
+TrafficTable interruption_traffic(const Plan& plan, int world_rank) {
+  TrafficTable traffic;
+  traffic.add(Verb::all_reduce, Group::world,
+              all_reduce_bytes(1, plan.ranks, world_rank, DType::i32));
+  return traffic;
 }
 
 TrafficTable idle_evaluation_traffic(const Plan& plan, int world_rank) {

@@ -5,6 +5,7 @@
 // the boxes of all ranks and take longer.
 #pragma once
 #include <array>
+#include <limits>
 
 #include "core/ledger.hpp"
 #include "core/plan.hpp"
@@ -56,9 +57,14 @@ class TrafficTable {
 /// One training step, report included, in which the ranks' times are gathered.
 [[nodiscard]] TrafficTable step_traffic(const Plan& plan, const Coord& coord,
                                         const CostMemoPtr& memo = nullptr);
-/// An evaluation of `sequences` samples in passes of up to `micro`, dealt evenly to the replicas.
+/// An evaluation of `sequences` samples in passes of up to `micro`, dealt evenly to the replicas;
+/// broken off after so many rounds of passes.
+inline constexpr index_t kAllRounds = std::numeric_limits<index_t>::max();
 [[nodiscard]] TrafficTable evaluation_traffic(const Plan& plan, const Coord& coord,
-                                              index_t sequences, index_t micro);
+                                              index_t sequences, index_t micro,
+                                              index_t rounds = kAllRounds);
+/// One agreement of all ranks whether to go on with an evaluation.
+[[nodiscard]] TrafficTable interruption_traffic(const Plan& plan, int world_rank);
 /// What a rank without a place sends in a step, or in an evaluation: its part of the sums that all
 /// ranks of the job learn.
 [[nodiscard]] index_t summary_for_idle_ranks(const Plan& plan);

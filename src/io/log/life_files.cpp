@@ -162,16 +162,17 @@ std::vector<LifeRecord> last_lives(const std::string& dir, index_t count) {
   return lives;
 }
 
-index_t lives_without_progress(const std::string& dir, index_t most) noexcept {
+FruitlessLives lives_without_progress(const std::string& dir, index_t most) noexcept {
   try {
     const std::vector<LifeRecord> lives = last_lives(dir, most);
-    const auto counts_for_it = [](const LifeRecord& life) {
-      return has_progressed(life) || was_cut_short(life);
-    };
-    const auto last = std::find_if(lives.rbegin(), lives.rend(), counts_for_it);
-    return last - lives.rbegin();
+    FruitlessLives found;
+    for (auto life = lives.rbegin(); life != lives.rend() && !has_progressed(*life); ++life) {
+      ++found.all;
+      if (was_cut_short(*life)) ++found.cut_short;
+    }
+    return found;
   } catch (const std::exception&) {
-    return 0;
+    return {};
   }
 }
 

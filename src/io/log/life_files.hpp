@@ -33,8 +33,17 @@ void forget_open_life(const std::string& dir) noexcept;
 /// The last lives in lives.jsonl, the oldest first, without reading the whole file.
 [[nodiscard]] std::vector<LifeRecord> last_lives(const std::string& dir, index_t count);
 
-/// How many of the last lives in a row have brought no newer checkpoint; `most` at most. Nothing
-/// that can be read is none. Never throws.
-[[nodiscard]] index_t lives_without_progress(const std::string& dir, index_t most) noexcept;
+/// The last lives in a row that have brought no newer checkpoint.
+struct FruitlessLives {
+  index_t all = 0, cut_short = 0;  // was_cut_short(): of all
+  /// That is enough: three lives, of which one preemption before the first step is forgiven, unless
+  /// all were cut short.
+  [[nodiscard]] bool are_too_many() const {
+    constexpr index_t kMost = 3;
+    return cut_short >= kMost || all - (cut_short > 0 ? 1 : 0) >= kMost;
+  }
+};
+/// `most` are looked at. Where nothing can be read there are none. Never throws.
+[[nodiscard]] FruitlessLives lives_without_progress(const std::string& dir, index_t most) noexcept;
 
 }  // namespace t3d

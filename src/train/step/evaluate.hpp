@@ -5,6 +5,7 @@
 
 #include "data/batch_source.hpp"
 #include "train/formation.hpp"
+#include "train/step/interruption.hpp"
 
 namespace t3d {
 
@@ -21,9 +22,15 @@ class SlabReader {
 
 /// Mean loss of the formation's model over the first `sequences` samples of `source`, dealt evenly
 /// to the replicas in passes of up to evaluation_micro(). The same on every rank, idle ones too;
-/// collective over machine.world().
-[[nodiscard]] double evaluate_model(Machine& machine, const Formation& formation,
-                                    BatchSource& source, index_t sequences);
+/// collective over machine.world(). With `interruption` the ranks agree between passes whether to
+/// go on: where they do not, the loss is not a number.
+struct EvaluatedLoss {
+  double loss = 0;
+  index_t rounds = 0;  // passes that were done, of the replica with most of them
+};
+[[nodiscard]] EvaluatedLoss evaluate_model(Machine& machine, const Formation& formation,
+                                           BatchSource& source, index_t sequences,
+                                           Interruption* interruption = nullptr);
 
 /// Sequences per pass of an evaluation: the largest micro-batch of the plan.
 [[nodiscard]] index_t evaluation_micro(const Plan& plan);

@@ -468,18 +468,23 @@ void Trainer::check_finite(const Pending& pending, const StepReport& report) con
                                                       : "precision.compute = \"fp32\""));
 }
 
-double Trainer::evaluate(BatchSource& source, index_t sequences) {
+EvaluatedLoss Trainer::evaluate(BatchSource& source, index_t sequences,
+                                Interruption* interruption) {
   const PhaseClock::Scope scope(machine_.clock(), "evaluation");
-  const double loss = evaluate_model(machine_, *formation_, source, sequences);
+  const EvaluatedLoss loss = evaluate_model(machine_, *formation_, source, sequences, interruption);
   // The next step gathers anew, so that its bytes do not depend on this.
   if (!formation_->idle()) formation_->model().weights_changed();
   return loss;
 }
 
-Ledger Trainer::predicted_evaluation(index_t sequences) const {
-  if (formation_->idle()) return idle_evaluation_traffic(plan(), machine_.world().rank()).ledger();
-  return evaluation_traffic(plan(), formation_->coord(), sequences, evaluation_micro(plan()))
-      .ledger();
+Ledger Trainer::predicted_evaluation(index_t sequences, index_t rounds, index_t agreements) const {
+  const int rank = machine_.world().rank();
+  TrafficTable traffic = formation_->idle()
+                             ? idle_evaluation_traffic(plan(), rank)
+                             : evaluation_traffic(plan(), formation_->coord(), sequences,
+                                                  evaluation_micro(plan()), rounds);
+  traffic.add(interruption_traffic(plan(), rank), agreements);
+  return traffic.ledger();
 }
 
 ReshapeReport Trainer::reshape(Plan plan) {

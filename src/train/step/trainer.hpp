@@ -69,7 +69,12 @@ class Trainer {
     return finish_step();
   }
   /// Mean loss over the first `sequences` samples of `source`, in the run's micro-batches.
-  [[nodiscard]] double evaluate(BatchSource& source, index_t sequences);
+  [[nodiscard]] double evaluate(BatchSource& source, index_t sequences) {
+    return evaluate(source, sequences, nullptr).loss;
+  }
+  /// The same; `interruption` may break it off.
+  [[nodiscard]] EvaluatedLoss evaluate(BatchSource& source, index_t sequences,
+                                       Interruption* interruption);
 
   [[nodiscard]] const Plan& plan() const { return formation_->plan(); }
   [[nodiscard]] const Progress& progress() const { return progress_; }
@@ -102,7 +107,9 @@ class Trainer {
   [[nodiscard]] const Ledger& predicted_step() const {
     return predicted_[computes_][gathers_times_];
   }
-  [[nodiscard]] Ledger predicted_evaluation(index_t sequences) const;
+  /// Of an evaluation of which so many rounds were done, with so many agreements on the way.
+  [[nodiscard]] Ledger predicted_evaluation(index_t sequences, index_t rounds = kAllRounds,
+                                            index_t agreements = 0) const;
 
  private:
   /// This rank's clocks, in seconds since some moment.

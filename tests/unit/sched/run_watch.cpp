@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <fstream>
 #include <mutex>
 #include <utility>
@@ -98,6 +99,22 @@ TEST_CASE("the nearer of two time limits counts") {
   options.scontrol = [](const auto&) { return std::optional(job_text("00:10", "UNLIMITED")); };
   CHECK_FALSE(RunWatch(options).left_seconds());
   CHECK(RunWatch(options).job()->id == "7");
+}
+
+TEST_CASE("a limit is kept while Slurm does not answer") {
+  const ScratchFolder folder("watch");
+  RunWatch::Options options{folder.path(), 0, "7",
+                            [](const auto&) { return std::optional<std::string>(); }};
+  options.slurm_end = static_cast<double>(std::time(nullptr)) + 900;  // of the job's environment
+  CHECK(*RunWatch(options).left_seconds() == Approx(900).margin(5));
+  options.hours = 0.1;
+  CHECK(*RunWatch(options).left_seconds() == Approx(360).margin(5));
+  options.hours = 0;
+  // Slurm's own word counts more: the limit was changed.
+  options.scontrol = [](const auto&) { return std::optional(job_text("00:10", "01:00:00")); };
+  CHECK(*RunWatch(options).left_seconds() == Approx(3590).margin(5));
+  options.scontrol = [](const auto&) { return std::optional(job_text("00:10", "UNLIMITED")); };
+  CHECK_FALSE(RunWatch(options).left_seconds());
 }
 
 TEST_CASE("the job's comment says how far the run is") {

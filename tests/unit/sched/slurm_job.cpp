@@ -1,6 +1,8 @@
 // What Slurm's commands print, and what is asked for from outside a run.
 #include "sched/slurm_job.hpp"
 
+#include <cstdlib>
+
 #include "sched/ask.hpp"
 #include "sched/time_limit.hpp"
 #include "support/catch.hpp"
@@ -46,6 +48,35 @@ TEST_CASE("a job as scontrol shows it") {
   CHECK_FALSE(slurm_job_of("JobId=1"));
 }
 
+TEST_CASE("what a user writes is no word of Slurm's") {
+  const std::string text =
+      "JobId=12 ArrayJobId=11 ArrayTaskId=1 JobName=a JobState=FAILED Requeue=0 UserId=me "
+      "Comment=x "
+      "UserId=u(1000) GroupId=u(1000) MCS_label=N/A Priority=42 Nice=0 Account=(null) QOS=normal "
+      "WCKey=* JobState=RUNNING Reason=None Dependency=(null) Requeue=1 Restarts=2 BatchFlag=1 "
+      "Reboot=0 ExitCode=0:0 RunTime=00:01:30 TimeLimit=01:00:00 TimeMin=N/A "
+      "StartTime=2026-11-22T15:07:23 Partition=low AllocNode:Sid=h:1 NodeList=n[1-2] "
+      "Command=/x/my JobState=FAILED.sh Partition=z WorkDir=/x y/RunTime=3 "
+      "AdminComment=z Comment=step 1/2, JobState=CANCELLED StdErr=/x/ Power=";
+  const auto job = slurm_job_of(text);
+  REQUIRE(job);
+  CHECK(job->id == "12");
+  CHECK(job->state == "RUNNING");
+  CHECK(job->requeue);
+  CHECK(job->restarts == 2);
+  CHECK(job->partition == "low");
+  CHECK(job->left_seconds == 3510);
+  CHECK(job->comment == "step");
+}
+
+TEST_CASE("a question to Slurm is asked without the user's formats") {
+  setenv("SLURM_TIME_FORMAT", "relative", 1);
+  setenv("SINFO_FORMAT", "%P", 1);
+  setenv("SLURM_JOB_ID", "7", 1);
+  CHECK(output_of({"sh", "-c", "echo $SLURM_TIME_FORMAT$SINFO_FORMAT$SLURM_JOB_ID"}, 10) == "7\n");
+  for (const char* name : {"SLURM_TIME_FORMAT", "SINFO_FORMAT", "SLURM_JOB_ID"}) unsetenv(name);
+}
+
 TEST_CASE("a partition's grace") {
   CHECK(grace_seconds_of("PartitionName=low AllowGroups=ALL GraceTime=15 Hidden=NO") == 15);
   CHECK(grace_seconds_of("PartitionName=low GraceTime=0") == 0);
@@ -78,6 +109,10 @@ TEST_CASE("a run stops early enough for a step, another one and a checkpoint") {
   CHECK(pace.stop_seconds() == 8);
   CHECK(pace.reserve_seconds(1e5) > 8);
   CHECK(pace.reserve_seconds(1e5) < unknown);
+  pace.add_deaf(3);  // an evaluation hears of the wish later than a step would
+  CHECK(pace.stop_seconds() == 9);
+  pace.add_deaf(1);
+  CHECK(pace.stop_seconds() == 9);
 }
 
 }  // namespace t3d::test

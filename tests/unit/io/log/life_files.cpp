@@ -110,6 +110,40 @@ TEST_CASE("lives that never went on lose nothing, and hide nothing") {
   CHECK(last_lives(run.dir(), 5).at(0).lost_steps == 8);
 }
 
+TEST_CASE("lives without anything new are bounded, also those that were asked to stop at once") {
+  const Run run;
+  index_t number = 0;
+  const auto end = [&](ExitCode code, const std::string& reason, bool stepped, index_t saved) {
+    LifeRecord life;
+    life.life = ++number;
+    life.from_step = 10;
+    if (stepped) life.first_step_seconds = 1;
+    add_ended_life(run.dir(), closed_life(life, {ExitRecord{code, reason, 10, saved}, 5, {}, {}}));
+  };
+  const auto cut_short = [&] {
+    end(ExitCode::retry, "asked to stop by a signal before the first step", false, 10);
+  };
+  const auto fruitless = [&] { end(ExitCode::peer_lost, "rank 1 is lost", true, 10); };
+  const auto too_many = [&] { return lives_without_progress(run.dir(), 9).are_too_many(); };
+  CHECK_FALSE(too_many());
+  for (const bool last : {false, false, true}) {
+    cut_short();
+    CHECK(too_many() == last);
+  }
+  end(ExitCode::retry, "asked to stop by a signal", true, 12);
+  for (const bool last : {false, false, true}) {
+    fruitless();
+    CHECK(too_many() == last);
+  }
+  end(ExitCode::retry, "asked to stop by a signal", true, 12);
+  fruitless();
+  cut_short();  // forgiven
+  fruitless();
+  CHECK_FALSE(too_many());
+  fruitless();
+  CHECK(too_many());
+}
+
 TEST_CASE("lines that are no records stay, half a line goes") {
   const Run run;
   run.write("lives.jsonl",
