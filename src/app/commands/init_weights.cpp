@@ -37,7 +37,7 @@ void check_is_there(const std::string& from) {
   const std::string path = from.starts_with(kHf) ? from.substr(kHf.size()) : from;
   if (path_exists(path)) return;
   throw_error(ExitCode::no_input,
-              "there is no folder {}; this program downloads nothing: get a model of Hugging "
+              "there is no {}; this program downloads nothing: get a model of Hugging "
               "Face's hub by \"hf download ORG/MODEL --local-dir DIR\", then write init.from = "
               "\"hf:DIR\"",
               path);
