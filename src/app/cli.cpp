@@ -54,13 +54,26 @@ std::string exit_text() {
   return text;
 }
 
+/// The input stands elsewhere, so that this word can only be meant as the option's number.
+bool is_no_number(const std::vector<std::string>& words, std::size_t at) {
+  const std::string& word = words[at];
+  if (word.empty() || word.starts_with("-") || word.ends_with(".toml")) return false;
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& other) { return other.ends_with(".toml"); });
+}
+
 /// -n and --write-sbatch may stand alone or before a number of ranks: written out, so that they
 /// never take the input file for their number.
 std::vector<std::string> with_plain_numbers(std::vector<std::string> words) {
+  const auto& commands = command_names();  // which have no such options
+  if (!words.empty() && std::find(commands.begin(), commands.end(), words[0]) != commands.end())
+    return words;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "-n") words[i] = "--dry-run";
     if (words[i] != "--dry-run" && words[i] != "--write-sbatch") continue;
     const bool number = i + 1 < words.size() && is_count(words[i + 1]);
+    if (!number && i + 1 < words.size() && is_no_number(words, i + 1))
+      (void)ranks_of(words[i], words[i + 1]);  // says what it needs
     words[i] += "=" + (number ? words[i + 1] : std::string(kHere));
     if (number) words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
   }
@@ -76,7 +89,8 @@ struct Parsed {
 
 void add_main_job(CLI::App& app, Parsed& p) {
   app.add_option("input", p.line.input, "input file of a training")->type_name("input.toml");
-  app.add_option("-r,--restart", p.restart, "auto, never, or the path of a checkpoint")
+  app.add_option("-r,--restart", p.restart,
+                 "auto, never, or a checkpoint, or a run folder whose newest one is taken")
       ->type_name("auto|never|DIR");
   app.add_option("-d,--dir", p.dir, "folder of the run (run.dir)")->type_name("DIR");
   add_overrides(app, p.line);

@@ -38,8 +38,9 @@ void add_generate(CLI::App& app, CommandLine& line) {
   sub->add_option("--batch", command.batch, "texts computed at a time; default 8")
       ->check(number_range(index_t{1}, index_t{1'000'000}));
   sub->add_option("--temperature", command.temperature,
-                  "logits are divided by it: above 1 more random, below 1 less; default 1")
-      ->check(number_range(1e-6, 1e6));
+                  "logits are divided by it: above 1 more random, below 1 less; default 1; 0 = as "
+                  "--greedy")
+      ->check(number_range(0.0, 1e6));
   sub->add_option("--top-k", command.top_k, "draw only from the k likeliest tokens; 0 = off")
       ->check(number_range(index_t{0}, index_t{1'000'000'000}));
   sub->add_option("--top-p", command.top_p,

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/epochs.hpp"
 #include "app/commands/first_plan.hpp"
 #include "app/commands/init_weights.hpp"
 #include "app/commands/rank_cost.hpp"
@@ -146,6 +147,29 @@ void print_mesh(const Plan& plan, index_t steps) {
   }
 }
 
+// Of the files' heads, where they are here: a dry run needs no data.
+void print_epochs(Config config, const Plan& plan) {
+  std::vector<EpochSource> sources;
+  try {
+    const auto tokens_of = [&](const std::vector<std::string>& files) {
+      return static_cast<double>(
+          make_token_source(read_token_cards(files, config.data.format))->size());
+    };
+    if (config.data.sources.empty()) sources.push_back({"", tokens_of(config.data.train), 1});
+    for (std::size_t at = 0; at < config.data.sources.size(); ++at)
+      sources.push_back({source_name(config.data, at), tokens_of(config.data.sources[at].files),
+                         config.data.sources[at].weight});
+  } catch (const Error& error) {
+    fmt::print("epochs not known: {}\n", error.what());
+    return;
+  }
+  const double samples =
+      static_cast<double>(planned_steps(config)) * static_cast<double>(plan.sequences());
+  const EpochText epochs = epoch_text(sources, samples * static_cast<double>(config.model.context));
+  for (const std::string& line : epochs.lines) fmt::print("{}\n", line);
+  if (!epochs.warning.empty()) fmt::print("warning: {}\n", epochs.warning);
+}
+
 // What speeds of a file make of it; others are not known before the ranks are there.
 Plan explained_plan(const Config& config, const Origins& origins, const PlanFacts& facts) {
   const Plan even = make_plan(config, facts);
@@ -180,6 +204,7 @@ int run_dry(Communicator& world, const CommandLine& command) {
     const PlanFacts facts{ranks, gpus ? TransportKind::staged : TransportKind::host, gpus};
     const Plan plan = explained_plan(config, origins, facts);
     print_mesh(plan, planned_steps(config));
+    print_epochs(config, plan);
     const std::vector<RankCost> costs = rank_costs(plan);
     print_state(costs, plan);
     print_memory(costs);

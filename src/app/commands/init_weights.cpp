@@ -32,9 +32,23 @@ bool has_no_checkpoint(const CheckpointConfig& checkpoint) {
   }
 }
 
+// A name of Hugging Face's hub ("org/model") looks like a path.
+void check_is_there(const std::string& from) {
+  const std::string path = from.starts_with(kHf) ? from.substr(kHf.size()) : from;
+  if (path_exists(path)) return;
+  throw_error(ExitCode::no_input,
+              "there is no {}; this program downloads nothing: get a model of Hugging "
+              "Face's hub by \"hf download ORG/MODEL --local-dir DIR\", then write init.from = "
+              "\"hf:DIR\"",
+              path);
+}
+
 }  // namespace
 
 InitSource find_init_source(Communicator& world, const std::string& from) {
+  all_or_none(world, [&] {
+    if (world.rank() == 0) check_is_there(from);
+  });
   if (from.starts_with(kHf)) return {true, from.substr(kHf.size())};
   all_or_none(world, [&] {
     if (world.rank() == 0 && path_exists(from + "/config.json"))

@@ -36,8 +36,11 @@ void JobState::begin(const Warn& warn) {
     found = load_newest(world_, asked.checkpoint.dir, parts_of, warn, Trainer::kPrivateState)
                 .has_value();
   } else if (found) {
-    std::vector<TensorPart> parts = parts_of(open_checkpoint(world_, wish));
-    load_checkpoint(world_, wish, parts, Trainer::kPrivateState);
+    const std::string folder =
+        broadcast_text(world_, world_.rank() == 0 && holds_checkpoints(wish) ? "yes" : "");
+    const std::string chosen = folder.empty() ? wish : find_any_checkpoint(world_, wish).path;
+    std::vector<TensorPart> parts = parts_of(open_checkpoint(world_, chosen));
+    load_checkpoint(world_, chosen, parts, Trainer::kPrivateState);
   }
   if (!found) form(asked, {});
   if (!found && !config_.init.from.empty()) take_weights();

@@ -1,6 +1,7 @@
 #include "app/commands/run_status.hpp"
 
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -203,6 +204,7 @@ void add_missing(RunStatus& status, MissingSteps missing) {
 int run_status(Communicator& world, const CommandLine& command) {
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
+    const bool on_screen = ::isatty(STDOUT_FILENO) == 1;
     std::optional<Error> fault;  // the first; the other folders are looked at all the same
     for (const std::string& dir : command.status.dirs) {
       std::optional<RunStatus> status;
@@ -212,7 +214,8 @@ int run_status(Communicator& world, const CommandLine& command) {
       } catch (const Error& error) {
         if (!fault) fault = error;
       }
-      if (status) write_output(command.status.json ? status_json(*status) : status_text(*status));
+      if (status)
+        write_output(command.status.json ? status_json(*status) : status_text(*status, on_screen));
     }
     flush_output();
     if (fault) throw *fault;

@@ -67,7 +67,8 @@ void add_missing(RunStatus& status, MissingSteps missing);
 [[nodiscard]] std::optional<index_t> logged_step_due(const RunStatus& status);
 
 /// For people, 80 columns; a path may be longer.
-[[nodiscard]] std::string status_text(const RunStatus& status);
+/// Events are cut to one line each where `cut`.
+[[nodiscard]] std::string status_text(const RunStatus& status, bool cut = true);
 /// One JSON object in one line.
 [[nodiscard]] std::string status_json(const RunStatus& status);
 

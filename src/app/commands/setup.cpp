@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "app/commands/data_files.hpp"
 #include "app/commands/init_weights.hpp"
 #include "app/config/data_lists.hpp"
 #include "app/config/defaults.hpp"
@@ -32,6 +33,8 @@ void all_or_none(Communicator& world, const std::function<void()>& work) {
 std::optional<CheckpointInfo> continued_by(const Config& config) {
   const CheckpointConfig& checkpoint = config.checkpoint;
   if (checkpoint.restart == "never") return std::nullopt;
+  if (checkpoint.restart != "auto" && holds_checkpoints(checkpoint.restart))
+    return newest_checkpoint(checkpoint.restart);
   if (checkpoint.restart != "auto")
     return CheckpointInfo{checkpoint.restart, read_checkpoint_state(checkpoint.restart)};
   const auto newest = newest_published(checkpoint.dir);
@@ -45,7 +48,7 @@ namespace {
 /// what init.from names. What cannot be read is a fault only where the input leaves keys out, or
 /// when the weights are wanted.
 struct BaseModel {
-  std::string text, fault;  // either may be empty
+  std::string text, fault, hint;  // any may be empty
 };
 
 BaseModel base_of_run(const Config& glance) {
@@ -70,28 +73,35 @@ BaseModel find_base(Communicator& world, const Config& glance) {
       if (world.rank() == 0) base.text = model_text(model_of(source));
     });
   } catch (const AgreedError& error) {
-    base.fault = fmt::format("init.from: {}", error.what());
+    const std::string what = error.what();
+    const std::size_t cut = what.find("; ");  // find_init_source() gives a hint
+    base.fault = "init.from: " + what.substr(0, cut);
+    if (cut != std::string::npos) base.hint = what.substr(cut + 2);
   }
   base.text = broadcast_text(world, base.text);
   return base;
 }
 
+/// `more`: faults that rank 0 alone looks for.
 Config parse_with(const BaseModel& base, const std::string& text, const std::string& path,
-                  const std::vector<std::string>& overrides, Origins& origins) {
-  try {
-    if (base.text.empty()) return parse_config(text, path, overrides, &origins);
-    const ModelConfig model = model_of_input(base.text);
-    return parse_config(text, path, overrides, &origins, &model);
-  } catch (const ConfigErrors& errors) {
-    if (base.fault.empty()) throw;
-    throw_error(ExitCode::config, "{}\n{}", base.fault, errors.what());
+                  const std::vector<std::string>& overrides, Origins& origins,
+                  decltype(InputWorld::more) more) {
+  InputWorld outside;
+  ModelConfig model;
+  if (!base.text.empty()) {
+    model = model_of_input(base.text);
+    outside.base = &model;
   }
+  outside.init = {{}, base.fault, base.hint};
+  outside.more = std::move(more);
+  return parse_config(text, path, overrides, &origins, outside);
 }
 
 }  // namespace
 
 Config load_input(Communicator& world, const std::string& path,
-                  const std::vector<std::string>& overrides, int ranks, Origins& origins) {
+                  const std::vector<std::string>& overrides, int ranks, Origins& origins,
+                  DataFiles data) {
   std::string command = path;
   for (const std::string& word : overrides) command += '\n' + word;
   std::string text;
@@ -114,7 +124,21 @@ Config load_input(Communicator& world, const std::string& path,
   });
   const BaseModel base = find_base(world, glance_at_input(text, path, overrides));
   all_or_none(world, [&] {
-    config = parse_with(base, text, path, overrides, origins);
+    decltype(InputWorld::more) more;
+    std::size_t missing = 0;
+    if (data == DataFiles::read && world.rank() == 0)
+      more = [&](const Config& read, const Origins& places) {
+        std::vector<Fault> faults = missing_data_files(read, places, path);
+        missing = faults.size();
+        return faults;
+      };
+    try {
+      config = parse_with(base, text, path, overrides, origins, std::move(more));
+    } catch (const ConfigErrors& errors) {
+      // Nothing but files is wrong: then that is what the exit code says.
+      if (missing == 0 || errors.faults().size() > missing) throw;
+      throw_error(ExitCode::no_input, "{}", errors.what());
+    }
     check_against_ranks(config, ranks, origins);
   });
   return config;
@@ -212,6 +236,11 @@ std::string checkpoint_folder(const std::string& path) {
 }
 
 }  // namespace
+
+bool holds_checkpoints(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) && !path_exists(path + "/MANIFEST.json");
+}
 
 CheckpointInfo newest_checkpoint(const std::string& path) {
   const std::string folder = checkpoint_folder(path);

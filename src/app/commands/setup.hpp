@@ -18,10 +18,13 @@ namespace t3d {
 /// Local `work` on every rank; what fails on one is thrown on all, as AgreedError.
 void all_or_none(Communicator& world, const std::function<void()>& work);
 
+/// Whether the token files of an input have to be there.
+enum class DataFiles : std::uint8_t { not_read, read };
+
 /// Collective: rank 0 reads the input, all check it for `ranks` ranks.
 [[nodiscard]] Config load_input(Communicator& world, const std::string& path,
                                 const std::vector<std::string>& overrides, int ranks,
-                                Origins& origins);
+                                Origins& origins, DataFiles data = DataFiles::not_read);
 
 /// A corpus of these files; fills model.vocab from it when that is 0, and checks that it is not
 /// larger.
@@ -45,6 +48,8 @@ inline constexpr const char* kWeightsOnlyText = "weights_only";
 /// Of one process: the checkpoint that a run with this input goes on from, as far as its folders
 /// say. Nothing where it begins anew. Error(io) where it cannot be read.
 [[nodiscard]] std::optional<CheckpointInfo> continued_by(const Config& config);
+/// A run folder, or a folder of checkpoints, where a checkpoint may be named.
+[[nodiscard]] bool holds_checkpoints(const std::string& path);
 /// The same of a checkpoint, a folder of checkpoints, or a run folder. Error(no_input) where there
 /// is none.
 [[nodiscard]] CheckpointInfo newest_checkpoint(const std::string& path);

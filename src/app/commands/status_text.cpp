@@ -135,7 +135,7 @@ StatusJson lives_json(const RunStatus& s) {
 
 }  // namespace
 
-std::string status_text(const RunStatus& s) {
+std::string status_text(const RunStatus& s, bool cut) {
   std::string text = printable(s.dir) + "\n" + state_row(s) + step_rows(s);
   if (s.newest)
     text += row("checkpoint", fmt::format("step {}, {}: {}", s.newest->step,
@@ -145,7 +145,7 @@ std::string status_text(const RunStatus& s) {
   if (s.missing.count() > 0) text += row("log", "log.jsonl lacks " + s.missing.text());
   text += life_rows(s);
   for (std::size_t at = 0; at < s.events.size(); ++at)
-    text += row(at == 0 ? "events" : "", short_line(s.events[at]));
+    text += row(at == 0 ? "events" : "", cut ? short_line(s.events[at]) : s.events[at]);
   for (const std::string& fault : s.faults) text += row("not read", fault);
   return text;
 }

@@ -30,6 +30,17 @@ std::string kept_model(const CheckpointInfo& checkpoint, std::uint64_t hash) {
   return right ? tokenizer->model() : std::string();
 }
 
+/// What to call so that a text has the ids of this claim.
+std::string way_to(const TokenizerClaim& claim) {
+  if (claim.hash == tokenizer_hash(*make_byte_tokenizer()))
+    return "make ids of the first one with: transformer3d tokenize TEXT -o NAME --kind bytes";
+  if (!claim.file.empty())
+    return "make ids of the first one with: transformer3d tokenize TEXT -o NAME --model " +
+           claim.file;
+  return "tokenize the text with the first one (tokenize --model FILE; a token file has its "
+         "tokenizer in it and may be named)";
+}
+
 }  // namespace
 
 TokenizerClaim tokenizer_of(const CheckpointInfo& checkpoint) {
@@ -40,6 +51,7 @@ TokenizerClaim tokenizer_of(const CheckpointInfo& checkpoint) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), claim.hash, 16);
   if (error != std::errc{} || end != text.data() + text.size())
     throw_error(ExitCode::io, "{}: \"{}\" is no hash of a tokenizer", checkpoint.path, text);
+  claim.file = kept_tokenizer(checkpoint, claim.hash);
   return claim;
 }
 
@@ -55,8 +67,9 @@ bool same_tokenizer(const TokenizerClaim& known, const TokenizerClaim& other,
     if (known.hash == other.hash) return true;
     throw_error(ExitCode::config,
                 "not the same tokenizer:\n  {} has {}\n  {} has {}\nids of one mean other words to "
-                "the other; tokenize the text with the run's own (tokenize --model)",
-                known.who, tokenizer_text(known.hash), other.who, tokenizer_text(other.hash));
+                "the other; {}",
+                known.who, tokenizer_text(known.hash), other.who, tokenizer_text(other.hash),
+                way_to(known));
   }
   const bool first = known.hash == 0;
   notes.push_back(fmt::format("the tokenizer of {} is not known: not compared with that of {}",
@@ -77,7 +90,7 @@ RunTokenizer check_tokenizers(const DataConfig& data, const TokenSource& train,
   run.model = train.tokenizer_model();
   if (!data.tokenizer.empty()) {
     const auto named = load_tokenizer(data.tokenizer);
-    const TokenizerClaim wish{tokenizer_hash(*named), data.tokenizer};
+    const TokenizerClaim wish{tokenizer_hash(*named), data.tokenizer, data.tokenizer};
     // Formats that do not say what their ids mean: then the input does.
     if (claim.hash == 0) {
       claim = wish;

@@ -20,6 +20,7 @@ namespace t3d {
 struct TokenizerClaim {
   std::uint64_t hash = 0;
   std::string who;
+  std::string file = {};  // a tokenizer of that hash, to be named; may be empty
 };
 
 /// The name of the hash among a checkpoint's texts; checkpoints of earlier versions have none.

@@ -6,6 +6,7 @@
 
 #include "app/commands/balancing.hpp"
 #include "app/commands/commands.hpp"
+#include "app/commands/epochs.hpp"
 #include "app/commands/evaluation.hpp"
 #include "app/commands/init_weights.hpp"
 #include "app/commands/job_end.hpp"
@@ -14,6 +15,7 @@
 #include "app/commands/last_words.hpp"
 #include "app/commands/life.hpp"
 #include "app/commands/memory_room.hpp"
+#include "app/commands/next_command.hpp"
 #include "app/commands/provenance.hpp"
 #include "app/commands/saving.hpp"
 #include "app/commands/setup.hpp"
@@ -65,6 +67,7 @@ class TrainJob {
     if (paused()) return wait_for_next();
     stop_if_asked(began_at_);
     report_->open(*trainer_, state_.measure_matmul_rate());
+    tell_epochs();
     predict_steps();
     start_clock_.mark("matmul rate");
     make_balancing();
@@ -107,7 +110,8 @@ class TrainJob {
 
  private:
   void prepare() {
-    config_ = load_input(world_, command_.input, command_.overrides, world_.size(), origins_);
+    config_ = load_input(world_, command_.input, command_.overrides, world_.size(), origins_,
+                         DataFiles::read);
     last_words_.set_requeue(config_.run.requeue);
     world_.set_watchdog(config_.debug.watchdog_seconds);
     world_.set_wait_limit(kCheckpointAxis, config_.debug.io_seconds);
@@ -219,6 +223,15 @@ class TrainJob {
       if (!goes_on) throw;
       report_->warn(fmt::format("{}: what this file says is of an earlier life", error.what()));
     }
+  }
+
+  void tell_epochs() {
+    const double samples =
+        static_cast<double>(trainer_->steps()) * static_cast<double>(trainer_->plan().sequences());
+    const EpochText epochs = epoch_text(epoch_sources(*texts_.train, config_.data),
+                                        samples * static_cast<double>(config_.model.context));
+    for (const std::string& text : epochs.lines) report_->note(text);
+    if (!epochs.warning.empty()) report_->warn(epochs.warning);
   }
 
   // A prediction is no reason to end a run: what it lacks is said, and the run goes on without it.
@@ -434,6 +447,12 @@ class TrainJob {
         "nothing is left to do: the checkpoint is at step {} and the run ends at step {}",
         trainer_->progress().steps, trainer_->steps());
     report_->note(reason);
+    const bool by_tokens = config_.run.steps == 0;
+    const index_t more = 2 * (by_tokens ? config_.run.tokens : trainer_->steps());
+    report_->note(
+        "to train on, as for a run twice as long (its learning rates are those of that "
+        "length): " +
+        next_command(command_, fmt::format("run.{}={}", by_tokens ? "tokens" : "steps", more)));
     return end_together(ExitCode::done, reason);
   }
 
@@ -462,6 +481,7 @@ class TrainJob {
       throw AgreedError(ExitCode::io,
                         "the last checkpoint could not be written; see the warnings above");
     if (paused_) end_.paused();
+    if (stopped_) report_->note("to continue, on any number of ranks: " + next_command(command_));
     const ExitCode code = stopped_ || paused_ ? ExitCode::retry : ExitCode::done;
     provenance_->end(world_, report_->totals(), static_cast<int>(code), reason,
                      trainer_->plan().hash());

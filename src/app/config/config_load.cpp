@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/config/config_schema.hpp"
+#include "app/config/foreign_names.hpp"
 #include "app/config/presets.hpp"
 #include "app/config/table_list.hpp"
 #include "core/levenshtein.hpp"
@@ -48,6 +49,7 @@ std::string hint_for_key(const InputEntry& entry) {
     if (key.table == entry.table) here.push_back(key.name);
     everywhere.push_back(key.full_name());
   }
+  if (auto ours = key_for_foreign(entry.key)) return did_you_mean(ours);
   if (auto near = nearest_word(entry.key, here)) return did_you_mean(entry.table + "." + *near);
   if (auto near = nearest_word(entry.name(), everywhere)) return did_you_mean(near);
   return "transformer3d --defaults lists all keys";
@@ -55,8 +57,10 @@ std::string hint_for_key(const InputEntry& entry) {
 
 class Loader {
  public:
-  Loader(std::string file_name, const std::vector<std::string>& overrides, const ModelConfig* base)
-      : file_name_(std::move(file_name)), overrides_(overrides) {
+  Loader(std::string file_name, const std::vector<std::string>& overrides,
+         const InputWorld& outside)
+      : file_name_(std::move(file_name)), overrides_(overrides), outside_(outside) {
+    const ModelConfig* base = outside.base;
     if (base == nullptr) return;
     config_.model = *base;
     // It allows that, however short the sequences will be.
@@ -73,6 +77,8 @@ class Loader {
     fill_computed_defaults(config_, file_name_);
     add(path_faults(config_, origins_, file_name_, faulty_));
     add(cross_faults(config_, origins_, file_name_, faulty_));
+    if (outside_.more) add(outside_.more(config_, origins_));
+    if (!outside_.init.what.empty() && (lacks_base_ || !faults_.empty())) add_init_fault();
     if (!faults_.empty()) throw ConfigErrors(std::move(faults_));
     return std::move(config_);
   }
@@ -101,6 +107,13 @@ class Loader {
       return std::tie(a.first.line, a.first.column) < std::tie(b.first.line, b.first.column);
     });
     for (const auto& [where, table] : unknown) no_table(where, table);
+  }
+
+  void add_init_fault() {
+    Fault fault = outside_.init;
+    const auto given = origins_.find("init.from");
+    fault.where = given == origins_.end() ? Where{file_name_, 0, 0} : given->second;
+    faults_.push_back(std::move(fault));
   }
 
   template <class Step>
@@ -192,7 +205,9 @@ class Loader {
     for (const Key& key : config_keys()) {
       if (!key.required || faulty_.contains(key.full_name()) || !is_empty(key)) continue;
       if (key.full_name() == "data.train" && !config_.data.sources.empty()) continue;
-      const bool excused = key.table == "model" && faulty_.contains("model.preset");
+      const bool no_base = key.table == "model" && !outside_.init.what.empty();
+      lacks_base_ = lacks_base_ || no_base;
+      const bool excused = no_base || (key.table == "model" && faulty_.contains("model.preset"));
       faulty_.insert(key.full_name());
       if (excused) continue;
       const auto table = tables_.find(key.table);
@@ -218,6 +233,8 @@ class Loader {
   std::vector<Fault> faults_;
   std::size_t hints_ = 0;  // to unknown keys
   bool has_base_ = false;
+  const InputWorld& outside_;
+  bool lacks_base_ = false;  // keys are missing that init.from would have given
 };
 
 }  // namespace
@@ -234,8 +251,8 @@ std::string read_input(const std::string& path, std::string_view whose) {
 
 Config parse_config(const std::string& text, const std::string& file_name,
                     const std::vector<std::string>& overrides, Origins* origins,
-                    const ModelConfig* base) {
-  Loader loader(file_name, overrides, base);
+                    const InputWorld& outside) {
+  Loader loader(file_name, overrides, outside);
   Config config = loader.load(text);
   if (origins) *origins = loader.origins();
   return config;

@@ -1,5 +1,6 @@
 // From an input file and --set values to a resolved Config, or to all faults at once.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,20 @@ namespace t3d {
                                  const std::vector<std::string>& overrides = {},
                                  Origins* origins = nullptr);
 
+/// What lies outside of the input and bears on it.
+struct InputWorld {
+  const ModelConfig* base =
+      nullptr;  // model of what init.from names, for keys that are not written
+  Fault init;   // why that cannot be read; its place is found here
+  /// More faults, of the input as far as it could be read.
+  std::function<std::vector<Fault>(const Config&, const Origins&)> more;
+};
+
 /// The same from a text, e.g. the input kept in a checkpoint; `file_name` is for messages and for
-/// the default of run.name. `base`: the model of what init.from names, for keys that are not
-/// written.
+/// the default of run.name. Where init.from cannot be read, the keys of [model] that it would have
+/// given are no faults of their own.
 [[nodiscard]] Config parse_config(const std::string& text, const std::string& file_name,
                                   const std::vector<std::string>& overrides = {},
-                                  Origins* origins = nullptr, const ModelConfig* base = nullptr);
+                                  Origins* origins = nullptr, const InputWorld& outside = {});
 
 }  // namespace t3d

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "app/config/config_schema.hpp"
+#include "app/config/foreign_names.hpp"
 #include "app/config/table_list.hpp"
 #include "core/levenshtein.hpp"
 
@@ -150,10 +151,11 @@ class Reader {
     const bool known = key_.words.empty() ||
                        std::find(key_.words.begin(), key_.words.end(), word) != key_.words.end();
     if (known) return word;
-    const auto near = nearest_word(word, key_.words);
+    std::string hint = hint_for_foreign_word(key_.full_name(), word);
+    if (const auto near = nearest_word(word, key_.words); near && hint.empty())
+      hint = fmt::format("did you mean \"{}\"?", *near);
     fail(fmt::format("{} cannot be \"{}\"", key_.full_name(), word),
-         "allowed: " + key_.allowed_text() +
-             (near ? fmt::format("; did you mean \"{}\"?", *near) : ""));
+         "allowed: " + key_.allowed_text() + (hint.empty() ? "" : "; " + hint));
     return std::nullopt;
   }
 

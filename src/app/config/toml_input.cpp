@@ -21,6 +21,7 @@
 #include <tuple>
 #include <utility>
 
+#include "app/config/foreign_names.hpp"
 #include "core/utf8.hpp"
 
 namespace t3d {
@@ -153,7 +154,11 @@ InputEntry parse_override(const std::string& assignment) {
   const std::string value = trimmed(assignment.substr(equals + 1));
   if (value.empty()) bad_override(where, "there is no value");
   const auto dot = name.find('.');
-  if (dot == std::string::npos) bad_override(where, "the key has no table");
+  if (dot == std::string::npos) {
+    const auto ours = key_for_foreign(name);
+    throw ConfigErrors({{where, "the key has no table",
+                         ours ? "did you mean " + *ours + "?" : "write --set table.key=value"}});
+  }
 
   InputEntry entry{name.substr(0, dot), name.substr(dot + 1), {}, where, value};
   const bool quoted = std::string_view("\"'[{").find(value.front()) != std::string_view::npos;

@@ -278,6 +278,12 @@ SimulatedJob parse_job_plan(const std::string& text, const std::string& source) 
   try {
     json = parse_json<JsonValue::Json>(text, source);
   } catch (const nlohmann::json::exception& error) {
+    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    if (first == std::string::npos || text[first] != '{')
+      throw_error(ExitCode::config,
+                  "{} is no job plan, which is JSON; \"transformer3d plan INPUT.toml --cluster "
+                  "CLUSTER.toml --elastic -o DIR\" writes one (DIR/job_plan.json)",
+                  source);
     throw_error(ExitCode::config, "{}: not JSON: {}", source, printable(error.what(), 200));
   }
   std::vector<std::string> faults;

@@ -67,7 +67,7 @@ std::optional<CheckpointInfo> first_whole(Communicator& all, const std::string& 
   }
   if (paths.empty()) return std::nullopt;
   throw AgreedError(ExitCode::io,
-                    fmt::format("no valid checkpoint in {}: all {} of the newest lineage are "
+                    fmt::format("no valid checkpoint in {}: all {} that could be continued are "
                                 "damaged (-r PATH takes one that you choose)",
                                 dir, paths.size()));
 }
@@ -106,9 +106,10 @@ Lineage next_lineage(Communicator& world, const std::string& dir,
     const auto others = history.others(next.number);
     if (!others.empty() && warn)
       warn(
-          fmt::format("this run writes lineage {}; of other lineages, and never continued or "
-                      "removed by it: {}. Remove what you do not need; -r PATH goes back to one",
-                      next.number, list_of(others)));
+          fmt::format("{} are of earlier starts of this run, before it was started over or went "
+                      "back; this run does not continue or remove them. Remove what you do not "
+                      "need; -r PATH goes back to one",
+                      list_of(others)));
     return std::vector<std::string>{std::to_string(next.number), std::to_string(next.parent_step),
                                     std::to_string(next.parent_lineage), next.parent_run,
                                     next.parent};

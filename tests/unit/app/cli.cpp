@@ -129,7 +129,8 @@ TEST_CASE("eval, generate, inspect") {
   CHECK(parse({"status", "--json", "a"}).status.json);
   CHECK(parse({"status", "a"}).action == Action::status);
   CHECK_FALSE(usage_error({"eval", "ckpt"}).empty());
-  CHECK_FALSE(usage_error({"generate", "ckpt", "--temperature", "0"}).empty());
+  CHECK(parse({"generate", "ckpt", "--temperature", "0"}).generate.temperature == 0);
+  CHECK_FALSE(usage_error({"generate", "ckpt", "--temperature", "-1"}).empty());
   CHECK_FALSE(usage_error({"generate", "ckpt", "--top-p", "1.5"}).empty());
   CHECK_FALSE(usage_error({"inspect"}).empty());
   CHECK_FALSE(usage_error({"status"}).empty());

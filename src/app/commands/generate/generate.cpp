@@ -58,7 +58,8 @@ index_t capacity_for(const Task& task, const GenerateCommand& wish, index_t cont
 SessionTimes write_texts(JobDecoder& model, const Task& task, const GenerateCommand& wish,
                          index_t slots, const std::string& model_name) {
   SessionOptions options;
-  options.sampling = {wish.temperature, wish.top_k, wish.top_p, wish.greedy, wish.seed};
+  const bool greedy = wish.greedy || wish.temperature == 0;
+  options.sampling = {greedy ? 1 : wish.temperature, wish.top_k, wish.top_p, greedy, wish.seed};
   options.tokens = wish.tokens;
   options.stops = wish.stops;
   std::erase(options.stops, "");

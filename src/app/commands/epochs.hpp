@@ -1,0 +1,32 @@
+// How often a run reads its texts.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/config/config.hpp"
+#include "data/batch_source.hpp"
+
+namespace t3d {
+
+struct EpochSource {
+  std::string name;  // empty = the only one
+  double tokens = 0, weight = 1;
+};
+
+struct EpochText {
+  std::vector<std::string> lines;
+  std::string warning;  // empty = no text is read too often
+};
+
+/// Repeating a text up to four times is about as good as fresh text; beyond that it is worth less
+/// and less (Muennighoff et al. 2023, Scaling Data-Constrained Language Models).
+inline constexpr double kMostEpochs = 4;
+
+/// Those of data.train, or of a mixture.
+[[nodiscard]] std::vector<EpochSource> epoch_sources(const BatchSource& train,
+                                                     const DataConfig& data);
+
+/// `tokens`: all that the run reads.
+[[nodiscard]] EpochText epoch_text(const std::vector<EpochSource>& sources, double tokens);
+
+}  // namespace t3d
