@@ -84,22 +84,49 @@ std::vector<std::string> all_gather_texts(Communicator& group, const std::string
   return texts;
 }
 
-std::vector<std::string> gather_texts(Communicator& group, const std::string& text) {
-  const std::vector<index_t> lengths = gather_lengths(group, std::ssize(text));
-  Words mine(text);
-  std::vector<Words> received;
-  std::vector<Exchange> messages;
-  if (group.rank() == 0) {
-    for (const index_t bytes : lengths) received.emplace_back(bytes);
-    for (int peer = 1; peer < group.size(); ++peer)
-      messages.push_back({peer, {}, received[static_cast<std::size_t>(peer)].view()});
-  } else {
-    messages.push_back({0, mine.view(), {}});
+std::string join_texts_of_ranks(Communicator& group, std::string text, const JoinTexts& join,
+                                std::optional<Error>& fault) {
+  const int rank = group.rank(), size = group.size();
+  for (int step = 1; step < size; step *= 2) {
+    const bool sends = rank % (2 * step) == step;
+    const bool receives = rank % (2 * step) == 0 && rank + step < size;
+    const int peer = sends ? rank - step : rank + step;
+    index_t bytes = sends ? std::ssize(text) : 0;
+    const auto pass = [&](TensorView view) {  // every rank exchanges, most of them nothing
+      std::vector<Exchange> messages;
+      if (sends) messages.push_back({peer, view, {}});
+      if (receives) messages.push_back({peer, {}, view});
+      group.exchange(std::move(messages)).wait_host();
+    };
+    pass({&bytes, DType::i32, 1, 2});  // a length is two words
+    Words words = sends ? Words(text) : Words(bytes);
+    pass(words.view());
+    if (sends) text.clear();
+    if (receives) attempt(fault, [&] { text = join(text, text_from(words.words.data(), bytes)); });
   }
-  group.exchange(std::move(messages)).wait_host();
+  return text;
+}
+
+std::vector<std::string> gather_texts(Communicator& group, const std::string& text) {
+  const auto packed = [](const std::string& one) {
+    const index_t bytes = std::ssize(one);
+    std::string whole(sizeof bytes, '\0');
+    std::memcpy(whole.data(), &bytes, sizeof bytes);
+    return whole + one;
+  };
+  std::optional<Error> fault;
+  const std::string all = join_texts_of_ranks(
+      group, packed(text), [](const auto& lower, const auto& higher) { return lower + higher; },
+      fault);
+  if (fault) throw *fault;  // no memory: nobody waits for this rank's words alone
   std::vector<std::string> texts;
-  for (std::size_t rank = 0; rank < received.size(); ++rank)
-    texts.push_back(rank == 0 ? text : text_from(received[rank].words.data(), lengths[rank]));
+  if (group.rank() != 0) return texts;
+  for (std::size_t at = 0; at < all.size();) {
+    index_t bytes = 0;
+    std::memcpy(&bytes, all.data() + at, sizeof bytes);
+    texts.push_back(all.substr(at + sizeof bytes, static_cast<std::size_t>(bytes)));
+    at += sizeof bytes + static_cast<std::size_t>(bytes);
+  }
   return texts;
 }
 

@@ -1,6 +1,7 @@
 // Collective failure: work that one rank cannot do must end with the same Error on every rank, and
 // nobody may be left waiting. Each rank attempts its local work; then all agree.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,7 +39,14 @@ void agree(Communicator& group, const std::optional<Error>& fault);
 /// Collective. Everybody's text, on every rank.
 [[nodiscard]] std::vector<std::string> all_gather_texts(Communicator& group,
                                                         const std::string& text);
-/// Collective. Everybody's text on rank 0; nothing elsewhere.
+/// Makes one text of those of two ranks, or of what was made of several that follow each other.
+using JoinTexts = std::function<std::string(const std::string& lower, const std::string& higher)>;
+/// Collective. What `join` makes of everybody's text, in the order of ranks, on rank 0; elsewhere
+/// something. Over a tree: no rank receives more than log2(ranks) messages, one at a time. What
+/// `join` throws is kept in `fault` of the rank that it happens on, for agree().
+[[nodiscard]] std::string join_texts_of_ranks(Communicator& group, std::string text,
+                                              const JoinTexts& join, std::optional<Error>& fault);
+/// Collective. Everybody's text on rank 0; nothing elsewhere. Over the same tree.
 [[nodiscard]] std::vector<std::string> gather_texts(Communicator& group, const std::string& text);
 /// Collective. The text of `root`.
 [[nodiscard]] std::string broadcast_text(Communicator& group, const std::string& text,

@@ -23,7 +23,15 @@ manifest = json.load(open(folder + "/MANIFEST.json"))
 master = h5py.File(folder + "/master.h5", "r")
 assert master.attrs["step"] == 6 and master.attrs["run_id"].decode() == "tool"
 assert master["run/input"][()].decode() == "x"
+assert manifest["version"] == 2
 checked = 0
+pieces = {}  # what lies where, by the indexes of the node files
+for file in manifest["files"]:
+    if "index" in file:
+        index = json.load(open(folder + "/" + file["index"]["name"]))
+        assert index["file"] == file["name"]
+        for name, boxes in index["tensors"].items():
+            pieces.setdefault(name, []).extend((file["name"], *box) for box in boxes)
 for name, tensor in manifest["tensors"].items():
     if 0 in tensor["shape"]:
         continue
@@ -31,8 +39,8 @@ for name, tensor in manifest["tensors"].items():
     assert list(whole.shape) == tensor["shape"], name
     assert whole.dtype == {"fp32": "<f4", "fp64": "<f8"}[tensor["dtype"]], name
     seen = numpy.zeros(whole.shape, int).reshape(-1, whole.shape[-1])
-    for number, row, col, rows, cols, offset, _ in tensor["boxes"]:
-        part = numpy.fromfile(folder + "/" + manifest["files"][number]["name"], whole.dtype,
+    for file, row, col, rows, cols, offset, _ in pieces[name]:
+        part = numpy.fromfile(folder + "/" + file, whole.dtype,
                               rows * cols, offset=offset).reshape(rows, cols)
         flat = whole.reshape(-1, whole.shape[-1])[row:row + rows, col:col + cols]
         assert part.tobytes() == numpy.ascontiguousarray(flat).tobytes(), name

@@ -19,8 +19,6 @@ namespace fs = std::filesystem;
 constexpr const char* kStepPrefix = "step-";
 constexpr const char* kLineageSuffix = ".lineage-";
 constexpr const char* kPartialSuffix = ".partial-";
-/// No manifest is longer: one of 10^7 boxes has half of that.
-constexpr index_t kManifestMostBytes = index_t{1} << 30;
 
 /// Takes `prefix` and the digits behind it off the front of `text`.
 std::optional<index_t> take_number(std::string_view& text, std::string_view prefix) {
@@ -131,14 +129,22 @@ std::string read_manifest_text(const std::string& path) {
   return read_text_file(name);
 }
 
+namespace {
+
+void check_size(const std::string& path, index_t expected) {
+  const index_t bytes = file_size(path);
+  if (bytes < 0) throw_error(ExitCode::io, "{} is missing", path);
+  if (bytes != expected)
+    throw_error(ExitCode::io, "{} has {} bytes instead of {}", path, bytes, expected);
+}
+
+}  // namespace
+
 void check_files(const Manifest& manifest, const std::string& path) {
   for (const ManifestFile& file : manifest.files) {
     if (file.name == kMasterName) continue;  // for people and tools; loading does not need it
-    const index_t bytes = file_size(path + "/" + file.name);
-    if (bytes < 0) throw_error(ExitCode::io, "{}/{} is missing", path, file.name);
-    if (bytes != file.bytes)
-      throw_error(ExitCode::io, "{}/{} has {} bytes instead of {}", path, file.name, bytes,
-                  file.bytes);
+    check_size(path + "/" + file.name, file.bytes);
+    if (!file.index.empty()) check_size(path + "/" + file.index, file.index_bytes);
   }
 }
 

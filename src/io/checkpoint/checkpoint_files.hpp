@@ -35,7 +35,8 @@ void remove_checkpoint(const std::string& path, const std::string& owner) noexce
 /// All that stand in `dir`, whoever began them: only for the owner of the lock.
 void remove_partial_folders(const std::string& dir, const std::string& owner);
 
-/// Reads and checks DIR/step-.../MANIFEST.json and the presence and size of every node file.
+/// Reads and checks DIR/step-.../MANIFEST.json and the presence and size of every node file and
+/// index.
 [[nodiscard]] std::string read_manifest_text(const std::string& path);
 void check_files(const Manifest& manifest, const std::string& path);
 
@@ -44,10 +45,13 @@ void check_files(const Manifest& manifest, const std::string& path);
                                                         const ManifestFile& file);
 
 /// Reads a whole node file, compares the CRC of every block, and returns the CRC of the file.
-/// Error(io) names file and data set. `number` is the file's number in the manifest.
-std::uint32_t verify_node_file(const std::string& folder, const Manifest& manifest, index_t number);
+/// Error(io) names file and data set. `number` is the file's number in the manifest, `index` has
+/// its boxes.
+std::uint32_t verify_node_file(const std::string& folder, const Manifest& manifest, index_t number,
+                               const FileIndex& index);
 
-/// Writes and reads back DIR/step-.../master.h5; its entry for the manifest.
+/// Writes and reads back DIR/step-.../master.h5, for which it reads the indexes of all node files;
+/// its entry for the manifest.
 [[nodiscard]] ManifestFile write_master(const std::string& folder, const Manifest& manifest,
                                         bool verify);
 

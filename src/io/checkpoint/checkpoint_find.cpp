@@ -6,6 +6,8 @@
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/checkpoint_history.hpp"
 #include "io/checkpoint/checkpoint_read.hpp"
+#include "io/checkpoint/cover_sum.hpp"
+#include "io/checkpoint/file_index.hpp"
 
 namespace t3d {
 namespace {
@@ -129,15 +131,28 @@ std::string describe_checkpoint(const std::string& path, bool verify) {
   const Manifest manifest = parse_manifest(read_manifest_text(path), path + "/" + kManifestName);
   check_files(manifest, path);
   double bytes = 0;
+  std::map<std::string, CoverSum> covers;
   for (index_t number = 0; number < std::ssize(manifest.files); ++number) {
     const ManifestFile& file = manifest.files[static_cast<std::size_t>(number)];
-    bytes += static_cast<double>(file.bytes);
+    bytes += static_cast<double>(file.bytes) + static_cast<double>(file.index_bytes);
     if (!verify) continue;
     const std::string name = path + "/" + file.name;
-    const bool master = file.name == kMasterName;
-    const std::uint32_t crc = master ? file_crc32c(name) : verify_node_file(path, manifest, number);
+    std::uint32_t crc = 0;
+    if (file.name == kMasterName) {
+      crc = file_crc32c(name);
+    } else {
+      const FileIndex index = read_index(path, manifest, number);
+      for (const auto& [tensor, pieces] : index)
+        for (const ManifestPiece& piece : pieces)
+          covers[tensor] = covers[tensor] + cover_sum(piece.box);
+      crc = verify_node_file(path, manifest, number, index);
+    }
     if (file.crc >= 0 && file.crc != crc)
       throw_error(ExitCode::io, "{} is damaged (the CRC of the file does not match)", name);
+  }
+  for (const auto& [name, tensor] : manifest.tensors) {
+    const std::string fault = cover_sum_fault(covers[name], tensor.rows, tensor.cols);
+    if (verify && !fault.empty()) throw_error(ExitCode::io, "{}: {}: {}", path, name, fault);
   }
   std::string text = fmt::format("{}: step {}, run {}, {} in {}, {}{}\n", path, manifest.state.step,
                                  manifest.state.run_id, counted(manifest.tensors.size(), "tensor"),
@@ -147,7 +162,7 @@ std::string describe_checkpoint(const std::string& path, bool verify) {
     const std::string shape = tensor.vector ? fmt::format("{}", tensor.cols)
                                             : fmt::format("{} x {}", tensor.rows, tensor.cols);
     text += fmt::format("  {:<48} {:>16}  {}  {}\n", name, shape, name_of(tensor.dtype),
-                        counted(tensor.pieces.size(), "box", "boxes"));
+                        counted(boxes_of(manifest, tensor), "box", "boxes"));
   }
   for (const auto& [name, content] : manifest.state.texts)
     text += fmt::format("{}:\n{}\n", name, content);

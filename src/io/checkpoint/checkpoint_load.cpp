@@ -1,16 +1,18 @@
-// Loading: intersect the boxes wanted with the boxes stored, then read the blocks that hold the
-// intersections once each, in file order, check them, and scatter. Each rank reads for itself.
+// Loading: the manifest says which node files may hold boxes that are wanted. File by file,
+// intersect the boxes of its index with those, then read the blocks that hold the intersections
+// once each, in file order, check them, and scatter. Each rank reads for itself, and has one index
+// at a time.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <map>
-#include <tuple>
 
 #include "comm/agree.hpp"
 #include "core/route.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/checkpoint_read.hpp"
+#include "io/checkpoint/file_index.hpp"
 #include "io/crc32c.hpp"
 
 namespace t3d {
@@ -25,12 +27,11 @@ struct Target {      // one intersection and where it goes
 
 struct PieceRead {
   const std::string* tensor = nullptr;
-  const ManifestTensor* shape = nullptr;
+  index_t element_bytes = 0;
   const ManifestPiece* piece = nullptr;
   std::vector<Target> targets;
 
-  [[nodiscard]] index_t element_bytes() const { return size_of(shape->dtype); }
-  [[nodiscard]] index_t bytes() const { return piece->box.count() * element_bytes(); }
+  [[nodiscard]] index_t bytes() const { return piece->box.count() * element_bytes; }
 };
 
 void check_shape(const ManifestTensor& stored, const TensorPart& part, const std::string& path) {
@@ -42,27 +43,19 @@ void check_shape(const ManifestTensor& stored, const TensorPart& part, const std
                 name_of(stored.dtype), path);
 }
 
-/// The stored pieces of one tensor that `want` needs, added to `reads`.
-void add_targets(const std::string& name, const ManifestTensor& tensor, const PlacedBox& want,
-                 std::byte* data, std::map<const ManifestPiece*, PieceRead>& reads) {
-  index_t found = 0;
-  for (const ManifestPiece& piece : tensor.pieces) {
-    const PlacedBox stored{piece.box, 0};
-    for (const RoutePiece& common : route({&stored, 1}, {&want, 1}, want.box)) {
-      found += common.count();
-      PieceRead& read =
-          reads.try_emplace(&piece, PieceRead{&name, &tensor, &piece, {}}).first->second;
-      read.targets.push_back({common, data});
-    }
-  }
-  if (found != std::max<index_t>(want.box.rows, 0) * std::max<index_t>(want.box.cols, 0))
-    throw_error(ExitCode::io, "the checkpoint does not hold all of {}", name);
-}
+/// A box that is wanted, and what was found of it.
+struct Want {
+  const std::string* tensor = nullptr;
+  const ManifestTensor* stored = nullptr;
+  PlacedBox place;
+  std::byte* data = nullptr;
+  std::vector<Box> found;  // relative to the box
+};
 
-std::vector<PieceRead> plan_reads(const Manifest& manifest, const std::string& path,
-                                  const std::vector<TensorPart>& parts,
-                                  const std::string& optional_prefix) {
-  std::map<const ManifestPiece*, PieceRead> reads;
+std::vector<Want> wants_of(const Manifest& manifest, const std::string& path,
+                           const std::vector<TensorPart>& parts,
+                           const std::string& optional_prefix) {
+  std::vector<Want> wants;
   for (const TensorPart& part : parts) {
     const auto found = manifest.tensors.find(part.name);
     if (found == manifest.tensors.end()) {
@@ -70,13 +63,46 @@ std::vector<PieceRead> plan_reads(const Manifest& manifest, const std::string& p
       throw_error(ExitCode::config, "{} has no tensor {}", path, part.name);
     }
     check_shape(found->second, part, path);
-    for (const PlacedBox& box : part.boxes)
-      add_targets(found->first, found->second, box, static_cast<std::byte*>(part.data), reads);
+    for (const PlacedBox& place : part.boxes)
+      if (!place.box.empty())
+        wants.push_back(
+            {&found->first, &found->second, place, static_cast<std::byte*>(part.data), {}});
+  }
+  return wants;
+}
+
+/// The files that may hold some of it, with the names of the tensors that are wanted from each.
+std::map<index_t, TensorNames> files_of(const Manifest& manifest, const std::vector<Want>& wants) {
+  std::map<index_t, TensorNames> files;
+  for (const Want& want : wants)
+    for (const FileRange& range : manifest.cut_of(*want.stored))
+      if (!intersect(range.bounds, want.place.box).empty()) files[range.file].insert(*want.tensor);
+  return files;
+}
+
+/// What one file has of what is wanted, in the order of the file.
+std::vector<PieceRead> plan_reads(const FileIndex& index, std::vector<Want>& wants) {
+  std::map<const ManifestPiece*, PieceRead> reads;
+  for (Want& want : wants) {
+    const auto held = index.find(*want.tensor);
+    if (held == index.end()) continue;
+    for (const ManifestPiece& piece : held->second) {
+      const Box common = intersect(piece.box, want.place.box);
+      if (common.empty()) continue;
+      want.found.push_back({common.row0 - want.place.box.row0, common.col0 - want.place.box.col0,
+                            common.rows, common.cols});
+      const PlacedBox stored{piece.box, 0};
+      PieceRead& read =
+          reads.try_emplace(&piece, PieceRead{want.tensor, size_of(want.stored->dtype), &piece, {}})
+              .first->second;
+      for (const RoutePiece& route : route({&stored, 1}, {&want.place, 1}, want.place.box))
+        read.targets.push_back({route, want.data});
+    }
   }
   std::vector<PieceRead> sorted;
   for (auto& [piece, read] : reads) sorted.push_back(std::move(read));
   std::sort(sorted.begin(), sorted.end(), [](const PieceRead& a, const PieceRead& b) {
-    return std::tie(a.piece->file, a.piece->offset) < std::tie(b.piece->file, b.piece->offset);
+    return a.piece->offset < b.piece->offset;
   });
   return sorted;
 }
@@ -87,8 +113,8 @@ std::vector<bool> blocks_needed(const PieceRead& read) {
   for (const Target& target : read.targets) {
     const RoutePiece& route = target.route;
     for (index_t row = 0; row < route.rows; ++row) {
-      const index_t first = (route.from_offset + row * route.from_ld) * read.element_bytes();
-      const index_t last = first + route.cols * read.element_bytes() - 1;
+      const index_t first = (route.from_offset + row * route.from_ld) * read.element_bytes;
+      const index_t last = first + route.cols * read.element_bytes - 1;
       for (index_t block = first / kCrcBlockBytes; block <= last / kCrcBlockBytes; ++block)
         needed[static_cast<std::size_t>(block)] = true;
     }
@@ -155,8 +181,8 @@ class PieceReader {
                     block);
     }
     for (const Target& target : read.targets)
-      scatter(target, read.element_bytes(), buffer_.data(), first / read.element_bytes(),
-              bytes / read.element_bytes());
+      scatter(target, read.element_bytes, buffer_.data(), first / read.element_bytes,
+              bytes / read.element_bytes);
   }
 
   const CheckpointState& state_;
@@ -167,14 +193,27 @@ class PieceReader {
 
 }  // namespace
 
+const FileIndex& IndexCache::of(index_t file) {
+  const auto [place, fresh] = read_.try_emplace(file);
+  if (fresh) place->second = read_index(folder_, manifest_, file, names_);
+  return place->second;
+}
+
 void load_parts(const Manifest& manifest, const std::string& path,
-                const std::vector<TensorPart>& parts, const std::string& optional_prefix) {
-  std::optional<PieceReader> reader;
-  index_t open = -1;
-  for (const PieceRead& read : plan_reads(manifest, path, parts, optional_prefix)) {
-    if (read.piece->file != open) reader.emplace(path, manifest, open = read.piece->file);
-    reader->read(read);
+                const std::vector<TensorPart>& parts, const std::string& optional_prefix,
+                IndexCache* cache) {
+  std::vector<Want> wants = wants_of(manifest, path, parts, optional_prefix);
+  for (const auto& [file, names] : files_of(manifest, wants)) {
+    const FileIndex own = cache != nullptr ? FileIndex{} : read_index(path, manifest, file, names);
+    const std::vector<PieceRead> reads =
+        plan_reads(cache != nullptr ? cache->of(file) : own, wants);
+    if (reads.empty()) continue;
+    PieceReader reader(path, manifest, file);
+    for (const PieceRead& read : reads) reader.read(read);
   }
+  for (const Want& want : wants)
+    if (!cover_fault(want.found, want.place.box.rows, want.place.box.cols).empty())
+      throw_error(ExitCode::io, "{} does not hold all of {}", path, *want.tensor);
 }
 
 Manifest read_manifest(Communicator& all, const std::string& path) {

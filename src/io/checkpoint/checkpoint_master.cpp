@@ -2,19 +2,47 @@
 // node files beside it, the run's texts under "run/", step and run as attributes. Copied without
 // the node files it reads as NaN.
 #include "io/checkpoint/checkpoint_files.hpp"
+#include "io/checkpoint/file_index.hpp"
 #include "io/hdf5/h5_file.hpp"
 
 namespace t3d {
 namespace {
 
-void add_tensor(const H5File& file, const Manifest& manifest, const std::string& name,
-                const ManifestTensor& tensor) {
-  std::vector<H5Source> sources;
-  for (const ManifestPiece& piece : tensor.pieces)
-    sources.push_back({manifest.files[static_cast<std::size_t>(piece.file)].name,
-                       "/" + dataset_name(name, piece.box), piece.box});
-  if (!sources.empty())
-    file.create_virtual(name, tensor.dtype, tensor.rows, tensor.cols, tensor.vector, sources);
+using Sources = std::map<std::string, std::vector<H5Source>>;
+/// Of these many boxes at once: a box has two texts and a rectangle.
+constexpr index_t kMostBoxes = index_t{1} << 18;
+
+Sources sources_of(const std::string& folder, const Manifest& manifest, const TensorNames& names) {
+  Sources sources;
+  for (index_t number = 0; number < std::ssize(manifest.files); ++number)
+    for (const auto& [name, pieces] : read_index(folder, manifest, number, names))
+      for (const ManifestPiece& piece : pieces)
+        sources[name].push_back({manifest.files[static_cast<std::size_t>(number)].name,
+                                 "/" + dataset_name(name, piece.box), piece.box});
+  return sources;
+}
+
+/// Some tensors at a time: their boxes are in memory together.
+void add_tensors(const H5File& file, const std::string& folder, const Manifest& manifest) {
+  TensorNames names;
+  index_t boxes = 0;
+  const auto add = [&] {
+    if (names.empty()) return;
+    for (const auto& [name, sources] : sources_of(folder, manifest, names)) {
+      const ManifestTensor& tensor = manifest.tensors.at(name);
+      file.create_virtual(name, tensor.dtype, tensor.rows, tensor.cols, tensor.vector, sources);
+    }
+    names.clear();
+    boxes = 0;
+  };
+  for (const auto& [name, tensor] : manifest.tensors) {
+    const index_t more = boxes_of(manifest, tensor);
+    if (more == 0) continue;
+    if (boxes + more > kMostBoxes) add();
+    names.insert(name);
+    boxes += more;
+  }
+  add();
 }
 
 }  // namespace
@@ -27,15 +55,17 @@ ManifestFile write_master(const std::string& folder, const Manifest& manifest, b
   file.write_attribute("read_me", std::string("the values lie in the node files beside this file: "
                                               "copy the whole folder; alone it reads as NaN"));
   for (const auto& [name, text] : manifest.state.texts) file.write_text("run/" + name, text);
-  for (const auto& [name, tensor] : manifest.tensors) add_tensor(file, manifest, name, tensor);
+  add_tensors(file, folder, manifest);
   file.close();
   sync_path(path);
-  ManifestFile entry{kMasterName, file_size(path), -1, 0, 0, 0};
+  ManifestFile entry;
+  entry.name = kMasterName;
+  entry.bytes = file_size(path);
   if (!verify) return entry;
   entry.crc = file_crc32c(path);
   H5File again = H5File::open(path);
   for (const auto& [name, tensor] : manifest.tensors)
-    if (!tensor.pieces.empty() && !again.has(name))
+    if (boxes_of(manifest, tensor) > 0 && !again.has(name))
       throw_error(ExitCode::io, "{} lacks {} when read again", path, name);
   again.close();
   return entry;

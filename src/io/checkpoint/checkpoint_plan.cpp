@@ -10,7 +10,7 @@ namespace t3d {
 namespace {
 
 struct Collected {
-  ManifestTensor shape;
+  StoredShape shape;
   std::vector<Holding> holdings;
 };
 
@@ -19,15 +19,13 @@ void collect(const std::string& description, int rank, std::map<std::string, Col
   while (from.more()) {
     const index_t part = from.number();
     const std::string name = from.text();
-    ManifestTensor shape;
+    StoredShape shape;
     shape.dtype = static_cast<DType>(from.number());
     shape.rows = from.number();
     shape.cols = from.number();
     shape.vector = from.number() != 0;
     Collected& tensor = all.try_emplace(name, Collected{shape, {}}).first->second;
-    const ManifestTensor& known = tensor.shape;
-    if (known.dtype != shape.dtype || known.rows != shape.rows || known.cols != shape.cols ||
-        known.vector != shape.vector)
+    if (!(tensor.shape == shape))
       throw_error(ExitCode::io, "ranks disagree on the shape of {}", name);
     const index_t boxes = from.number();
     for (index_t n = 0; n < boxes; ++n) {
@@ -47,13 +45,12 @@ SavePlan::SavePlan(const std::vector<std::string>& descriptions) {
   for (std::size_t rank = 0; rank < descriptions.size(); ++rank)
     collect(descriptions[rank], static_cast<int>(rank), all);
   for (auto& [name, tensor] : all) {
-    tensors_.push_back({name, std::move(tensor.shape)});
+    tensors_.push_back({name, tensor.shape, {}});
     add_pieces(tensors_.size() - 1, tensor.holdings);
   }
   std::vector<MovedBox> boxes;
   for (const PlanPiece& piece : pieces_) {
-    const ManifestTensor& shape = tensors_[piece.tensor].shape;
-    boxes.push_back({shape.pieces[piece.number].box, size_of(shape.dtype)});
+    boxes.push_back({box_of(piece), size_of(tensor_of(piece).shape.dtype)});
   }
   rounds_ = rounds_of(boxes, kRoundBytes);
 }
@@ -64,7 +61,7 @@ void SavePlan::add_pieces(std::size_t tensor, const std::vector<Holding>& holdin
   boxes = merge_boxes(std::move(boxes));  // sorted by first row
   const std::size_t first = pieces_.size();
   for (std::size_t n = 0; n < boxes.size(); ++n) {
-    tensors_[tensor].shape.pieces.push_back({boxes[n], 0, 0, 0});
+    tensors_[tensor].pieces.push_back({boxes[n], 0, 0});
     pieces_.push_back({tensor, n, {}});
   }
   for (const Holding& holding : holdings) {
@@ -86,10 +83,17 @@ std::vector<Copy> SavePlan::copies_of(const Strip& strip) const {
   return copies;
 }
 
-Manifest SavePlan::fragment() const {
-  Manifest fragment;
-  for (const PlanTensor& tensor : tensors_) fragment.tensors[tensor.name] = tensor.shape;
-  return fragment;
+std::map<std::string, StoredShape> SavePlan::shapes() const {
+  std::map<std::string, StoredShape> shapes;
+  for (const PlanTensor& tensor : tensors_) shapes[tensor.name] = tensor.shape;
+  return shapes;
+}
+
+FileIndex SavePlan::index() const {
+  FileIndex index;
+  for (const PlanTensor& tensor : tensors_)
+    if (!tensor.pieces.empty()) index[tensor.name] = tensor.pieces;
+  return index;
 }
 
 std::string describe_parts(const std::vector<TensorPart>& parts, bool write) {

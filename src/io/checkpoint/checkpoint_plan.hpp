@@ -5,11 +5,13 @@
 //   strip   some rows of a piece, so that memory stays bounded (core/route.hpp)
 //   round   strips of at most kRoundBytes together: one message from each rank to the writer
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
 #include "core/route.hpp"
 #include "io/checkpoint/checkpoint.hpp"
+#include "io/checkpoint/fragment.hpp"
 #include "io/checkpoint/manifest.hpp"
 
 namespace t3d {
@@ -23,7 +25,8 @@ struct Holding {
 
 struct PlanTensor {
   std::string name;
-  ManifestTensor shape;  // its pieces too, without places in the file yet
+  StoredShape shape;
+  std::vector<ManifestPiece> pieces;  // without places in the file yet
 };
 
 struct PlanPiece {
@@ -46,7 +49,7 @@ class SavePlan {
   /// In the order of the file.
   [[nodiscard]] const std::vector<PlanPiece>& pieces() const { return pieces_; }
   [[nodiscard]] const Box& box_of(const PlanPiece& piece) const {
-    return tensors_[piece.tensor].shape.pieces[piece.number].box;
+    return tensors_[piece.tensor].pieces[piece.number].box;
   }
   [[nodiscard]] const PlanPiece& piece_of(const Strip& strip) const { return pieces_[strip.which]; }
   [[nodiscard]] const PlanTensor& tensor_of(const PlanPiece& piece) const {
@@ -60,8 +63,11 @@ class SavePlan {
   }
   /// In the order in which they are packed, rank after rank.
   [[nodiscard]] std::vector<Copy> copies_of(const Strip& strip) const;
-  /// All tensors and pieces as a fragment of the manifest.
-  [[nodiscard]] Manifest fragment() const;
+  [[nodiscard]] std::map<std::string, StoredShape> shapes() const;
+  /// All pieces, by tensor.
+  [[nodiscard]] FileIndex index() const;
+  /// For the manifest, without a file.
+  [[nodiscard]] Fragment fragment() const { return fragment_of(shapes(), index()); }
 
  private:
   void add_pieces(std::size_t tensor, const std::vector<Holding>& holdings);

@@ -58,15 +58,18 @@ class Saver {
   /// run's name and step, which the CRCs start from.
   void choose_folder() {
     const bool first = groups_.group->rank() == 0;
-    const auto fragments =
-        gather_texts(*groups_.all, first ? format_fragment(plan_->fragment()) : "");
+    std::string text;
+    attempt(fault_, [&] {
+      if (first) text = text_of(plan_->fragment());
+    });
+    text = join_texts_of_ranks(*groups_.all, text, join_texts, fault_);
     attempt(fault_, [&] {
       if (!leads()) return;
-      const Manifest manifest = assemble(state_, fragments);
-      check_cover(manifest);
+      const Fragment whole = parse_fragment(text);
+      check_cover(whole);
       make_folder(options_.dir);
       check_lock();
-      check_space(options_.dir, tensor_bytes(manifest));
+      check_space(options_.dir, tensor_bytes(whole));
       partial_ = make_partial_folder(options_.dir, state_, owner_);
     });
     agree_now();
@@ -95,19 +98,19 @@ class Saver {
     }
     attempt(fault_, [&] {
       if (writes)
-        fragment_ = format_fragment(file->finish(options_.verify));
+        fragment_ = text_of(file->finish(options_.verify));
       else if (groups_.group->rank() == 0)
-        fragment_ = format_fragment(plan_->fragment());  // tensors without elements
+        fragment_ = text_of(plan_->fragment());  // tensors without elements
     });
     file.reset();
     agree_now();
   }
 
   void publish() {
-    const auto fragments = gather_texts(*groups_.all, fragment_);
+    const std::string text = join_texts_of_ranks(*groups_.all, fragment_, join_texts, fault_);
     attempt(fault_, [&] {
       if (!leads()) return;
-      path_ = publish_checkpoint(options_, state_, fragments, partial_, owner_);
+      path_ = publish_checkpoint(options_, state_, parse_fragment(text), partial_, owner_);
     });
     agree_now();
     path_ = broadcast_text(*groups_.all, path_);

@@ -14,13 +14,14 @@ struct Extent {  // one data set in the file
   std::string dataset;
 };
 
-std::vector<Extent> extents_of(const Manifest& manifest, index_t number) {
+std::vector<Extent> extents_of(const Manifest& manifest, const FileIndex& index) {
   std::vector<Extent> extents;
-  for (const auto& [name, tensor] : manifest.tensors)
-    for (const ManifestPiece& piece : tensor.pieces)
-      if (piece.file == number)
-        extents.push_back({piece.offset, piece.box.count() * size_of(tensor.dtype), piece.first_crc,
-                           dataset_name(name, piece.box)});
+  for (const auto& [name, pieces] : index) {
+    const index_t each = size_of(manifest.tensors.at(name).dtype);
+    for (const ManifestPiece& piece : pieces)
+      extents.push_back(
+          {piece.offset, piece.box.count() * each, piece.first_crc, dataset_name(name, piece.box)});
+  }
   std::sort(extents.begin(), extents.end(),
             [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
   return extents;
@@ -62,8 +63,8 @@ std::vector<std::uint32_t> read_crc_table(const FileReader& reader, const Manife
   return table;
 }
 
-std::uint32_t verify_node_file(const std::string& folder, const Manifest& manifest,
-                               index_t number) {
+std::uint32_t verify_node_file(const std::string& folder, const Manifest& manifest, index_t number,
+                               const FileIndex& index) {
   const ManifestFile& file = manifest.files[static_cast<std::size_t>(number)];
   const FileReader reader(folder + "/" + file.name);
   if (reader.size() != file.bytes)
@@ -71,7 +72,7 @@ std::uint32_t verify_node_file(const std::string& folder, const Manifest& manife
                 file.bytes);
   const auto table = read_crc_table(reader, file);
   Walker walker(reader);
-  for (const Extent& extent : extents_of(manifest, number)) {
+  for (const Extent& extent : extents_of(manifest, index)) {
     walker.skip_to(extent.offset);
     const std::uint32_t seed = dataset_seed(manifest.state, extent.dataset);
     for (index_t block = 0; block < crc_blocks(extent.bytes); ++block) {

@@ -31,7 +31,7 @@ std::string write_checkpoint(const CheckpointOptions& options, const CheckpointS
                              const std::vector<TensorPart>& tensors, const FillBox& fill,
                              index_t strip_bytes) {
   const SavePlan plan({describe_parts(tensors, true)});
-  const Manifest whole = assemble(state, {format_fragment(plan.fragment())});
+  const Fragment whole = plan.fragment();
   check_cover(whole);
   make_folder(options.dir);
   check_space(options.dir, tensor_bytes(whole));
@@ -40,8 +40,7 @@ std::string write_checkpoint(const CheckpointOptions& options, const CheckpointS
   try {
     NodeFile file(partial, node_file_name(0, state, owner.substr(0, 8)), plan, state);
     write_pieces(plan, tensors, fill, strip_bytes, file);
-    const std::string fragment = format_fragment(file.finish(options.verify));
-    return publish_checkpoint(options, state, {fragment}, partial, owner);
+    return publish_checkpoint(options, state, file.finish(options.verify), partial, owner);
   } catch (...) {
     remove_checkpoint(partial, owner);
     throw;

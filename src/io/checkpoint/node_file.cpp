@@ -6,6 +6,7 @@
 #include "core/copy_rows.hpp"
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
+#include "io/checkpoint/file_index.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
@@ -14,14 +15,15 @@ NodeFile::NodeFile(const std::string& folder, const std::string& name, const Sav
     : folder_(folder),
       file_(H5File::create(folder + "/" + name)),
       plan_(plan),
-      fragment_(plan.fragment()) {
-  fragment_.state = state;
-  fragment_.files.push_back({name, 0, -1, 0, 0, 0});
+      index_(plan.index()) {
+  state_.run_id = state.run_id;
+  state_.step = state.step;
+  entry_.name = name;
 }
 
 void NodeFile::write(const Strip& strip, const void* data) {
   const PlanTensor& tensor = plan_.tensor_of(strip);
-  ManifestPiece& piece = fragment_.tensors.at(tensor.name).pieces[plan_.piece_of(strip).number];
+  ManifestPiece& piece = index_.at(tensor.name)[plan_.piece_of(strip).number];
   const bool vector = tensor.shape.vector;
   const hid_t type = h5_type(tensor.shape.dtype);
   if (strip.box.row0 == piece.box.row0) {
@@ -29,7 +31,7 @@ void NodeFile::write(const Strip& strip, const void* data) {
     dataset_ = file_.create_contiguous(name, type, piece.box.rows, piece.box.cols, vector);
     piece.offset = file_.offset_of(dataset_);
     piece.first_crc = std::ssize(table_);
-    crcs_ = BlockCrcs(dataset_seed(fragment_.state, name));
+    crcs_ = BlockCrcs(dataset_seed(state_, name));
   }
   crcs_.add(data, strip.box.count() * size_of(tensor.shape.dtype));
   file_.write_rows(dataset_, type, strip.box.row0 - piece.box.row0, strip.box.rows, strip.box.cols,
@@ -44,29 +46,39 @@ void NodeFile::end_piece() {
 }
 
 void NodeFile::write_table() {
-  ManifestFile& entry = fragment_.files.front();
-  entry.table_count = std::ssize(table_);
-  entry.table_crc = crc32c(table_.data(), table_.size() * sizeof table_[0]);
-  H5Id dataset = file_.create_contiguous(kCrcTableName, H5T_STD_U32LE, 1, entry.table_count, true);
-  entry.table_offset = file_.offset_of(dataset);
-  file_.write_rows(dataset, H5T_STD_U32LE, 0, 1, entry.table_count, true, table_.data());
+  entry_.table_count = std::ssize(table_);
+  entry_.table_crc = crc32c(table_.data(), table_.size() * sizeof table_[0]);
+  H5Id dataset = file_.create_contiguous(kCrcTableName, H5T_STD_U32LE, 1, entry_.table_count, true);
+  entry_.table_offset = file_.offset_of(dataset);
+  file_.write_rows(dataset, H5T_STD_U32LE, 0, 1, entry_.table_count, true, table_.data());
   dataset.close();
 }
 
-Manifest NodeFile::finish(bool verify) {
+void NodeFile::write_index() {
+  const std::string text = format_index(entry_.name, index_);
+  entry_.index = index_name_of(entry_.name);
+  entry_.index_bytes = std::ssize(text);
+  entry_.index_crc = crc32c(text);
+  write_text_durably(folder_ + "/" + entry_.index, text);
+}
+
+Fragment NodeFile::finish(bool verify) {
   write_table();
   file_.close();
-  ManifestFile& entry = fragment_.files.front();
-  const std::string path = folder_ + "/" + entry.name;
+  const std::string path = folder_ + "/" + entry_.name;
   sync_path(path);
-  entry.bytes = file_size(path);
-  if (verify) {
-    entry.crc = verify_node_file(folder_, fragment_, 0);
-    H5File again = H5File::open(path);
-    if (!again.has(kCrcTableName)) throw_error(ExitCode::io, "{} cannot be read again", path);
-    again.close();
-  }
-  return std::move(fragment_);
+  entry_.bytes = file_size(path);
+  write_index();
+  Fragment fragment = fragment_of(plan_.shapes(), index_);
+  fragment.files.push_back(entry_);
+  if (!verify) return fragment;
+  const Manifest manifest = manifest_of(state_, fragment);
+  fragment.files.front().crc =
+      verify_node_file(folder_, manifest, 0, read_index(folder_, manifest, 0));
+  H5File again = H5File::open(path);
+  if (!again.has(kCrcTableName)) throw_error(ExitCode::io, "{} cannot be read again", path);
+  again.close();
+  return fragment;
 }
 
 std::vector<index_t> RoundBuffers::bytes_of(const std::vector<Strip>& round, int ranks) const {

@@ -17,17 +17,20 @@ class NodeFile {
   NodeFile(const std::string& folder, const std::string& name, const SavePlan& plan,
            const CheckpointState& state);
   void write(const Strip& strip, const void* data);
-  /// Closes, syncs, and with `verify` reads everything again: this file's part of the manifest.
-  [[nodiscard]] Manifest finish(bool verify);
+  /// Closes, syncs, writes the index, and with `verify` reads everything again: for the manifest.
+  [[nodiscard]] Fragment finish(bool verify);
 
  private:
   void end_piece();
   void write_table();
+  void write_index();
 
   std::string folder_;
   H5File file_;
   const SavePlan& plan_;
-  Manifest fragment_;  // one file
+  CheckpointState state_;  // run and step
+  ManifestFile entry_;
+  FileIndex index_;
   H5Id dataset_;
   BlockCrcs crcs_{0};
   std::vector<std::uint32_t> table_;

@@ -39,28 +39,6 @@ SaveGroups::SaveGroups(Communicator& world, index_t ranks_per_file) : all(checkp
   group = all->subgroup(own, kCheckpointAxis);
 }
 
-Manifest assemble(const CheckpointState& state, const std::vector<std::string>& fragments) {
-  Manifest manifest;
-  manifest.state = state;
-  for (const std::string& fragment : fragments)
-    if (!fragment.empty()) add_fragment(manifest, fragment);
-  return manifest;
-}
-
-void check_cover(const Manifest& manifest) {
-  for (const auto& [name, tensor] : manifest.tensors) {
-    const std::string fault = cover_fault(boxes_of(tensor), tensor.rows, tensor.cols);
-    if (!fault.empty()) throw_error(ExitCode::io, "cannot save {}: {}", name, fault);
-  }
-}
-
-double tensor_bytes(const Manifest& manifest) {
-  double bytes = 0;
-  for (const auto& [name, tensor] : manifest.tensors)
-    bytes += static_cast<double>(tensor.rows * tensor.cols * size_of(tensor.dtype));
-  return bytes;
-}
-
 void check_space(const std::string& dir, double bytes) {
   const double needed = bytes * kSpare + (1 << 20);
   const double free = free_bytes(dir);
@@ -81,12 +59,14 @@ std::string node_file_name(std::size_t number, const CheckpointState& state,
 }
 
 std::string publish_checkpoint(const CheckpointOptions& options, const CheckpointState& state,
-                               const std::vector<std::string>& fragments,
-                               const std::string& partial, const std::string& owner) {
-  Manifest manifest = assemble(state, fragments);
+                               const Fragment& fragment, const std::string& partial,
+                               const std::string& owner) {
+  Manifest manifest = manifest_of(state, fragment);
   manifest.files.push_back(write_master(partial, manifest, options.verify));
   sync_path(partial);
-  write_text_durably(partial + "/" + kManifestName, format_manifest(manifest));
+  const std::string text = format_manifest(manifest);
+  check_files(parse_manifest(text, partial + "/" + kManifestName), partial);
+  write_text_durably(partial + "/" + kManifestName, text);
   if (options.lock != nullptr) options.lock->check();
   return publish_folder(partial, options.dir, state, owner);
 }

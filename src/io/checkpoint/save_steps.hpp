@@ -19,12 +19,6 @@ struct SaveGroups {
   bool one_host = true;  // all ranks of this group are on one
 };
 
-/// Of all groups' fragments, those without text passed over.
-[[nodiscard]] Manifest assemble(const CheckpointState& state,
-                                const std::vector<std::string>& fragments);
-/// Error(io) unless every element of every tensor is there once.
-void check_cover(const Manifest& manifest);
-[[nodiscard]] double tensor_bytes(const Manifest& manifest);
 /// Error(io) where `dir` has no room for so many bytes of tensors.
 void check_space(const std::string& dir, double bytes);
 
@@ -33,11 +27,10 @@ void check_space(const std::string& dir, double bytes);
 [[nodiscard]] std::string node_file_name(std::size_t number, const CheckpointState& state,
                                          const std::string& mark);
 
-/// Master and manifest beside the node files in `partial`, all durable; then the folder's name. The
-/// path.
+/// Master and manifest beside the node files in `partial`, all durable, and the manifest such that
+/// it is read again; then the folder's name. The path.
 [[nodiscard]] std::string publish_checkpoint(const CheckpointOptions& options,
-                                             const CheckpointState& state,
-                                             const std::vector<std::string>& fragments,
+                                             const CheckpointState& state, const Fragment& fragment,
                                              const std::string& partial, const std::string& owner);
 
 }  // namespace t3d

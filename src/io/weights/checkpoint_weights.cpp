@@ -17,7 +17,8 @@ class CheckpointWeights final : public WeightSource {
  public:
   CheckpointWeights(const std::string& path, const WeightNeeds& needs)
       : path_(path),
-        manifest_(parse_manifest(read_manifest_text(path), path + "/" + kManifestName)) {
+        manifest_(parse_manifest(read_manifest_text(path), path + "/" + kManifestName)),
+        indexes_(manifest_, path, names_of(needs)) {
     check_files(manifest_, path);
     std::string faults;
     for (const WholeTensor& tensor : needs.tensors) {
@@ -50,6 +51,12 @@ class CheckpointWeights final : public WeightSource {
   }
 
  private:
+  static TensorNames names_of(const WeightNeeds& needs) {
+    TensorNames names{"wte.weight"};  // vocabulary() looks at it; never empty, which means all
+    for (const WholeTensor& tensor : needs.tensors) names.insert(tensor.name);
+    return names;
+  }
+
   [[nodiscard]] std::string fault_of(const WholeTensor& tensor, bool grow) const {
     const auto found = manifest_.tensors.find(tensor.name);
     if (found == manifest_.tensors.end()) return tensor.name + " is not there";
@@ -65,11 +72,13 @@ class CheckpointWeights final : public WeightSource {
   void load(const std::string& name, const ManifestTensor& stored, const Box& box,
             void* out) const {
     load_parts(manifest_, path_,
-               {{name, stored.dtype, stored.rows, stored.cols, stored.vector, out, {{box, 0}}}});
+               {{name, stored.dtype, stored.rows, stored.cols, stored.vector, out, {{box, 0}}}}, {},
+               &indexes_);
   }
 
   std::string path_;
   Manifest manifest_;
+  mutable IndexCache indexes_;
 };
 
 }  // namespace

@@ -135,12 +135,16 @@ class BackgroundSave::Impl {
       layout_.emplace(*plan_);
     });
     agree(all(), fault);
-    const auto fragments = gather_texts(all(), leads() ? format_fragment(plan_->fragment()) : "");
+    std::string text;
+    attempt(fault, [&] {
+      if (leads()) text = text_of(plan_->fragment());
+    });
+    text = join_texts_of_ranks(all(), text, join_texts, fault);
     attempt(fault, [&] {
       if (!leads_all()) return;
-      const Manifest manifest = assemble({}, fragments);
-      check_cover(manifest);
-      bytes_ = tensor_bytes(manifest);
+      const Fragment whole = parse_fragment(text);
+      check_cover(whole);
+      bytes_ = tensor_bytes(whole);
     });
     agree(all(), fault);
   }
@@ -242,31 +246,27 @@ class BackgroundSave::Impl {
     TaskResult own;
     attempt(fault_, [&] { own = take_result(); });
     agree(all(), fault_);
-    if (leads() && plan_->rounds().empty()) own.text = format_fragment(plan_->fragment());
-    std::vector<std::string> fragments;
-    std::uint64_t digest = 0;
-    double longest = 0;
-    for (const std::string& text : gather_texts(all(), text_of(own))) {
-      TaskResult one = parse_result(text);
-      fragments.push_back(std::move(one.text));
-      if (!one.not_finite.empty()) outcome_.not_finite = one.not_finite;
-      digest += one.digest;
-      longest = std::max(longest, one.seconds);
-      outcome_.writer_cpu_seconds += one.cpu_seconds;
-    }
-    outcome_.work_seconds += longest;
+    attempt(fault_, [&] {
+      if (leads() && plan_->rounds().empty()) own.text = text_of(plan_->fragment());
+    });
+    const std::string text = join_texts_of_ranks(all(), text_of(own), join_results, fault_);
+    agree(all(), fault_);
+    const TaskResult whole = leads_all() ? parse_result(text) : TaskResult{};
+    outcome_.not_finite = whole.not_finite;
+    outcome_.work_seconds += whole.seconds;
+    outcome_.writer_cpu_seconds += whole.cpu_seconds;
     outcome_.not_finite = broadcast_text(all(), outcome_.not_finite);
     if (!outcome_.not_finite.empty()) return;
-    outcome_.digest = broadcast_text(all(), digest_text(digest));
+    outcome_.digest = broadcast_text(all(), digest_text(whole.digest));
     phase_ = Phase::publishing;
     outcome_.keep = keep;
     attempt(fault_, [&] {
-      if (leads_all()) start_publisher(fragments, keep);
+      if (leads_all()) start_publisher(whole.text, keep);
     });
   }
 
-  void start_publisher(const std::vector<std::string>& fragments, index_t keep) {
-    PublishTask task{options_, {}, state_, fragments, partial_, owner_};
+  void start_publisher(const std::string& fragment, index_t keep) {
+    PublishTask task{options_, {}, state_, fragment, partial_, owner_};
     task.options.keep = keep;
     if (options_.lock != nullptr) task.lease = *options_.lock;
     task.state.texts[kDigestText] = outcome_.digest;

@@ -149,8 +149,9 @@ void WriterProcess::read_what_is_there() {
     break;
   }
   int status = 0;
-  while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-  }
+  // It has said its last word but may still hang in its end, in a file system's call: it is looked
+  // at again, until its time is over.
+  if (::waitpid(process_, &status, WNOHANG) == 0) return;
   process_ = -1;
   end(end_of(status));
 }

@@ -1,5 +1,6 @@
 #include "io/writer/writer_task.hpp"
 
+#include <algorithm>
 #include <ctime>
 
 #include "core/finite.hpp"
@@ -92,7 +93,7 @@ TaskResult write_file(Unpacker& from, int snapshot) {
             digest_of_box(tensor.name, tensor.shape.dtype, tensor.shape.cols, strip.box, data);
       file.write(strip, data);
     }
-  result.text = format_fragment(file.finish(verify));
+  result.text = text_of(file.finish(verify));
   return result;
 }
 
@@ -108,10 +109,10 @@ TaskResult publish(Unpacker& from) {
   lease.token = from.text();
   if (leased) options.lock = &lease;
   const CheckpointState state = state_of(from);
-  const std::vector<std::string> fragments = texts_of(from);
+  const Fragment fragment = parse_fragment(from.text());
   const std::string partial = from.text(), owner = from.text();
   TaskResult result;
-  result.text = publish_checkpoint(options, state, fragments, partial, owner);
+  result.text = publish_checkpoint(options, state, fragment, partial, owner);
   apply_retention(options, state, result.text, owner);
   return result;
 }
@@ -143,7 +144,7 @@ std::string text_of(const PublishTask& task) {
   add(packer, lease.files);
   packer.add(lease.token);
   add(packer, task.state);
-  add(packer, task.fragments);
+  packer.add(task.fragment);
   packer.add(task.partial);
   packer.add(task.owner);
   return packer.take();
@@ -174,6 +175,17 @@ std::string text_of(const TaskResult& result) {
   for (const double seconds : {result.seconds, result.cpu_seconds})
     packer.add(static_cast<index_t>(seconds * 1e6));
   return packer.take();
+}
+
+std::string join_results(const std::string& lower, const std::string& higher) {
+  TaskResult both = parse_result(lower);
+  const TaskResult other = parse_result(higher);
+  both.text = join_texts(both.text, other.text);
+  if (both.not_finite.empty()) both.not_finite = other.not_finite;
+  both.digest += other.digest;
+  both.seconds = std::max(both.seconds, other.seconds);
+  both.cpu_seconds += other.cpu_seconds;
+  return text_of(both);
 }
 
 TaskResult parse_result(const std::string& text) {

@@ -26,7 +26,7 @@ struct PublishTask {
   CheckpointOptions options;  // its lock is `lease`
   std::optional<Lease> lease;
   CheckpointState state;
-  std::vector<std::string> fragments;
+  std::string fragment;  // of all files (io/checkpoint/fragment.hpp)
   std::string partial, owner;
 };
 
@@ -44,6 +44,8 @@ struct TaskResult {
 [[nodiscard]] TaskResult run_task(const std::string& text, int snapshot);
 
 [[nodiscard]] std::string text_of(const TaskResult& result);
+/// One of the results of two processes that wrote files: sums, and the longest.
+[[nodiscard]] std::string join_results(const std::string& lower, const std::string& higher);
 /// Error(io) where the text is cut short.
 [[nodiscard]] TaskResult parse_result(const std::string& text);
 

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -12,6 +14,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "io/checkpoint/file_index.hpp"
+#include "io/checkpoint/fragment.hpp"
+#include "io/checkpoint/manifest_text.hpp"
 #include "io/crc32c.hpp"
 #include "support/catch.hpp"
 #include "support/checkpoint_data.hpp"
@@ -30,12 +35,7 @@ std::string read_all(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The text of a manifest with its last line made right, as format_manifest does.
-std::string sealed(const std::string& body) {
-  return body + fmt::format("\"crc32c\": \"{:08x}\"}}\n", crc32c(body));
-}
-
-/// A checkpoint of two ranks whose manifest can be changed.
+/// A checkpoint of two ranks whose manifest and first index can be changed.
 class Victim {
  public:
   Victim() {
@@ -45,9 +45,32 @@ class Victim {
       save_checkpoint(world, {folder_.path(), 1, 2, 0, true}, {1, "r", {{"input", "x"}}},
                       state.parts, true);
     });
-    const std::string text = read_all(path());
-    json_ = Json::parse(text);
-    REQUIRE(sealed(text.substr(0, text.rfind('\n', text.size() - 2) + 1)) == text);
+    json_ = Json::parse(read_all(path()));
+    index_ = Json::parse(read_all(index_path()));
+  }
+  [[nodiscard]] std::string index_path() const {
+    return folder_.path() + "/step-00000001/" + std::string(json_["files"][0]["index"]["name"]);
+  }
+  [[nodiscard]] const Json& index() const { return index_; }
+  /// The manifest means this index.
+  void write_index(Json index) const {
+    index.erase("crc32c");
+    const Json tensors = index["tensors"];
+    index.erase("tensors");
+    std::string head = index.dump();
+    head.back() = ',';
+    std::string body = head + "\n\"tensors\": {";
+    const char* separator = "\n";
+    for (const auto& [name, boxes] : tensors.items()) {
+      body += separator + Json(name).dump() + ": " + boxes.dump();
+      separator = ",\n";
+    }
+    const std::string text = sealed(body + "\n},\n", "index");
+    std::ofstream(index_path(), std::ios::trunc) << text;
+    Json json = json_;
+    json["files"][0]["index"]["bytes"] = text.size();
+    json["files"][0]["index"]["crc32c"] = crc32c(text);
+    write(json);
   }
   [[nodiscard]] std::string path() const { return folder_.path() + "/step-00000001/MANIFEST.json"; }
   [[nodiscard]] const Json& json() const { return json_; }
@@ -57,7 +80,7 @@ class Victim {
     std::string body = json.dump();
     body.back() = ',';
     if (!mark.empty()) body.replace(body.find(mark), mark.size(), by);
-    std::ofstream(path(), std::ios::trunc) << sealed(body + "\n");
+    std::ofstream(path(), std::ios::trunc) << sealed(body + "\n", "manifest");
   }
   /// 0, or the exit code with which loading ends.
   ExitCode load() const {
@@ -76,7 +99,7 @@ class Victim {
  private:
   std::vector<TestTensor> tensors_ = small_tensors();
   ScratchFolder folder_{"manifest"};
-  Json json_;
+  Json json_, index_;
 };
 
 }  // namespace
@@ -86,6 +109,9 @@ TEST_CASE("manifests that lead outside of a tensor, a file or the folder") {
   victim.write(victim.json());
   REQUIRE(victim.load() == ExitCode::done);  // the CRC is made right
   const std::string name = "embed.token.weight";
+  const auto range_of_tensor = [](Json& json, const std::string& tensor) -> Json& {
+    return json["cuts"][json["tensors"][tensor]["cut"].get<std::size_t>()][0];
+  };
   using Change = std::function<void(Json&)>;
   std::vector<std::pair<std::string, Change>> changes;
   const auto add = [&](const std::string& what, const Change& change) {
@@ -96,9 +122,13 @@ TEST_CASE("manifests that lead outside of a tensor, a file or the folder") {
       1e300, 0.5,      "1",          nullptr,   Json::array(),    18446744073709551615U};
   for (const Json& number : numbers) {
     const std::string text = number.dump();
-    for (std::size_t field = 0; field < 7; ++field)
-      add(fmt::format("box number {} is {}", field, text),
-          [=](Json& json) { json["tensors"][name]["boxes"][0][field] = number; });
+    for (std::size_t field = 0; field < 5; ++field)
+      add(fmt::format("range number {} is {}", field, text),
+          [=](Json& json) { range_of_tensor(json, name)[field] = number; });
+    add("boxes are " + text, [=](Json& json) { range_of_tensor(json, name)[5] = number; });
+    for (const char* field : {"bytes", "crc32c"})
+      add(fmt::format("index's {} are {}", field, text),
+          [=](Json& json) { json["files"][0]["index"][field] = number; });
     for (std::size_t field = 0; field < 2; ++field)
       add(fmt::format("shape number {} is {}", field, text),
           [=](Json& json) { json["tensors"][name]["shape"][field] = number; });
@@ -113,20 +143,19 @@ TEST_CASE("manifests that lead outside of a tensor, a file or the folder") {
   }
   add("products overflow to 0", [=](Json& json) {
     json["tensors"][name]["shape"] = {index_t{1} << 32, index_t{1} << 32};
-    json["tensors"][name]["boxes"] = {{0, 0, 0, index_t{1} << 32, index_t{1} << 32, 0, 0}};
   });
-  add("bytes overflow to 0", [=](Json& json) {
-    json["tensors"][name]["shape"] = {1, index_t{1} << 62};
-    json["tensors"][name]["boxes"] = {{0, 0, 0, 1, index_t{1} << 62, 0, 0}};
+  add("a cut that is not there", [=](Json& json) { json["tensors"][name]["cut"] = 1000; });
+  add("a file fewer",
+      [=](Json& json) { json["cuts"][json["tensors"][name]["cut"].get<std::size_t>()].erase(0); });
+  add("a file twice in a cut", [=](Json& json) {
+    Json& cut = json["cuts"][json["tensors"][name]["cut"].get<std::size_t>()];
+    cut.push_back(cut[0]);
   });
-  add("a hole", [=](Json& json) { json["tensors"][name]["boxes"].erase(0); });
-  add("a box twice", [=](Json& json) {
-    json["tensors"][name]["boxes"].push_back(json["tensors"][name]["boxes"][0]);
-  });
-  add("a short box", [=](Json& json) { json["tensors"][name]["boxes"][0].erase(0); });
+  add("a short range", [=](Json& json) { range_of_tensor(json, name).erase(0); });
   add("three extents", [=](Json& json) { json["tensors"][name]["shape"].push_back(1); });
   add("no extent", [=](Json& json) { json["tensors"][name]["shape"] = Json::array(); });
-  add("no boxes", [=](Json& json) { json["tensors"][name]["boxes"] = nullptr; });
+  add("no cuts", [=](Json& json) { json["cuts"] = Json::array(); });
+  add("no index", [=](Json& json) { json["files"][0].erase("index"); });
   add("unknown type", [=](Json& json) { json["tensors"][name]["dtype"] = "fp12"; });
   add("no files", [=](Json& json) { json["files"] = Json::array(); });
   add("files exchanged", [=](Json& json) { std::swap(json["files"][0], json["files"][1]); });
@@ -134,6 +163,9 @@ TEST_CASE("manifests that lead outside of a tensor, a file or the folder") {
   for (const char* other : {"../secret", "/etc/passwd", "..", ".", "", "a/b", "./x"})
     add(fmt::format("a file called '{}'", other),
         [=](Json& json) { json["files"][0]["name"] = other; });
+  for (const char* other : {"../secret", "..", "", "a/b"})
+    add(fmt::format("an index called '{}'", other),
+        [=](Json& json) { json["files"][0]["index"]["name"] = other; });
   for (const auto& [what, change] : changes) {
     CAPTURE(what);
     Json json = victim.json();
@@ -141,6 +173,128 @@ TEST_CASE("manifests that lead outside of a tensor, a file or the folder") {
     victim.write(json);
     CHECK(victim.load() == ExitCode::io);
   }
+}
+
+TEST_CASE("indexes that lead outside of a tensor or a file, or are not whole") {
+  const Victim victim;
+  victim.write_index(victim.index());
+  REQUIRE(victim.load() == ExitCode::done);
+  const std::string name = victim.index()["tensors"].begin().key();
+  using Change = std::function<void(Json&)>;
+  std::vector<std::pair<std::string, Change>> changes;
+  for (const Json& number :
+       std::vector<Json>{-1, kLargest, kLargest - 1, -kLargest, index_t{1} << 62, 1e300, 0.5, "1",
+                         nullptr, Json::array(), 18446744073709551615U})
+    for (std::size_t field = 0; field < 6; ++field)
+      changes.emplace_back(fmt::format("box number {} is {}", field, number.dump()),
+                           [=](Json& json) { json["tensors"][name][0][field] = number; });
+  changes.emplace_back("a hole", [=](Json& json) { json["tensors"][name].erase(0); });
+  changes.emplace_back("a box twice", [=](Json& json) {
+    json["tensors"][name].push_back(json["tensors"][name][0]);
+  });
+  changes.emplace_back("a short box", [=](Json& json) { json["tensors"][name][0].erase(0); });
+  changes.emplace_back("no boxes", [=](Json& json) { json["tensors"][name] = nullptr; });
+  changes.emplace_back("no tensor", [=](Json& json) { json["tensors"].erase(name); });
+  changes.emplace_back("of another file", [=](Json& json) { json["file"] = "node-00009.x.h5"; });
+  changes.emplace_back("another version", [=](Json& json) { json["version"] = 7; });
+  for (const auto& [what, change] : changes) {
+    CAPTURE(what);
+    Json json = victim.index();
+    change(json);
+    victim.write_index(json);
+    CHECK(victim.load() == ExitCode::io);
+  }
+  victim.write_index(victim.index());
+  CHECK(victim.load() == ExitCode::done);
+  std::string text = read_all(victim.index_path());
+  for (std::size_t at = 0; at < text.size(); at += text.size() / 37 + 1) {
+    std::string changed = text;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    std::ofstream(victim.index_path(), std::ios::trunc) << changed;
+    CHECK(victim.load() == ExitCode::io);
+  }
+  std::filesystem::remove(victim.index_path());
+  CHECK(victim.load() == ExitCode::io);
+}
+
+TEST_CASE("what nobody would read again is refused when it is written") {
+  FileIndex index;
+  for (index_t n = 0; n < 100; ++n) index["w"].push_back({{n, 0, 1, 4}, n * 16, n});
+  const std::string text = format_index("node-00000.x.h5", index);
+  CHECK_NOTHROW(format_index("node-00000.x.h5", index, std::ssize(text)));
+  CHECK_THROWS_WITH(format_index("node-00000.x.h5", index, std::ssize(text) - 1),
+                    t3d::test::contains("index-00000.x.json would have"));
+  CHECK_THROWS_WITH(sealed("{\n", "MANIFEST.json", 10), t3d::test::contains("MANIFEST.json would"));
+}
+
+TEST_CASE("a manifest grows with the files and not with the boxes") {
+  // T3D_BOXES_PER_FILE: how docs/numbers.md was measured.
+  const char* wish = std::getenv("T3D_BOXES_PER_FILE");
+  const index_t files = wish != nullptr ? 1000 : 50, tensors = 100;
+  const index_t boxes = (wish != nullptr ? std::atoll(wish) : 1000) / tensors;
+  const ScratchFolder folder("many_boxes");
+  std::string whole;
+  Manifest manifest;
+  const auto clock = [] { return std::chrono::steady_clock::now(); };
+  const auto start = clock();
+  for (index_t number = 0; number < files; ++number) {
+    std::map<std::string, StoredShape> shapes;
+    FileIndex index;
+    for (index_t t = 0; t < tensors; ++t) {
+      const std::string name = fmt::format("blocks.{}.weight", t);
+      shapes[name] = {DType::f32, files * boxes, 8, false};
+      for (index_t n = 0; n < boxes; ++n)
+        index[name].push_back({{number * boxes + n, 0, 1, 8}, (t * boxes + n) * 32, t * boxes + n});
+    }
+    Fragment fragment = fragment_of(shapes, index);
+    ManifestFile file;
+    file.name = fmt::format("node-{:05}.x.h5", number);
+    file.bytes = tensors * boxes * 40;
+    file.table_count = tensors * boxes;
+    const std::string text = format_index(file.name, index);
+    file.index = index_name_of(file.name);
+    file.index_bytes = std::ssize(text);
+    file.index_crc = crc32c(text);
+    std::ofstream(folder.path() + "/" + file.index) << text;
+    fragment.files.push_back(file);
+    whole = join_texts(whole, text_of(fragment));
+  }
+  CHECK_NOTHROW(check_cover(parse_fragment(whole)));
+  const std::string text = format_manifest(manifest_of({}, parse_fragment(whole)));
+  const auto written = clock();
+  manifest = parse_manifest(text, "x");
+  CHECK(manifest.cuts.size() == 1);
+  CHECK(std::ssize(text) < files * 300 + tensors * 100 + 1000);
+  const FileIndex index = read_index(folder.path(), manifest, files / 2);
+  const auto read = clock();
+  CHECK(index.size() == static_cast<std::size_t>(tensors));
+  CHECK(std::ssize(index.at("blocks.7.weight")) == boxes);
+  const FileIndex one = read_index(folder.path(), manifest, 3, {"blocks.7.weight"});
+  CHECK(one.size() == 1);
+  const auto seconds = [](auto from, auto to) {
+    return std::chrono::duration<double>(to - from).count();
+  };
+  if (wish != nullptr)
+    WARN(
+        fmt::format("{} boxes: root of {} bytes, {:.2f} s to write all, {:.4f} s for a rank to "
+                    "read root and one index of {} bytes",
+                    files * tensors * boxes, text.size(), seconds(start, written),
+                    seconds(written, read), manifest.files[0].index_bytes));
+}
+
+TEST_CASE("sums of boxes find what is missing, twice there, or elsewhere") {
+  const auto fault = [](const std::vector<Box>& boxes) {
+    CoverSum sum;
+    for (const Box& box : boxes) sum = sum + cover_sum(box);
+    return cover_sum_fault(sum, 7, 9);
+  };
+  CHECK(fault({{0, 0, 7, 9}}).empty());
+  CHECK(fault({{3, 0, 4, 9}, {0, 5, 3, 4}, {0, 0, 3, 5}}).empty());
+  CHECK(fault({{3, 0, 4, 9}, {0, 0, 3, 5}}) == "12 of 63 elements are in no box");
+  CHECK(!fault({{3, 0, 4, 9}, {0, 5, 3, 4}, {0, 1, 3, 5}}).empty());  // as many, shifted
+  CHECK(!fault({{0, 0, 7, 9}, {0, 0, 1, 1}}).empty());
+  CHECK(!fault({{0, 0, 9, 7}}).empty());  // as many, transposed
+  CHECK(cover_sum_fault({}, 0, 12).empty());
 }
 
 TEST_CASE("a manifest nested more deeply than any stack") {
