@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "app/config/config_schema.hpp"
+#include "app/config/config_load.hpp"
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/log/life_files.hpp"
