@@ -15,6 +15,10 @@
 //   IO_FAULT_LIST     a folder that cannot be listed (EIO)
 //   IO_FAULT_STALE    end of a path: opening such files for reading fails (ESTALE) ...
 //   IO_FAULT_STALE_WHILE    ... as long as this file exists
+//   IO_FAULT_DEAD     a word in paths: writing to handles of such files, and setting their times,
+//                     fails (ESTALE) where they were opened before ...
+//   IO_FAULT_DEAD_FROM      ... this file existed; opened again, they work
+//   IO_FAULT_AHEAD    seconds that this client's clock is ahead: the time that it sets on files
 //
 // Operations: write, pwrite, ftruncate, fsync, fdatasync, rename, close.
 #define _GNU_SOURCE
@@ -27,7 +31,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 static long calls = 0;
@@ -92,6 +98,17 @@ static int process_counts(void) {
   return meant;
 }
 
+static char opened_late[4096];  // by handle
+
+static int is_there(const char* path) { return path != NULL && access(path, F_OK) == 0; }
+
+static int is_dead(int fd) {
+  const char* word = getenv("IO_FAULT_DEAD");
+  char path[4096];
+  return word != NULL && path_of(fd, path, sizeof path) && strstr(path, word) != NULL &&
+         fd < (int)sizeof opened_late && !opened_late[fd] && is_there(getenv("IO_FAULT_DEAD_FROM"));
+}
+
 enum fate { NORMAL, FAIL, FULL, SHORT, KILL_HALF, KILL_AFTER };
 
 /// What happens to an operation that counts; does not return where the process dies before it.
@@ -146,11 +163,13 @@ ssize_t write(int fd, const void* data, size_t size) {
 
 ssize_t pwrite(int fd, const void* data, size_t size, off_t offset) {
 #define PWRITE(n) REAL(pwrite)(fd, data, n, offset)
+  if (is_dead(fd)) return refuse(ESTALE);
   GUARD_WRITE(fd, size, PWRITE);
 }
 
 ssize_t pwrite64(int fd, const void* data, size_t size, off64_t offset) {
 #define PWRITE64(n) REAL(pwrite64)(fd, data, n, offset)
+  if (is_dead(fd)) return refuse(ESTALE);
   GUARD_WRITE(fd, size, PWRITE64);
 }
 
@@ -187,10 +206,24 @@ static int is_stale(const char* path, int flags) {
     const mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0; \
     va_end(more);                                           \
     if (is_stale(path, flags)) return (int)refuse(ESTALE);  \
-    return REAL(name)(path, flags, mode);                   \
+    const int fd = REAL(name)(path, flags, mode);           \
+    if (fd >= 0 && fd < (int)sizeof opened_late)            \
+      opened_late[fd] = is_there(getenv("IO_FAULT_DEAD_FROM")); \
+    return fd;                                              \
   }
 OPEN(open)
 OPEN(open64)
+
+int futimens(int fd, const struct timespec times[2]) {
+  const char* ahead = getenv("IO_FAULT_AHEAD");
+  if (is_dead(fd)) return (int)refuse(ESTALE);
+  if (ahead == NULL || times != NULL) return REAL(futimens)(fd, times);
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  now.tv_sec += atol(ahead);
+  const struct timespec both[2] = {now, now};
+  return REAL(futimens)(fd, both);
+}
 
 DIR* opendir(const char* path) {
   const char* folder = getenv("IO_FAULT_LIST");

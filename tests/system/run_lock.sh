@@ -43,16 +43,52 @@ run 1 input.toml -d r "${small[@]}" -r never --set run.steps=2
 expect_status 0
 ((SECONDS < 10)) || fail "the lock of a dead process was waited for"
 
-# A job that has lost its lock ends without touching the folder.
+# A lock that somebody removed is taken again: the run goes on and says so.
 "$T3D_BIN" input.toml -d lost "${small[@]}" --set run.steps=1000000 --set checkpoint.every_steps=50 > first.log 2>&1 &
 first=$!
 for _ in $(seq 500); do ls lost/ckpt 2> /dev/null | grep -q step- && break; sleep 0.02; done
-rm lost/run.lock
+rm lost/run.lock lost/ckpt/run.lock
+for _ in $(seq 300); do grep -q "ckpt/run.lock was removed" lost/run.log && break; sleep 0.05; done
+cp first.log out.log
+for lock in lost/run.lock lost/ckpt/run.lock; do
+  grep -q "warning: $lock was removed by somebody; this job has taken it again" lost/run.log || fail "no warning of $lock"
+  grep -q "\"pid\":$first," "$lock" || fail "$lock is not of the job"
+done
+run 1 input.toml -d lost "${small[@]}"
+expect_status 69
+
+# A job whose lock is another's ends without touching that folder; the folder that is still its own tells why.
+sed "s/\"token\":\"[0-9a-f]*\"/\"token\":\"0123456789abcdef\"/" lost/ckpt/run.lock > other
+mv other lost/ckpt/run.lock
 wait $first
 status=$?
 cp first.log out.log
 expect_status 69
-expect_text "lost/run.lock is not ours any more"
+expect_text "lost/ckpt/run.lock is not ours any more: it was taken over by"
+grep -q '"code": *69' lost/exit.json || fail "no exit.json"
+[[ -e lost/ckpt/run.lock ]] || fail "the other's lock was removed"
+
+# A handle that went stale for good: the lock is renewed through another one. Beside it a client whose clock is ahead
+# and sets it on files: it does not take a lock that is renewed.
+LD_PRELOAD=$shim IO_FAULT_DEAD=run.lock IO_FAULT_DEAD_FROM=$PWD/dead \
+  "$T3D_BIN" input.toml -d evicted "${small[@]}" --set run.steps=1000000 > first.log 2>&1 &
+first=$!
+for _ in $(seq 500); do grep -q '"step":3,' evicted/log.jsonl 2> /dev/null && break; sleep 0.02; done
+touch dead
+for _ in $(seq 200); do grep -q "evicted/run.lock could not be renewed .*it was opened again" evicted/run.log && break; sleep 0.05; done
+grep -q "warning: evicted/run.lock could not be renewed" evicted/run.log || fail "no warning: $(tail -n 3 first.log)"
+before=$(stat -c %y evicted/run.lock)
+sleep 2.5
+[[ $(stat -c %y evicted/run.lock) != "$before" ]] || fail "the lock is not renewed"
+LD_PRELOAD=$shim IO_FAULT_AHEAD=75 "$T3D_BIN" input.toml -d evicted "${small[@]}" --set run.steps=2 > out.log 2>&1
+status=$?
+expect_status 69
+expect_text "evicted/run.lock is held by process $first .* is alive"
+kill -TERM $first
+wait $first
+status=$?
+cp first.log out.log
+expect_status 75
 
 # A lock that cannot be opened for some seconds (NFS: stale file handle) is not lost.
 touch stale
@@ -116,3 +152,36 @@ expect_text "l/ckpt holds .*but not one MANIFEST.json"
 [[ $(cat l/log.jsonl) == "$before" ]] || fail "the log was replaced"
 run 1 input.toml -d l "${small[@]}" -r never --set run.steps=2
 expect_status 0
+
+# An emptied checkpoint folder is no new run where the records of lives know better, also where the life was killed.
+run 1 input.toml -d purged "${small[@]}" --set run.steps=4
+expect_status 0
+"$T3D_BIN" input.toml -d purged "${small[@]}" --set run.steps=1000000 --set checkpoint.every_steps=50 > first.log 2>&1 &
+first=$!
+for _ in $(seq 500); do grep -q '"saved_step":[1-9]' purged/life.json 2> /dev/null && break; sleep 0.02; done
+kill -KILL $first
+wait $first 2> /dev/null
+cp -r purged/ckpt kept
+rm -r purged/ckpt
+cp purged/log.jsonl before.jsonl
+for _ in 1 2; do  # the second finds a life that began and ended without one
+  run 1 input.toml -d purged "${small[@]}"
+  expect_status 74
+  expect_text "purged/ckpt holds no checkpoint, but life 2 of this run had one of step [0-9]*0 in purged/ckpt .*-r never starts over"
+  cmp before.jsonl purged/log.jsonl || fail "the log was changed"
+done
+run 1 input.toml -d purged "${small[@]}" --set "checkpoint.dir='elsewhere_now'"
+expect_status 74
+expect_text "or with checkpoint.dir = \"purged/ckpt\" as before"
+mkdir -p purged/ckpt
+oldest=$(ls kept | grep -v partial | grep '^step-' | sort | head -n 1)
+cp -r "kept/$oldest" purged/ckpt/
+run 1 input.toml -d purged "${small[@]}" --set run.steps=$((10#${oldest#step-} + 2))
+expect_status 0
+expect_text "warning: life 2 of this run had a checkpoint of step [0-9]*0 in purged/ckpt, which is not there any more"
+rm -r purged/ckpt
+run 1 input.toml -d purged "${small[@]}" -r never --set run.steps=6
+expect_status 0
+run 1 input.toml -d purged "${small[@]}" --set run.steps=8
+expect_status 0
+expect_text "resumed from purged/ckpt/step-00000006 at step 6"

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "app/commands/put_back.hpp"
-#include "app/commands/saving.hpp"
 #include "app/commands/stopping.hpp"
 #include "app/stop_signal.hpp"
 #include "io/log/exit_record.hpp"
@@ -60,8 +59,15 @@ void JobEnd::plan_last_act(const Progress& progress) {
   last_act_ = std::move(plan.act);
 }
 
+// A lost lock of the checkpoint folder alone leaves the run folder ours.
 bool JobEnd::folder_is_anothers() const {
-  return lock_ != nullptr && lock_->lost() && Saving::lock_is_gone(lock_);
+  if (lock_ == nullptr || !lock_->lost()) return false;
+  try {
+    lock_->check(config_.run.dir);
+    return false;
+  } catch (const Error& error) {
+    return error.code() == ExitCode::unavailable;
+  }
 }
 
 }  // namespace t3d

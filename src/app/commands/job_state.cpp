@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/commands/data_identity.hpp"
+#include "app/commands/lost_checkpoints.hpp"
 #include "app/commands/provenance.hpp"
 #include "app/commands/setup.hpp"
 #include "app/config/config_schema.hpp"
@@ -35,6 +36,11 @@ void JobState::begin(const Warn& warn) {
   if (wish == "auto") {
     found = load_newest(world_, asked.checkpoint.dir, parts_of, warn, Trainer::kPrivateState)
                 .has_value();
+    all_or_none(world_, [&] {
+      if (world_.rank() != 0) return;
+      const std::string text = check_lost_checkpoints(asked.run.dir, asked.checkpoint.dir, found);
+      if (!text.empty()) warn(text);
+    });
   } else if (found) {
     const std::string folder =
         broadcast_text(world_, world_.rank() == 0 && holds_checkpoints(wish) ? "yes" : "");

@@ -49,7 +49,7 @@ bool has_brought(const std::string& dir, const LifeRecord& now) {
 template <class Work>
 bool Life::keep(const Work& work) {
   try {
-    lock_->check();  // the files may be another job's by now
+    lock_->check(dir_);  // the files may be another job's by now
     work();
     return true;
   } catch (const std::exception& error) {
@@ -94,6 +94,11 @@ void Life::goes_on(const std::optional<CheckpointInfo>& from, index_t step, inde
 
 void Life::first_step_done() {
   life_.first_step_seconds = process_age_seconds();
+  keep([&] { write_open_life(dir_, life_); });
+}
+
+void Life::keep_saved(index_t step) {
+  life_.saved_step = step;
   keep([&] { write_open_life(dir_, life_); });
 }
 

@@ -31,11 +31,17 @@ class Life {
   void step_done() {
     if (begun_ && !life_.first_step_seconds) first_step_done();
   }
+  /// Of the newest checkpoint; -1: none. Kept at once: when a life that was killed is looked at,
+  /// its checkpoints may be gone.
+  void saved(index_t step) {
+    if (begun_ && step > life_.from_step.value_or(0) && step != life_.saved_step) keep_saved(step);
+  }
   /// The life has ended in order, as exit.json says.
   void end(const ExitRecord& exit);
 
  private:
   void first_step_done();
+  void keep_saved(index_t step);
   template <class Work>
   bool keep(const Work& work);
 

@@ -55,7 +55,7 @@ std::string state_row(const RunStatus& s) {
   if (s.state == RunState::starting || s.state == RunState::running) text += ": " + s.lock.owner;
   if (s.state == RunState::silent)
     text += fmt::format(
-        ": no sign of life for {:.0f} s of {}: suspended, or its node is gone, or clocks differ",
+        ": no sign of life for at least {:.0f} s of {}: suspended, or its node is gone",
         s.lock.silent_seconds, s.lock.owner);
   if (s.state == RunState::done || s.state == RunState::stopped || s.state == RunState::failed) {
     text += fmt::format(" ({})", static_cast<int>(s.exit->code));

@@ -356,8 +356,10 @@ class TrainJob {
         saving_->step_done(step.step, step.flags, !step.skipped);
       }
       last_words_.set_progress(step.step, last_saved());
+      life_.saved(last_saved());
       stopping_->step_done(step, trainer_->steps());
       for (const std::string& text : stopping_->take_warnings()) report_->warn(text);
+      warn_of_lock();
       life_.step_done();
       provenance_->step_done(trainer_->ended() && step.step == trainer_->progress().steps);
       if (++steps_reported_ == 1) {
@@ -399,11 +401,17 @@ class TrainJob {
   // On rank 0. The save that follows the stop ends the run with an error.
   [[nodiscard]] bool lost_lock() const { return lock_ != nullptr && lock_->lost(); }
 
+  void warn_of_lock() {
+    if (lock_ == nullptr) return;
+    for (const std::string& text : lock_->take_warnings()) report_->warn(text);
+  }
+
   // A checkpoint that cannot be written costs a warning, not the run; at the end it costs the exit
   // code. A lock that is lost ends the run: the folder is another job's.
   void save(bool now) {
     const PhaseClock::Scope scope(machine_->clock(), "checkpoint");
     saving_->save(state_.to_save(), trainer_->parts_to_save(), now, trainer_->ended());
+    life_.saved(last_saved());
     last_save_time_ = PhaseClock::now();
   }
 

@@ -4,12 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "core/error.hpp"
 #include "io/posix_file.hpp"
@@ -22,22 +25,6 @@ constexpr mode_t kMode = 0644;
 [[noreturn]] void fail(const char* verb, const std::string& path) {
   const int reason = errno;
   throw_error(ExitCode::io, "cannot {} {}: {}", verb, path, std::strerror(reason));
-}
-
-std::int64_t change_of(int fd, const std::string& path) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) fail("ask for the time of", path);
-  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-}
-
-/// What the file system takes for now: the time that it gives to a file of ours.
-std::int64_t now_by(int fd, const std::string& path) {
-  if (::futimens(fd, nullptr) != 0) fail("set the time of", path);
-  return change_of(fd, path);
-}
-
-double seconds_between(std::int64_t from, std::int64_t to) {
-  return static_cast<double>(to - from) * 1e-9;
 }
 
 std::string token_of(const LockFile::Holder& holder) {
@@ -89,8 +76,12 @@ std::optional<LockFile::Holder> read_lock(const std::string& path) {
   ::close(fd);
   errno = reason;
   if (length < 0 || !known) fail("read", path);
-  holder.renewed = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
   holder.owner = parse_owner(std::string(text.data(), static_cast<std::size_t>(length)));
+  LifeSign& sign = holder.sign;
+  sign.renewed = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  sign.file = status.st_ino;
+  sign.token = token_of(holder);
+  if (holder.owner) sign.beats = holder.owner->beats;
   return holder;
 }
 
@@ -98,22 +89,28 @@ std::string describe(const LockFile::Holder& holder) {
   return holder.owner ? describe(*holder.owner) : "an owner that cannot be read";
 }
 
-LockFile::LockFile(const std::string& folder, const LockOwner& owner, const std::string& name)
+LockFile::LockFile(const std::string& folder, const LockOwner& owner, const std::string& name,
+                   double expires_seconds)
     : path_(folder + "/" + name),
       draft_(path_ + "." + owner.token),
       draft_name_(draft_),
-      owner_(owner) {
-  fd_ = ::open(draft_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
-  if (fd_ < 0) fail("create", draft_);
+      owner_(owner),
+      expires_seconds_(expires_seconds),
+      fd_(open_draft()) {}
+
+int LockFile::open_draft() const {
+  const int fd = ::open(draft_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
+  if (fd < 0) fail("create", draft_);
   const std::string record = format_owner(owner_);
-  const ssize_t written = ::pwrite(fd_, record.data(), record.size(), 0);
-  if (written != std::ssize(record) || ::fsync(fd_) != 0) {
+  const ssize_t written = ::pwrite(fd, record.data(), record.size(), 0);
+  if (written != std::ssize(record) || ::fsync(fd) != 0) {
     const int reason = written >= 0 && written < std::ssize(record) ? ENOSPC : errno;
-    drop_draft();
-    ::close(fd_);
+    ::unlink(draft_.c_str());
+    ::close(fd);
     errno = reason;
     fail("write", draft_);
   }
+  return fd;
 }
 
 LockFile::~LockFile() {
@@ -129,14 +126,17 @@ std::optional<LockFile::Holder> LockFile::try_take() {
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {
     if (create_lock()) {
-      drop_leftovers();
+      list_leftovers();
       return std::nullopt;
     }
+    ++owner_.beats;  // who comes to this lock meanwhile sees that the draft is not left behind
+    static_cast<void>(write_record());
     std::optional<Holder> holder = read_lock(path_);
     if (!holder) continue;  // given back in between
-    holder->age_seconds = seconds_between(holder->renewed, now_by(fd_, draft_));
+    holder->silent_seconds = silence_.look(holder->sign);
     const bool ended = holder->owner && has_ended(*holder->owner, owner_);
-    if (!ended && holder->age_seconds < kLockExpiresSeconds) return holder;
+    const bool alive = holder->owner && is_alive(*holder->owner, owner_);
+    if (!ended && (alive || holder->silent_seconds < expires_seconds_)) return holder;
     if (take_over(*holder)) return std::nullopt;
     return holder;
   }
@@ -170,29 +170,98 @@ bool LockFile::take_over(const Holder& holder) {
   const Claim claim(path_, token_of(holder));
   if (claim.taken()) {
     const std::optional<Holder> other = read_lock(claim.path());
-    if (other && seconds_between(other->renewed, now_by(fd_, draft_)) > kLockExpiresSeconds)
+    if (other && claim_silence_.look(other->sign) >= expires_seconds_)
       ::unlink(claim.path().c_str());  // of a process that died while it held the claim
     return false;
   }
   if (!claim.granted()) fail("create", claim.path());
   const std::optional<Holder> again = read_lock(path_);
-  if (!again || token_of(*again) != token_of(holder) || again->renewed != holder.renewed)
-    return false;
+  if (!again || again->sign != holder.sign) return false;
   if (::rename(draft_.c_str(), path_.c_str()) != 0) fail("rename", draft_);
   held_ = true;
-  drop_leftovers();
+  list_leftovers();
   return true;
 }
 
-void LockFile::renew() const noexcept { ::futimens(fd_, nullptr); }
+/// The number of renewals shows where times of files do not; the time shows it to earlier versions
+/// of the program, and makes NFS send both.
+bool LockFile::write_record() const noexcept {
+  try {
+    const std::string record = format_owner(owner_);
+    return ::pwrite(fd_, record.data(), record.size(), 0) == std::ssize(record) &&
+           ::futimens(fd_, nullptr) == 0;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+/// Only a record of ours is written over: what others rename to the path is another file.
+bool LockFile::reopen() {
+  const int fd = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  std::array<char, 8192> text{};
+  const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
+  const auto owner =
+      parse_owner(std::string(text.data(), static_cast<std::size_t>(std::max<ssize_t>(0, length))));
+  if (!owner || owner->token != owner_.token) {
+    ::close(fd);
+    return false;
+  }
+  ::close(std::exchange(fd_, fd));
+  return true;
+}
+
+LockFile::Standing LockFile::renew(std::string& note) noexcept {
+  try {
+    if (!leftovers_.empty()) drop_leftovers();
+    ++owner_.beats;
+    const bool written = write_record();
+    const int reason = errno;
+    const std::optional<Holder> seen = holder();
+    if (!seen) return Standing::gone;
+    if (!seen->owner) return Standing::unclear;
+    if (seen->owner->token != owner_.token) return Standing::taken;
+    if (written && seen->owner->beats == owner_.beats) return Standing::ours;
+    const std::string what =
+        written ? "what is written into it does not show" : std::strerror(reason);
+    if (reopen() && write_record()) {
+      note = fmt::format("{} could not be renewed ({}); it was opened again", path_, what);
+      return Standing::ours;
+    }
+    note = fmt::format("{} cannot be renewed: {}", path_, what);
+  } catch (const std::exception& error) {
+    note = fmt::format("{} cannot be renewed: {}", path_, error.what());
+  }
+  return Standing::unclear;
+}
+
+bool LockFile::take_again(std::string& note) noexcept {
+  const int before = fd_;
+  try {
+    drop_draft();  // of a try that failed
+    fd_ = open_draft();
+    if (create_lock()) {
+      ::close(before);
+      note = fmt::format("{} was removed by somebody; this job has taken it again", path_);
+      return true;
+    }
+    note = fmt::format("{} was removed, and somebody else has it now", path_);
+  } catch (const std::exception& error) {
+    note = fmt::format("{} was removed, and cannot be taken again: {}", path_, error.what());
+  }
+  drop_draft();
+  if (fd_ != before) ::close(std::exchange(fd_, before));
+  return false;
+}
 
 LockFile::Standing LockFile::standing() const noexcept {
   try {
     const std::optional<Holder> now = holder();
-    if (!now || !now->owner) return Standing::gone;
+    if (!now) return Standing::gone;
+    if (!now->owner) return Standing::unclear;
     return now->owner->token == owner_.token ? Standing::ours : Standing::taken;
   } catch (const std::exception&) {
-    return Standing::unknown;
+    return Standing::unclear;
   }
 }
 
@@ -201,9 +270,8 @@ std::optional<LockFile::Holder> LockFile::holder() const { return read_lock(path
 void LockFile::set_run(const std::string& run) noexcept {
   try {
     owner_.run = run;
-    const std::string record = format_owner(owner_);
     // Only for the reader's information: the old record is as good as a lock.
-    static_cast<void>(::pwrite(fd_, record.data(), record.size(), 0));
+    static_cast<void>(write_record());
   } catch (const std::exception&) {
     return;
   }
@@ -211,22 +279,32 @@ void LockFile::set_run(const std::string& run) noexcept {
 
 void LockFile::drop_draft() noexcept { ::unlink(draft_.c_str()); }
 
-/// Drafts and claims of processes that were killed in the moment between, or while they waited.
-void LockFile::drop_leftovers() noexcept {
+/// Drafts and claims of processes that were killed in the moment between, or while they waited, and
+/// of such that are alive: time shows which.
+void LockFile::list_leftovers() noexcept {
   try {
-    const std::int64_t now = now_by(fd_, path_);
     const std::filesystem::path lock(path_), folder = lock.parent_path();
-    for (const std::string& name : list_folder(folder.string())) {
-      if (!name.starts_with(lock.filename().string() + ".")) continue;
-      const std::string path = (folder / name).string();
-      const std::optional<Holder> other = read_lock(path);
-      if (!other) continue;
-      const bool ended = other->owner && has_ended(*other->owner, owner_);
-      if (ended || seconds_between(other->renewed, now) > kLockExpiresSeconds)
-        ::unlink(path.c_str());
-    }
+    for (const std::string& name : list_folder(folder.string()))
+      if (name.starts_with(lock.filename().string() + ".")) leftovers_[(folder / name).string()];
+    drop_leftovers();
   } catch (const std::exception&) {
     return;
+  }
+}
+
+void LockFile::drop_leftovers() noexcept {
+  for (auto file = leftovers_.begin(); file != leftovers_.end();) {
+    bool done = false;
+    try {
+      const std::optional<Holder> other = read_lock(file->first);
+      const bool ended = other && other->owner && has_ended(*other->owner, owner_);
+      const bool silent = other && file->second.look(other->sign) >= expires_seconds_;
+      if (ended || silent) ::unlink(file->first.c_str());
+      done = !other || ended || silent;
+    } catch (const std::exception&) {
+      done = false;  // looked at again at the next renewal
+    }
+    file = done ? leftovers_.erase(file) : std::next(file);
   }
 }
 

@@ -1,34 +1,38 @@
 // One lock in one folder: DIR/run.lock, or of another name. How it is taken, taken over and given
 // back stands in docs/decisions/009-run-lock-and-lineage.md. Internal to `io`.
 //
-// Times are the file system's own (of change, as it sets them), so that ages do not depend on the
-// clocks of hosts. A lock is read through a fresh open, which NFS answers from the server.
+// No age depends on a clock of another host, or on whose time the file system gives to files: a
+// lock, a claim or a draft counts as left behind when this process has seen it unchanged for a
+// minute of its own time (silence.hpp). A lock is read through a fresh open, which NFS answers from
+// the server.
 #pragma once
-#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "io/lock/lock_owner.hpp"
+#include "io/lock/silence.hpp"
 #include "io/partial_file.hpp"
 
 namespace t3d {
 
 inline constexpr const char* kLockName = "run.lock";
-inline constexpr double kLockExpiresSeconds = 60;
 
 class LockFile {
  public:
   /// What stands in the way of taking the lock.
   struct Holder {
     std::optional<LockOwner> owner;  // none: its record cannot be understood
-    std::int64_t renewed = 0;        // ns; time of the last renewal
-    double age_seconds = 0;          // since then
+    LifeSign sign;
+    double silent_seconds = 0;  // observed by this process, see Silence
   };
-  /// taken: by somebody else; gone: no file or no record; unknown: it cannot be read just now.
-  enum class Standing { ours, taken, gone, unknown };
+  /// taken: by somebody else; gone: no file; unclear: no record in it, or it cannot be read now.
+  enum class Standing { ours, taken, gone, unclear };
 
-  /// Takes nothing yet. Error(io) when nothing can be written in `folder`.
-  LockFile(const std::string& folder, const LockOwner& owner, const std::string& name = kLockName);
+  /// Takes nothing yet. Error(io) when nothing can be written in `folder`. `expires_seconds`: the
+  /// observed silence after which others' files count as left behind.
+  LockFile(const std::string& folder, const LockOwner& owner, const std::string& name = kLockName,
+           double expires_seconds = kLockExpiresSeconds);
   /// Gives the lock back.
   ~LockFile();
   LockFile(const LockFile&) = delete;
@@ -36,8 +40,13 @@ class LockFile {
 
   /// One try; nullopt when the lock is ours now. Error(io) when the folder fails.
   [[nodiscard]] std::optional<Holder> try_take();
-  /// Tells the others that the owner is alive. Both never throw.
-  void renew() const noexcept;
+  /// Tells the others that the owner is alive, and looks whether they can see it: where the open
+  /// file has become another one than that of the path, or does not answer any more, through the
+  /// file of the path, if that is still ours. `note` receives what went wrong on the way.
+  [[nodiscard]] Standing renew(std::string& note) noexcept;
+  /// Takes a lock whose file is gone once more, with the same token. False, and a reason in `note`,
+  /// where that fails or somebody else was faster.
+  [[nodiscard]] bool take_again(std::string& note) noexcept;
   [[nodiscard]] Standing standing() const noexcept;
   /// Who holds it now.
   [[nodiscard]] std::optional<Holder> holder() const;
@@ -46,24 +55,31 @@ class LockFile {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
+  [[nodiscard]] int open_draft() const;
   bool create_lock();
   bool take_over(const Holder& holder);
+  [[nodiscard]] bool write_record() const noexcept;
+  [[nodiscard]] bool reopen();
   void drop_draft() noexcept;
+  void list_leftovers() noexcept;
   void drop_leftovers() noexcept;
   void give_back() noexcept;
 
   std::string path_, draft_;  // the draft becomes the lock
   TemporaryName draft_name_;
   LockOwner owner_;
+  double expires_seconds_;
   int fd_ = -1;
   bool held_ = false;
+  Silence silence_, claim_silence_;
+  std::map<std::string, Silence> leftovers_;  // drafts and claims of others, by path
 };
 
 /// "process 4711 on node12, ...", or that its record cannot be understood.
 [[nodiscard]] std::string describe(const LockFile::Holder& holder);
 
 /// What a lock (or a claim) says; nothing when there is no such file. Error(io) when it cannot be
-/// read. The age is not filled in.
+/// read. The silence is not filled in.
 [[nodiscard]] std::optional<LockFile::Holder> read_lock(const std::string& path);
 
 }  // namespace t3d

@@ -9,16 +9,17 @@ struct LockLook {
     none,    // nobody holds it
     alive,   // the owner gives signs of life
     silent,  // it gives none, and may be alive
-    ended    // the owner has ended without giving it back, or the lock has expired
+    ended    // the owner has ended without giving it back, or was silent until the lock expired
   };
   State state = State::none;
   std::string owner;           // "process 4711 on node12, Slurm job 815, run gpt-66f1"
   std::string run;             // of the owner; empty where it is not known
-  double silent_seconds = -1;  // since the last sign of life by this host's clock; -1 = no lock
+  double silent_seconds = -1;  // it was seen to give none for so long, or longer; -1 = no lock
 };
 
-/// Where the age of the last sign of life leaves a doubt (the clocks of hosts differ), waits up to
-/// `patience_seconds` for the next one. Error(io) when the lock cannot be read.
+/// Where the last sign of life is not a recent one by this host's clock, waits up to
+/// `patience_seconds` for the next one. Only with a patience of more than kLockExpiresSeconds a
+/// lock can expire here: clocks of hosts differ. Error(io) when the lock cannot be read.
 [[nodiscard]] LockLook look_at_lock(const std::string& folder, double patience_seconds = 3);
 
 }  // namespace t3d

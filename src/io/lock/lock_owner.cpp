@@ -38,6 +38,10 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+bool same_processes(const LockOwner& owner, const LockOwner& here) {
+  return !owner.boot.empty() && owner.boot == here.boot && owner.processes == here.processes;
+}
+
 bool process_has_ended(index_t pid, index_t started) {
   if (pid <= 0) return false;
   if (::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH) return true;
@@ -69,11 +73,17 @@ LockOwner this_process(const std::string& run) {
 }
 
 std::string format_owner(const LockOwner& owner) {
-  const Json json{
-      {"host", owner.host},  {"boot", owner.boot},         {"processes", owner.processes},
-      {"pid", owner.pid},    {"started", owner.started},   {"cluster", owner.cluster},
-      {"job", owner.job},    {"restarts", owner.restarts}, {"run", owner.run},
-      {"token", owner.token}};
+  const Json json{{"host", owner.host},
+                  {"boot", owner.boot},
+                  {"processes", owner.processes},
+                  {"pid", owner.pid},
+                  {"started", owner.started},
+                  {"cluster", owner.cluster},
+                  {"job", owner.job},
+                  {"restarts", owner.restarts},
+                  {"run", owner.run},
+                  {"token", owner.token},
+                  {"beats", fmt::format("{:012}", owner.beats)}};
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() < kRecordBytes - 1) text.resize(kRecordBytes - 1, ' ');
   return text + "\n";
@@ -93,6 +103,7 @@ std::optional<LockOwner> parse_owner(const std::string& text) {
     owner.restarts = json.at("restarts");
     owner.run = json.at("run");
     owner.token = json.at("token");
+    owner.beats = std::atoll(json.value("beats", "").c_str());
     // The token becomes a part of a file name.
     const bool plain = owner.token.find_first_not_of("0123456789abcdef") == std::string::npos;
     if (!plain || owner.token.empty() || owner.token.size() > 64) return std::nullopt;
@@ -114,9 +125,13 @@ bool has_ended(const LockOwner& owner, const LockOwner& here) {
   const bool same_job =
       !owner.job.empty() && owner.job == here.job && owner.cluster == here.cluster;
   if (same_job && here.restarts > owner.restarts) return true;
-  const bool same_processes =
-      !owner.boot.empty() && owner.boot == here.boot && owner.processes == here.processes;
-  return same_processes && process_has_ended(owner.pid, owner.started);
+  return same_processes(owner, here) && process_has_ended(owner.pid, owner.started);
+}
+
+bool is_alive(const LockOwner& owner, const LockOwner& here) {
+  if (!same_processes(owner, here) || owner.pid <= 0 || owner.started < 0) return false;
+  const ProcessStatus now = process_status(owner.pid);
+  return now.started == owner.started && now.state != 'Z' && now.state != 'X';
 }
 
 }  // namespace t3d

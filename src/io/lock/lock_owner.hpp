@@ -1,5 +1,5 @@
 // Who holds a lock: enough to find out, from the same host or within the same Slurm job, that the
-// owner has ended. Internal to `io`.
+// owner has ended, or lives. Internal to `io`.
 #pragma once
 #include <optional>
 #include <string>
@@ -17,6 +17,7 @@ struct LockOwner {
   index_t restarts = 0;      // how often Slurm has restarted the job
   std::string run;           // name of the run, later its id
   std::string token;         // random: no two owners have the same
+  index_t beats = 0;         // renewals so far; earlier versions of the program wrote none
 };
 
 /// This process, with a fresh token.
@@ -24,7 +25,8 @@ struct LockOwner {
 /// 16 hexadecimal digits that nobody else has.
 [[nodiscard]] std::string random_token();
 
-/// One line of JSON, padded so that a longer text of the same owner fits in its place.
+/// One line of JSON, padded so that a longer text of the same owner fits in its place. Another
+/// number of renewals changes digits only: who reads meanwhile reads a record.
 [[nodiscard]] std::string format_owner(const LockOwner& owner);
 [[nodiscard]] std::optional<LockOwner> parse_owner(const std::string& text);
 /// "process 4711 on node12, Slurm job 815, run gpt-66f1"
@@ -33,5 +35,8 @@ struct LockOwner {
 /// True only when that is certain: the same boot and process namespace as `here` and no such
 /// process any more, or an earlier start of the Slurm job of `here`.
 [[nodiscard]] bool has_ended(const LockOwner& owner, const LockOwner& here);
+/// True only when that is certain, too: the same boot and process namespace, and the process with
+/// its start time is there, perhaps suspended.
+[[nodiscard]] bool is_alive(const LockOwner& owner, const LockOwner& here);
 
 }  // namespace t3d

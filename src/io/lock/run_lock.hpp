@@ -15,8 +15,6 @@
 
 namespace t3d {
 
-class LockFile;
-
 /// What to tell who meets the lock of a training that is alive.
 inline constexpr const char* kTwoTrainings =
     "two jobs cannot train in one folder. Wait for it, stop it, or choose another folder with -d";
@@ -24,7 +22,7 @@ inline constexpr const char* kTwoTrainings =
 class RunLock {
  public:
   /// Takes DIR/run.lock in every folder (they exist; some may be the same). While an owner gives
-  /// no sign of life it is waited for, up to a minute: `waiting` gets a text twice a second and may
+  /// no sign of life it is waited for, about a minute: `waiting` gets a text twice a second and may
   /// throw. Error(unavailable) names an owner that is alive, with `advice`; Error(io): nothing can
   /// be written.
   RunLock(const std::vector<std::string>& folders, const std::string& run,
@@ -37,19 +35,30 @@ class RunLock {
 
   /// The run's id, once it is known, for those who meet the lock.
   void set_run(const std::string& id);
-  /// Another process has taken the lock, or the file was gone at two looks in a row; noticed within
-  /// some seconds. What cannot be read is not lost.
+  /// Another process has taken the lock; noticed within some seconds. A lock whose file is gone is
+  /// taken again; it is lost where that did not succeed for half a minute, or nobody looked for so
+  /// long (the process was suspended): others may have come and gone. What cannot be read is not
+  /// lost.
   [[nodiscard]] bool lost() const { return lost_; }
+  /// What has happened to the lock since the last call, for the user.
+  [[nodiscard]] std::vector<std::string> take_warnings();
   /// Looks now.
   void check() const { lease_.check(); }
+  /// At the lock of one of the folders.
+  void check(const std::string& folder) const { lease_.check(folder); }
   [[nodiscard]] const Lease& lease() const { return lease_; }
 
  private:
+  struct Held;
   void renew_for_ever() noexcept;
+  void renew(Held& held) noexcept;
+  void warn(Held& held, const std::string& text) noexcept;
 
   Lease lease_;
-  std::vector<std::unique_ptr<LockFile>> files_;
-  std::mutex mutex_;  // of files_' records and of ending_
+  std::vector<std::unique_ptr<Held>> files_;
+  std::mutex mutex_;           // of files_' records and of ending_
+  std::mutex warnings_mutex_;  // held for no longer than a moment: the steps wait for it
+  std::vector<std::string> warnings_;
   std::condition_variable wake_;
   bool ending_ = false;
   std::atomic<bool> lost_{false};

@@ -87,7 +87,7 @@ LifeRecord closed_life(LifeRecord life, const LifeTraces& traces) {
   life.reason = kNoWord;
   // Until it has gone on from somewhere, the log is that of the life before.
   if (!life.from_step) return life;
-  if (life.checkpoint) life.saved_step = life.from_step;
+  if (life.checkpoint) life.saved_step = highest(life.saved_step, life.from_step);
   life.saved_step = highest(life.saved_step, traces.saved_step);
   // Without a log (log.json = false) nobody knows how many steps followed the first.
   if (traces.logged_step || !life.first_step_seconds)

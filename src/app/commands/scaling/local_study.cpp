@@ -7,6 +7,7 @@
 #include "app/commands/scaling/launch.hpp"
 #include "core/error.hpp"
 #include "io/lock/lock_look.hpp"
+#include "io/lock/silence.hpp"
 #include "io/output.hpp"
 #include "io/posix_file.hpp"
 #include "io/study/study.hpp"
@@ -65,7 +66,8 @@ class LocalStudy {
     const std::string folder = repeat_folder(dir_, point, repeat);
     const std::string what = fmt::format("repeat {} of {}, {}", repeat, plan_.repeats, point.name);
     lock_.check();
-    if (const LockLook look = look_at_lock(folder);
+    // A silent owner is waited for until its lock expires.
+    if (const LockLook look = look_at_lock(folder, kLockExpiresSeconds + 2);
         look.state == LockLook::State::alive || look.state == LockLook::State::silent) {
       failed_.insert(at);
       return say(fmt::format("{}: left alone, {} is doing it", what, look.owner));

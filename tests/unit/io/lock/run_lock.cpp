@@ -137,10 +137,9 @@ TEST_CASE("owners that are certainly dead, and such that may be alive") {
 
   write_lock(folder, stranger());
   CHECK_FALSE(taken_at_once(folder));
-  write_lock(folder, stranger(), 55);
-  CHECK_FALSE(taken_at_once(folder));
+  // What the clock that set its time says of its age proves nothing.
   write_lock(folder, stranger(), 65);
-  CHECK(taken_at_once(folder));
+  CHECK_FALSE(taken_at_once(folder));
 
   std::ofstream(lock_of(folder)) << "not a record";
   CHECK_FALSE(taken_at_once(folder));
@@ -198,48 +197,129 @@ TEST_CASE("of many who take over at once, exactly one wins") {
   }
 }
 
-TEST_CASE("a claim that a dead process left behind expires") {
+/// Whether it is taken within so many looks, a tenth of a second apart.
+bool taken_within(LockFile& file, int looks) {
+  for (int look = 0; look < looks; ++look) {
+    if (!file.try_take()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return false;
+}
+
+TEST_CASE("silence is what was observed: neither times of files nor long pauses count") {
+  Silence silence;
+  LifeSign sign{"ab", 1, 1'000'000'000, 7};
+  CHECK(silence.look(sign, 0) == 0);
+  CHECK(silence.look(sign, 1.5) == 1.5);
+  CHECK(silence.look(sign, 500) == 1.5 + kRenewalSeconds);  // nobody has looked for so long
+  sign.beats = 2;                                           // with the same time of the file
+  CHECK(silence.look(sign, 501) == 0);
+  sign.renewed -= 75'000'000'000;
+  CHECK(silence.look(sign, 502) == 0);
+  CHECK(silence.look(sign, 503) == 1);
+}
+
+TEST_CASE("a lock is taken after silence that was observed, whatever its time says") {
+  for (const int seconds_old : {100, -100}) {
+    const ScratchFolder folder("lock");
+    write_lock(folder, stranger(), seconds_old);
+    LockFile file(folder.path(), this_process("r"), kLockName, 0.5);
+    CHECK_FALSE(taken_within(file, 4));
+    CHECK(taken_within(file, 20));
+  }
+}
+
+TEST_CASE("a lock whose owner writes the same time again and again, but counts, is alive") {
   const ScratchFolder folder("lock");
-  LockOwner dead = stranger();
-  write_lock(folder, dead, 100);
+  LockOwner owner = stranger();
+  LockFile file(folder.path(), this_process("r"), kLockName, 0.5);
+  for (int look = 0; look < 12; ++look) {
+    ++owner.beats;
+    write_lock(folder, owner, 100);
+    CHECK(file.try_take().has_value());
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  CHECK(taken_within(file, 20));
+}
+
+TEST_CASE("a process that is there is never taken for dead by its silence") {
+  const ScratchFolder folder("lock");
+  LockOwner owner = this_process("r");
+  write_lock(folder, owner, 100);
+  LockFile file(folder.path(), this_process("r"), kLockName, 0.3);
+  CHECK_FALSE(taken_within(file, 10));
+}
+
+TEST_CASE("claims and drafts that dead processes left behind expire") {
+  const ScratchFolder folder("lock");
+  const LockOwner dead = stranger();
+  write_lock(folder, dead);
   const std::string claim = lock_of(folder) + ".after-" + dead.token;
-  std::ofstream(claim) << "";
-  CHECK_FALSE(taken_at_once(folder));
-  CHECK(fs::exists(claim));
-  struct timespec old[2] = {{::time(nullptr) - 100, 0}, {::time(nullptr) - 100, 0}};
-  REQUIRE(::utimensat(AT_FDCWD, claim.c_str(), old, 0) == 0);
-  CHECK_FALSE(taken_at_once(folder));  // removes it
-  CHECK(taken_at_once(folder));
   const std::string draft = lock_of(folder) + ".0123456789abcdef";
+  std::ofstream(claim) << "";
   std::ofstream(draft) << "";
-  CHECK(taken_at_once(folder));
-  CHECK(fs::exists(draft));
-  REQUIRE(::utimensat(AT_FDCWD, draft.c_str(), old, 0) == 0);
-  CHECK(taken_at_once(folder));
-  CHECK(files_in(folder) == 0);
+  LockFile file(folder.path(), this_process("r"), kLockName, 0.5);
+  CHECK_FALSE(taken_within(file, 8));
+  CHECK(fs::exists(claim));
+  CHECK(taken_within(file, 30));
+  std::string note;
+  for (int look = 0; look < 30 && fs::exists(draft); ++look) {
+    CHECK(fs::exists(lock_of(folder)));
+    CHECK(file.renew(note) == LockFile::Standing::ours);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  CHECK_FALSE(fs::exists(draft));
+  CHECK(note.empty());
+  CHECK(files_in(folder) == 1);
 }
 
 TEST_CASE("whoever has lost the lock is told, and leaves the other's alone") {
-  for (const bool removed : {true, false}) {
-    const ScratchFolder folder("lock");
-    {
-      const RunLock lock({folder.path()}, "r", [](const std::string&) {});
-      fs::remove(lock_of(folder));
-      if (!removed) write_lock(folder, stranger());
-      try {
-        lock.check();
-        FAIL("the loss was not seen");
-      } catch (const Error& error) {
-        CHECK(error.code() == ExitCode::unavailable);
-        CHECK(std::string(error.what()).find(removed ? "removed" : "elsewhere") !=
-              std::string::npos);
-      }
-      for (int tries = 0; tries < 700 && !lock.lost(); ++tries)
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      CHECK(lock.lost());
+  const ScratchFolder folder("lock");
+  {
+    const RunLock lock({folder.path()}, "r", [](const std::string&) {});
+    fs::remove(lock_of(folder));
+    write_lock(folder, stranger());
+    try {
+      lock.check();
+      FAIL("the loss was not seen");
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::unavailable);
+      CHECK(std::string(error.what()).find("elsewhere") != std::string::npos);
     }
-    CHECK(fs::exists(lock_of(folder)) == !removed);
+    for (int tries = 0; tries < 700 && !lock.lost(); ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK(lock.lost());
   }
+  CHECK(fs::exists(lock_of(folder)));
+}
+
+TEST_CASE("a lock whose file is gone is taken again, once, with the same token") {
+  const ScratchFolder folder("lock");
+  RunLock lock({folder.path()}, "r", [](const std::string&) {});
+  fs::remove(lock_of(folder));
+  CHECK_NOTHROW(lock.check());  // waits for it
+  CHECK(fs::exists(lock_of(folder)));
+  CHECK_FALSE(lock.lost());
+  const std::vector<std::string> warnings = lock.take_warnings();
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("taken it again") != std::string::npos);
+  CHECK(files_in(folder) == 1);
+}
+
+TEST_CASE("a record that came back as another file is renewed there") {
+  const ScratchFolder folder("lock");
+  LockFile file(folder.path(), this_process("r"));
+  REQUIRE_FALSE(file.try_take());
+  fs::copy_file(lock_of(folder), folder.path() + "/copy");
+  fs::rename(folder.path() + "/copy", lock_of(folder));
+  std::string note;
+  CHECK(file.renew(note) == LockFile::Standing::ours);
+  CHECK(note.find("does not show") != std::string::npos);
+  const auto before = read_lock(lock_of(folder));
+  note.clear();
+  CHECK(file.renew(note) == LockFile::Standing::ours);
+  CHECK(note.empty());
+  CHECK(read_lock(lock_of(folder))->owner->beats == before->owner->beats + 1);
 }
 
 TEST_CASE("a folder that cannot be written is an error with its path") {
