@@ -6,6 +6,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -136,11 +137,20 @@ std::string replaceable_file(const std::string& path) {
   fail("follow", path);
 }
 
-void write_text_durably(const std::string& path, std::string_view text) {
+void replace_durably(const std::string& path,
+                     const std::function<std::optional<std::string>()>& next_piece) {
+  constexpr std::size_t kAtOnce = 1 << 20;
   const std::string file = replaceable_file(path), temporary = file + ".tmp";
   int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) fail("create", temporary);
   try {
+    std::string text;
+    while (auto piece = next_piece()) {
+      text += *piece;
+      if (text.size() < kAtOnce) continue;
+      write_all(fd, text, temporary);
+      text.clear();
+    }
     write_all(fd, text, temporary);
     if (::fsync(fd) != 0) fail("fsync", temporary);
     if (::close(std::exchange(fd, -1)) != 0) fail("close", temporary);
@@ -150,6 +160,39 @@ void write_text_durably(const std::string& path, std::string_view text) {
     ::unlink(temporary.c_str());
     throw;
   }
+}
+
+void write_text_durably(const std::string& path, std::string_view text) {
+  bool given = false;
+  replace_durably(path, [&]() -> std::optional<std::string> {
+    if (std::exchange(given, true)) return std::nullopt;
+    return std::string(text);
+  });
+}
+
+void copy_durably(const std::string& source, const std::string& path, index_t bytes) {
+  constexpr index_t kAtOnce = 1 << 22;
+  const FileReader from(source);
+  index_t at = 0;
+  replace_durably(path, [&]() -> std::optional<std::string> {
+    if (at >= bytes) return std::nullopt;
+    std::string piece(static_cast<std::size_t>(std::min(bytes - at, kAtOnce)), '\0');
+    from.read_at(at, piece.data(), std::ssize(piece));
+    at += std::ssize(piece);
+    return piece;
+  });
+}
+
+void truncate_durably(const std::string& path, index_t bytes) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) fail("open", path);
+  if (::ftruncate(fd, bytes) != 0 || ::fsync(fd) != 0) {
+    const int reason = errno;
+    ::close(fd);
+    errno = reason;
+    fail("cut", path);
+  }
+  if (::close(fd) != 0) fail("close", path);
 }
 
 void sync_path(const std::string& path) {

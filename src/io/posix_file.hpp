@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,14 @@ struct CloseFile {
 /// Writes FILE.tmp, fsync, rename to FILE = replaceable_file(path), fsync of the folder: after a
 /// crash there is the old text or the new one. What fails leaves no FILE.tmp.
 void write_text_durably(const std::string& path, std::string_view text);
+/// The same with a text that is asked for piece by piece, until there is nothing.
+void replace_durably(const std::string& path,
+                     const std::function<std::optional<std::string>()>& next_piece);
+/// The same with the first `bytes` bytes of `source`, which may be long.
+void copy_durably(const std::string& source, const std::string& path, index_t bytes);
+/// Cuts a file to its first `bytes` bytes, in place: no room is needed, and a kill leaves the old
+/// file or the new one.
+void truncate_durably(const std::string& path, index_t bytes);
 /// fsync of a file or a folder.
 void sync_path(const std::string& path);
 /// Renames and makes the new name durable.

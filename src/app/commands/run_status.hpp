@@ -9,6 +9,7 @@
 #include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/lock/lock_look.hpp"
 #include "io/log/life_record.hpp"
+#include "io/log/log_index.hpp"
 #include "io/log/log_tail.hpp"
 #include "io/log/missing_steps.hpp"
 

@@ -181,12 +181,13 @@ class TrainJob {
     began_at_ = info ? info->state.step : -1;
     const bool begins = !info || !(info->state.lineage == lineage);
     const LogLineage of_log{lineage.number, begins, lineage.parent_lineage};
-    all_or_none(world_, [&] {
+    // Rank 0 makes the logs ready, which may be long: the limit is that of files.
+    all_or_none(*checkpoint_group(world_), [&] {
       report_ = std::make_unique<JobReport>(*machine_, config_, trainer_->progress().steps, of_log,
                                             command_.quiet);
       keep_records(info.has_value());
+      life_.goes_on(info, trainer_->progress().steps, lineage.number);
     });
-    life_.goes_on(info, trainer_->progress().steps, lineage.number);
     for (const std::string& text : warnings) report_->warn(text);
     for (const std::string& text : early_notes_) report_->note(text);
     state_.tell_origin(*report_);

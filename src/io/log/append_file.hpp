@@ -19,6 +19,8 @@ class AppendFile {
   /// Records that could not be written, since the last one that could.
   [[nodiscard]] index_t lost() const { return lost_; }
   void forget_lost() { lost_ = 0; }
+  /// Up to the end of the last whole record.
+  [[nodiscard]] index_t bytes() const { return whole_; }
 
   /// "" or the reason of the failure. Then nothing of the record is in the file.
   std::string put(std::string_view record);

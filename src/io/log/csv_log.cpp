@@ -8,6 +8,8 @@
 
 #include "core/error.hpp"
 #include "io/csv_cell.hpp"
+#include "io/log/log_lines.hpp"
+#include "io/log/record_search.hpp"
 #include "io/log/step_scalars.hpp"
 
 namespace t3d {
@@ -41,33 +43,38 @@ std::optional<index_t> step_of(std::string_view line) {
   return step;
 }
 
-std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+/// The names of columns are never longer.
+std::string first_line(const std::string& path) {
+  constexpr index_t kMostBytes = 1 << 20;
+  const FileReader file(path);
+  std::string text(static_cast<std::size_t>(std::min(file.size(), kMostBytes)), '\0');
+  text.resize(static_cast<std::size_t>(file.read_up_to(0, text.data(), std::ssize(text))));
+  text.resize(std::min(text.find('\n'), text.size()));
+  return text;
+}
 
 }  // namespace
 
-std::string csv_until(std::string_view text, index_t last_step) {
-  if (!text.starts_with(kFirstColumns)) return std::string(text);  // somebody else's
-  std::string kept;
-  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos;
-       text.remove_prefix(end + 1)) {
-    const std::string_view line = text.substr(0, end);
-    const auto step = step_of(line);
-    if (step ? *step <= last_step : kept.empty()) kept.append(line).append("\n");
-  }
-  return kept;
+index_t csv_bytes_until(const std::string& path, index_t last_step) {
+  const std::string names = first_line(path);
+  const index_t size = file_size(path), begin = std::ssize(names) + 1;
+  if (!names.starts_with(kFirstColumns)) return size;  // somebody else's
+  if (begin > size) return 0;                          // the names are cut short
+  return find_records(path, step_of, last_step, begin).bytes;
 }
 
-std::vector<index_t> csv_steps(std::string_view text) {
-  std::vector<index_t> steps;
-  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos;
-       text.remove_prefix(end + 1))
-    if (const auto step = step_of(text.substr(0, end))) steps.push_back(*step);
+StepsThere csv_steps(const std::string& path) {
+  StepsThere steps;
+  if (file_size(path) <= 0) return steps;
+  LogLines lines(path);
+  while (const auto line = lines.next())
+    if (const auto step = step_of(*line)) steps.add(*step);
   return steps;
 }
 
 CsvLog::CsvLog(std::string path) : path_(std::move(path)) {
   if (file_size(path_) > 0) {
-    const std::string names(first_line(read_text_file(path_)));
+    const std::string names = first_line(path_);
     if (!names.starts_with(kFirstColumns))
       throw_error(ExitCode::io,
                   "{} is not a log of steps: its first line does not begin with {}; move it away",
@@ -80,18 +87,21 @@ CsvLog::CsvLog(std::string path) : path_(std::move(path)) {
 
 // The names stand in the first line: the file is written anew, whole or not at all.
 void CsvLog::add_columns(const std::vector<std::string>& names) {
-  const std::string before = read_text_file(path_);
   std::vector<std::string> columns = columns_;
   columns.insert(columns.end(), names.begin(), names.end());
   std::string text(kFirstColumns);
   for (const std::string& name : columns) text += "," + csv_cell(name);
   text += "\n";
+  // A line at a time: the file may be long.
+  LogLines lines(path_);
+  static_cast<void>(lines.next());
   const std::string nothing(names.size(), ',');
-  std::string_view lines = before;
-  lines.remove_prefix(std::min(first_line(lines).size() + 1, lines.size()));
-  for (; !lines.empty(); lines.remove_prefix(std::min(first_line(lines).size() + 1, lines.size())))
-    text.append(first_line(lines)).append(nothing).append("\n");
-  write_text_durably(path_, text);
+  replace_durably(path_, [&]() -> std::optional<std::string> {
+    if (!text.empty()) return std::exchange(text, "");
+    const auto line = lines.next();
+    if (!line) return std::nullopt;
+    return std::string(*line) + nothing + "\n";
+  });
   file_ = std::make_unique<AppendFile>(path_, "\n");
   columns_ = std::move(columns);
 }

@@ -5,20 +5,20 @@
 #pragma once
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "io/log/append_file.hpp"
+#include "io/log/fill_up.hpp"
 #include "io/log/step_record.hpp"
 
 namespace t3d {
 
-/// The lines of steps up to `last_step`, and the names; a line cut short by a kill goes too. What
-/// is no log of steps stays as it is.
-[[nodiscard]] std::string csv_until(std::string_view text, index_t last_step);
+/// Bytes of the names and of the lines of steps up to `last_step`, without a line cut short by a
+/// kill; all bytes of what is no log of steps. Error(io).
+[[nodiscard]] index_t csv_bytes_until(const std::string& path, index_t last_step);
 
-/// The steps that have a line in a log of steps.
-[[nodiscard]] std::vector<index_t> csv_steps(std::string_view text);
+/// The steps that have a line in a log of steps. Error(io).
+[[nodiscard]] StepsThere csv_steps(const std::string& path);
 
 class CsvLog {
  public:

@@ -1,10 +1,13 @@
 #include "io/log/event_file.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "io/crc32c.hpp"
+#include "io/posix_file.hpp"
 
 namespace t3d {
 namespace {
@@ -125,27 +128,51 @@ EventLook look_at(std::string_view event) {
   return look;
 }
 
-/// Bytes of the record at the front of `text`, its frame included; 0 where there is no whole one.
-std::size_t record_size(std::string_view text) {
-  constexpr std::size_t kHead = 12, kFrame = kHead + 4;
-  if (text.size() < kFrame) return 0;
-  const auto length = fixed_at<std::uint64_t>(text, 0);
-  if (fixed_at<std::uint32_t>(text, 8) != masked_crc(text.substr(0, 8))) return 0;
-  if (length > text.size() - kFrame) return 0;
-  const std::string_view data = text.substr(kHead, length);
-  if (fixed_at<std::uint32_t>(text, kHead + length) != masked_crc(data)) return 0;
-  return kFrame + length;
-}
+constexpr std::size_t kHead = 12, kTail = 4, kMostBytes = 1 << 24;
 
-/// see(what it is, its record with the frame), up to the first that is torn or damaged.
-template <class See>
-void for_each_event(std::string_view text, const See& see) {
-  constexpr std::size_t kHead = 12, kTail = 4;
-  while (const std::size_t size = record_size(text)) {
-    see(look_at(text.substr(kHead, size - kHead - kTail)), text.substr(0, size));
-    text.remove_prefix(size);
+/// The records of a file, one after the other, up to the first that is torn or damaged; a piece of
+/// the file is in memory at a time.
+class EventReader {
+ public:
+  explicit EventReader(const std::string& path) : file_(path) {}
+
+  /// What the next one says.
+  std::optional<EventLook> next() {
+    if (!hold(kHead)) return std::nullopt;
+    const auto length = fixed_at<std::uint64_t>(text_, at_);
+    if (fixed_at<std::uint32_t>(text_, at_ + 8) != masked_crc(rest().substr(0, 8)))
+      return std::nullopt;
+    if (length > kMostBytes || !hold(kHead + length + kTail)) return std::nullopt;
+    const std::string_view data = rest().substr(kHead, length);
+    if (fixed_at<std::uint32_t>(text_, at_ + kHead + length) != masked_crc(data))
+      return std::nullopt;
+    at_ += kHead + length + kTail;
+    return look_at(data);
   }
-}
+  /// Where the last one ends.
+  [[nodiscard]] index_t offset() const { return offset_ + static_cast<index_t>(at_); }
+
+ private:
+  [[nodiscard]] std::string_view rest() const { return std::string_view(text_).substr(at_); }
+  /// Whether so many bytes follow; then they are in memory.
+  bool hold(std::size_t bytes) {
+    constexpr std::size_t kPiece = 1 << 20;
+    if (rest().size() >= bytes) return true;
+    text_.erase(0, at_);
+    offset_ += static_cast<index_t>(std::exchange(at_, 0));
+    const std::size_t kept = text_.size();
+    text_.resize(std::max(bytes, kPiece));
+    const index_t read = file_.read_up_to(offset_ + static_cast<index_t>(kept), text_.data() + kept,
+                                          static_cast<index_t>(text_.size() - kept));
+    text_.resize(kept + static_cast<std::size_t>(read));
+    return text_.size() >= bytes;
+  }
+
+  FileReader file_;
+  std::string text_;
+  std::size_t at_ = 0;
+  index_t offset_ = 0;  // of the text in the file
+};
 
 }  // namespace
 
@@ -187,24 +214,28 @@ std::string scalar_event(double seconds, index_t step, const std::vector<EventSc
   return event;
 }
 
-std::optional<std::string> events_until(std::string_view text, index_t last_step) {
-  std::string kept;
-  bool has_steps = false;
-  for_each_event(text, [&](const EventLook& event, std::string_view record) {
-    if (event.step > last_step) return;
-    kept += record;
-    has_steps = has_steps || event.has_summary;
-  });
-  if (!has_steps) return std::nullopt;
-  return kept;
+FoundEvents find_events(const std::string& path, index_t last_step) {
+  FoundEvents found;
+  EventReader events(path);
+  while (const auto event = events.next()) {
+    if (event->step > last_step) break;
+    found.bytes = events.offset();
+    found.has_steps = found.has_steps || event->has_summary;
+  }
+  return found;
 }
 
-std::vector<index_t> event_steps(std::string_view text) {
-  std::vector<index_t> steps;
-  for_each_event(text, [&](const EventLook& event, std::string_view) {
-    if (event.has_summary) steps.push_back(event.step);
-  });
-  return steps;
+void for_each_event_step(const std::string& path, const std::function<void(index_t)>& see) {
+  EventReader events(path);
+  while (const auto event = events.next())
+    if (event->has_summary) see(event->step);
+}
+
+std::optional<index_t> first_event_step(const std::string& path) {
+  EventReader events(path);
+  while (const auto event = events.next())
+    if (event->step > 0) return event->step;
+  return std::nullopt;
 }
 
 }  // namespace t3d

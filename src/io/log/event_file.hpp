@@ -4,6 +4,7 @@
 // framework/summary.proto. Written and read by hand: four message types with seven fields.
 // Internal to `io`.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,11 +31,18 @@ using EventScalar = std::pair<std::string, double>;
 [[nodiscard]] std::string scalar_event(double seconds, index_t step,
                                        const std::vector<EventScalar>& scalars);
 
-/// The records of `text`, frames included, without those of steps behind `last_step`; what follows
-/// a record that is torn or damaged is left out, too. Nothing where no step is left.
-[[nodiscard]] std::optional<std::string> events_until(std::string_view text, index_t last_step);
+struct FoundEvents {
+  index_t bytes = 0;  // where they end
+  bool has_steps = false;
+};
+/// The records of a file up to the first one of a step behind `last_step`, or that is torn or
+/// damaged. Error(io).
+[[nodiscard]] FoundEvents find_events(const std::string& path, index_t last_step);
 
-/// The steps of the records of `text` that have numbers, as they stand there.
-[[nodiscard]] std::vector<index_t> event_steps(std::string_view text);
+/// Tells the steps of the records of a file that have numbers, as they stand there. Error(io).
+void for_each_event_step(const std::string& path, const std::function<void(index_t)>& see);
+
+/// Where the process that wrote the file began; nothing where its head does not say.
+[[nodiscard]] std::optional<index_t> first_event_step(const std::string& path);
 
 }  // namespace t3d

@@ -55,23 +55,35 @@ std::string next_file(const std::string& folder) {
 
 }  // namespace
 
-void keep_events(const std::string& source, const std::string& folder, index_t last_step) {
-  if (source != folder)
-    for (const std::string& name : event_files(folder)) remove_file(folder + "/" + name);
-  for (const std::string& name : event_files(source)) {
-    const std::string path = folder + "/" + name, text = read_text_file(source + "/" + name);
-    const auto kept = events_until(text, last_step);
-    if (kept) make_folder(folder);
-    if (kept && (source != folder || *kept != text)) write_text_durably(path, *kept);
-    if (!kept && source == folder) remove_file(path);
+// A life has cut the files of those before it when it began its own: what is older than a file that
+// begins in time is not looked at.
+void cut_events(const std::string& folder, index_t last_step) {
+  std::vector<std::string> names = event_files(folder);
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    const std::string path = folder + "/" + *name;
+    const auto first = first_event_step(path);
+    const FoundEvents kept = find_events(path, last_step);
+    if (!kept.has_steps)
+      remove_file(path);
+    else if (kept.bytes < file_size(path))
+      truncate_durably(path, kept.bytes);
+    if (kept.has_steps && first && *first <= last_step) return;
   }
 }
 
-std::vector<index_t> logged_events(const std::string& folder) {
-  std::vector<index_t> steps;
+void copy_events(const std::string& source, const std::string& folder, index_t last_step) {
+  for (const std::string& name : event_files(source)) {
+    const FoundEvents kept = find_events(source + "/" + name, last_step);
+    if (!kept.has_steps) continue;
+    make_folder(folder);
+    copy_durably(source + "/" + name, folder + "/" + name, kept.bytes);
+  }
+}
+
+StepsThere logged_events(const std::string& folder) {
+  StepsThere steps;
   for (const std::string& name : event_files(folder))
-    for (const index_t step : event_steps(read_text_file(folder + "/" + name)))
-      steps.push_back(step);
+    for_each_event_step(folder + "/" + name, [&](index_t step) { steps.add(step); });
   return steps;
 }
 

@@ -1,21 +1,23 @@
 // DIR/tensorboard: what TensorBoard reads, a file for each life that has done a step. Internal to
 // `io`.
 #pragma once
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "io/log/append_file.hpp"
+#include "io/log/fill_up.hpp"
 #include "io/log/step_record.hpp"
 
 namespace t3d {
 
-/// Leaves in `folder` the events of `source`, maybe the same folder, up to `last_step`; files
-/// without any are removed. Durable; Error(io).
-void keep_events(const std::string& source, const std::string& folder, index_t last_step);
+/// Cuts the events of a folder back to `last_step`, in place; files without any are removed.
+/// Durable; Error(io).
+void cut_events(const std::string& folder, index_t last_step);
+
+/// Writes those of `source` into `folder`, which has none. Durable; Error(io).
+void copy_events(const std::string& source, const std::string& folder, index_t last_step);
 
 /// The steps in the event files of a folder. Error(io).
-[[nodiscard]] std::vector<index_t> logged_events(const std::string& folder);
+[[nodiscard]] StepsThere logged_events(const std::string& folder);
 
 /// Removes the event files of a folder, and the folder where it holds nothing else. Error(io).
 void drop_events(const std::string& folder);

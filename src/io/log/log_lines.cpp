@@ -1,6 +1,13 @@
 #include "io/log/log_lines.hpp"
 
+#include <utility>
+
 namespace t3d {
+namespace {
+
+constexpr std::size_t kLongest = 1 << 26;  // bytes of a line
+
+}  // namespace
 
 std::optional<std::string_view> LogLines::next() {
   for (std::size_t from = at_;;) {
@@ -8,7 +15,11 @@ std::optional<std::string_view> LogLines::next() {
     if (end != std::string::npos) {
       const std::string_view line = std::string_view(text_).substr(at_, end - at_);
       at_ = end + 1;
-      return line;
+      return std::exchange(too_long_, false) ? std::string_view() : line;
+    }
+    if (text_.size() - at_ > kLongest) {
+      at_ = text_.size();
+      too_long_ = true;
     }
     from = text_.size() - at_;  // the rest has been looked through
     if (!read_more()) return std::nullopt;

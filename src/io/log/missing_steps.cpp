@@ -6,8 +6,6 @@
 #include <charconv>
 
 #include "io/log/json_fields.hpp"
-#include "io/log/log_lines.hpp"
-#include "io/posix_file.hpp"
 
 namespace t3d {
 namespace {
@@ -64,18 +62,6 @@ std::optional<index_t> step_of_line(std::string_view line) {
   }
   const auto json = parse_object(line);
   return json ? count_of(*json, "step") : std::nullopt;
-}
-
-MissingSteps missing_steps(const std::string& path, index_t most_bytes) {
-  MissingSteps missing;
-  const index_t size = file_size(path);
-  if (size < 0) return missing;
-  const index_t from = std::max<index_t>(0, size - most_bytes);
-  LogLines lines(path, from);
-  if (from > 0) static_cast<void>(lines.next());  // maybe not from its beginning
-  while (const auto line = lines.next())
-    if (const auto step = step_of_line(*line)) missing.add(*step);
-  return missing;
 }
 
 }  // namespace t3d

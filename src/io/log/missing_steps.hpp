@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/types.hpp"
@@ -24,6 +25,10 @@ class MissingSteps {
   /// Steps count from behind `last`; without it from the first one that is heard.
   explicit MissingSteps(std::optional<index_t> last = {}) : last_(last) {}
 
+  /// What is known of the steps up to one of them: of `holes`, with `count` steps, the first ones.
+  MissingSteps(index_t last, std::vector<StepRange> ranges, index_t holes, index_t count)
+      : last_(last), ranges_(std::move(ranges)), holes_(holes), count_(count) {}
+
   /// The hole before `step`, if there is one. What is not behind the step before is passed over.
   std::optional<StepRange> add(index_t step);
   /// These are missing; behind those that are known to be.
@@ -37,6 +42,8 @@ class MissingSteps {
 
   [[nodiscard]] std::optional<index_t> last() const { return last_; }
   [[nodiscard]] const std::vector<StepRange>& ranges() const { return ranges_; }
+  /// All, also those whose ranges are not kept.
+  [[nodiscard]] index_t holes() const { return holes_; }
   /// Of steps, also of those whose ranges are not kept.
   [[nodiscard]] index_t count() const { return count_; }
   /// "step 3", "steps 3, 5 to 9 and 12"; of many ranges the first ones. Empty where none is
@@ -52,10 +59,5 @@ class MissingSteps {
 /// The step of a line of log.jsonl; nothing where the line is no record. Of a line as the program
 /// writes it only the beginning and the end are looked at.
 [[nodiscard]] std::optional<index_t> step_of_line(std::string_view line);
-
-/// Those of a log.jsonl; of a longer file `most_bytes` at the end are read. A file that is not
-/// there has no holes. Error(io) when it cannot be read.
-[[nodiscard]] MissingSteps missing_steps(const std::string& path,
-                                         index_t most_bytes = index_t{64} << 20);
 
 }  // namespace t3d

@@ -7,8 +7,8 @@
 #include <ctime>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/counted.hpp"
@@ -17,7 +17,7 @@
 #include "io/log/csv_log.hpp"
 #include "io/log/event_log.hpp"
 #include "io/log/fill_up.hpp"
-#include "io/log/missing_steps.hpp"
+#include "io/log/log_index.hpp"
 #include "io/log/progress_bar.hpp"
 #include "io/posix_file.hpp"
 
@@ -29,6 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kPlainLineSeconds = 10;  // between plain lines beside a bar
 constexpr double kBarSeconds = 0.1;       // between drawings of the bar
+constexpr double kLookSeconds = 2;        // for the steps of earlier lives at a start
 constexpr index_t kUntimedSteps = 2;      // the first ones allocate and plan
 
 [[noreturn]] void cannot(const char* verb, const std::string& path, const std::string& reason) {
@@ -60,12 +61,9 @@ class RunLog::Impl {
     if (error) cannot("create", options.dir, error.message());
     human_ = std::make_unique<LineFile>(options.dir + "/run.log");
     const std::string reason = human_->put(started_text(options.start_step));
-    if (!reason.empty()) cannot("write", human_->path(), reason);
-    prepare_step_logs(options.dir, options.lineage, options.start_step);
-    if (options.json) say_missing();
-    if (options.json) machine_ = std::make_unique<LineFile>(options.dir + "/log.jsonl");
-    if (options.csv) open_table(options.dir + "/log.csv");
-    if (options.tensorboard) open_events(options.dir + "/tensorboard");
+    if (!reason.empty() && options.start_step == 0) cannot("write", human_->path(), reason);
+    if (!reason.empty()) say_lost(human_->path(), reason);
+    open_step_logs();
   }
 
   ~Impl() { wipe_bar(); }
@@ -111,15 +109,56 @@ class RunLog::Impl {
   [[nodiscard]] const std::string& dir() const { return options_.dir; }
 
  private:
-  void open_table(const std::string& path) {
-    table_ = std::make_unique<CsvLog>(path);
-    fill(path, csv_steps(read_text_file(path)),
-         [&](const StepRecord& record) { keep(*table_, record); });
+  void open_step_logs() {
+    std::set<StepForm> broken;
+    for (const StepLogFault& fault :
+         prepare_step_logs(options_.dir, options_.lineage, options_.start_step)) {
+      say_fault(fault);
+      if (!fault.usable) broken.insert(fault.form);
+    }
+    const auto open = [&](StepForm form, bool wanted, const std::string& name, const auto& work) {
+      if (!wanted || broken.contains(form)) return;
+      try {
+        work(options_.dir + name);
+      } catch (const Error& error) {
+        if (options_.start_step == 0 || !error.refused()) throw;
+        warn(fmt::format("{}; the run goes on without {}{}", error.what(), options_.dir, name));
+      }
+    };
+    MissingSteps of_log;
+    open(StepForm::json, options_.json, "/log.jsonl", [&](const std::string& path) {
+      LogIndex index(path);
+      say_missing(index);
+      of_log = index.missing();
+      machine_ = std::make_unique<StepLines>(path, std::move(index));
+    });
+    open(StepForm::csv, options_.csv, "/log.csv",
+         [&](const std::string& path) { open_table(path, of_log); });
+    open(StepForm::events, options_.tensorboard, "/tensorboard",
+         [&](const std::string& folder) { open_events(folder, of_log); });
   }
 
-  void open_events(const std::string& folder) {
+  void say_fault(const StepLogFault& fault) {
+    const std::string begins = fmt::format("step {}", options_.start_step);
+    if (fault.usable)
+      return warn(
+          fmt::format("{} begins behind {}: the steps before cannot be copied from {}, "
+                      "which has them ({})",
+                      fault.path, begins, fault.source, fault.reason));
+    warn(
+        fmt::format("{} cannot be cut back to {} ({}); the run goes on without it: it keeps what "
+                    "an earlier life did behind {}, and lacks the steps of this life",
+                    fault.path, begins, fault.reason, begins));
+  }
+
+  void open_table(const std::string& path, const MissingSteps& of_log) {
+    table_ = std::make_unique<CsvLog>(path);
+    fill(path, of_log, csv_steps(path), [&](const StepRecord& record) { keep(*table_, record); });
+  }
+
+  void open_events(const std::string& folder, const MissingSteps& of_log) {
     std::optional<EventLog> before;  // a file for each life, and one for what none has written
-    fill(folder, logged_events(folder), [&](const StepRecord& record) {
+    fill(folder, of_log, logged_events(folder), [&](const StepRecord& record) {
       if (!before) before.emplace(folder, record.step - 1);
       keep(*before, record);
     });
@@ -127,13 +166,13 @@ class RunLog::Impl {
     events_ = std::make_unique<EventLog>(folder, options_.start_step);
   }
 
-  void fill(const std::string& path, const std::vector<index_t>& is_there,
+  void fill(const std::string& path, const MissingSteps& of_log, const StepsThere& is_there,
             const std::function<void(const StepRecord&)>& put) {
-    const FilledUp filled = fill_up(options_.dir + "/log.jsonl", is_there, put);
+    const FilledUp filled = fill_up(options_.dir + "/log.jsonl", of_log, is_there, put);
     if (filled.steps > 0)
       note(fmt::format("{} is filled up with {} of log.jsonl, from step {} on", path,
                        counted(filled.steps, "step"), filled.first));
-    else if (is_there.empty() && options_.start_step > 0)
+    else if (!is_there.first && options_.start_step > 0)
       note(fmt::format("{} begins with step {}: log.jsonl has none before", path,
                        options_.start_step + 1));
     if (filled.lacking.count() > 0)
@@ -144,14 +183,27 @@ class RunLog::Impl {
   }
 
   /// What stands before the steps of this life should be whole.
-  void say_missing() {
+  void say_missing(LogIndex& index) {
     const std::string path = options_.dir + "/log.jsonl";
-    MissingSteps missing = missing_steps(path, std::numeric_limits<index_t>::max());
+    if (file_size(path) > 0) index.read_on(kLookSeconds);
+    try {
+      index.save();
+    } catch (const Error& error) {
+      warn(fmt::format("{}: the next start reads {} once more", error.what(), path));
+    }
+    MissingSteps missing = index.missing();
+    const index_t left = file_size(path) - index.known_bytes();
     const bool begins_here = options_.lineage.begins && options_.lineage.parent < 0;
-    if (!missing.last() && options_.start_step > 0 && !begins_here)
+    if (left > 0)
+      warn(fmt::format(
+          "{} was looked through for missing steps up to step {} in {:.0f} s; {} are "
+          "left for the next start",
+          path, missing.last().value_or(0), kLookSeconds, format_bytes(static_cast<double>(left))));
+    else if (!missing.last() && options_.start_step > 0 && !begins_here)
       return warn(fmt::format("{} has no step, and the checkpoint is of step {}; the run goes on",
                               path, options_.start_step));
-    missing.expect_up_to(options_.start_step);
+    else
+      missing.expect_up_to(options_.start_step);
     if (missing.count() > 0)
       warn(fmt::format(
           "{} lacks {}: it was cut or edited, could not be written, log.json was off, or "
@@ -170,13 +222,16 @@ class RunLog::Impl {
     step_seconds_ = fresh ? record.seconds : 0.95 * step_seconds_ + 0.05 * record.seconds;
   }
 
+  void say_lost(const std::string& path, const std::string& reason) {
+    screen_line(
+        fmt::format("warning: cannot write {}: {}; the run goes on without it", path, reason));
+  }
+
   template <class File, class Record>
   void keep(File& file, const Record& record) {
     const index_t lost = file.lost();
     const std::string reason = file.put(record);
-    if (!reason.empty() && lost == 0)
-      screen_line(fmt::format("warning: cannot write {}: {}; the run goes on without it",
-                              file.path(), reason));
+    if (!reason.empty() && lost == 0) say_lost(file.path(), reason);
     if (!reason.empty() || lost == 0) return;
     file.forget_lost();
     warn(fmt::format("{} can be written again; {} missing", file.path(),
@@ -206,7 +261,8 @@ class RunLog::Impl {
   }
 
   RunLogOptions options_;
-  std::unique_ptr<LineFile> human_, machine_;
+  std::unique_ptr<LineFile> human_;
+  std::unique_ptr<StepLines> machine_;
   std::unique_ptr<CsvLog> table_;
   std::unique_ptr<EventLog> events_;
   bool bar_, bar_shown_ = false;

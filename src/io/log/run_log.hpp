@@ -12,9 +12,9 @@
 //
 // Steps before that checkpoint which log.jsonl lacks are a warning.
 //
-// A file that cannot be opened is an Error(io). One that fails later is reported, and the training
-// goes on: a full disk must not cost the run. The file keeps whole lines, and that it can be
-// written again is reported, too.
+// A file that cannot be opened is an Error(io) where a run begins. One that fails later, also at a
+// start that goes on from a checkpoint, is reported, and the training goes on: a full disk must not
+// cost the run. The file keeps whole lines, and that it can be written again is reported, too.
 #pragma once
 #include <chrono>
 #include <cstdio>

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "hetero/robust.hpp"
 #include "io/log/json_fields.hpp"
+#include "io/log/log_lines.hpp"
 #include "io/log/missing_steps.hpp"
 #include "io/log/run_record.hpp"
 #include "io/posix_file.hpp"
@@ -142,9 +143,11 @@ std::vector<RunJson> steps_of(const std::string& path, const DoneSteps& done,
                               std::string& missing_steps) {
   std::vector<RunJson> steps;
   MissingSteps missing(done.before);
-  std::istringstream lines(read_text_file(path));
-  for (std::string line; std::getline(lines, line);) {
-    const auto step = parse_object(line);
+  LogLines lines(path);
+  while (const auto line = lines.next()) {
+    const auto at = step_of_line(*line);
+    if (!at || *at <= done.before) continue;
+    const auto step = parse_object(*line);
     const index_t number = step ? count_of(*step, "step").value_or(0) : 0;
     if (number <= done.before) continue;
     missing.add(number);

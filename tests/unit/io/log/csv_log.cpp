@@ -49,19 +49,25 @@ TEST_CASE("a line for each step; a number that comes later gets a column") {
 }
 
 TEST_CASE("the spreadsheet is cut back to a step") {
-  CHECK(csv_until("step,steps,loss\n1,9,3\n2,9,2\n3,9,1\n", 2) ==
-        "step,steps,loss\n1,9,3\n2,9,2\n");
-  CHECK(csv_until("step,steps,loss\n1,9,3\n2,9", 2) == "step,steps,loss\n1,9,3\n");
-  CHECK(csv_until("step,steps\n1,9\n1", 2) == "step,steps\n1,9\n");
-  CHECK(csv_until("", 2).empty());
+  const test::ScratchFolder folder("csv");
+  const std::string path = folder.path() + "/log.csv";
+  const auto kept = [&](const std::string& text) {
+    write_text_durably(path, text);
+    return text.substr(0, static_cast<std::size_t>(csv_bytes_until(path, 2)));
+  };
+  CHECK(kept("step,steps,loss\n1,9,3\n2,9,2\n3,9,1\n") == "step,steps,loss\n1,9,3\n2,9,2\n");
+  CHECK(kept("step,steps,loss\n1,9,3\n2,9") == "step,steps,loss\n1,9,3\n");
+  CHECK(kept("step,steps\n1,9\n1") == "step,steps\n1,9\n");
+  CHECK(kept("step,steps,lo").empty());
+  CHECK(kept("step,steps\n3,9\n") == "step,steps\n");
 }
 
 TEST_CASE("a spreadsheet of somebody else stays") {
   const std::string theirs = "name,points\n7,3\n8";
-  CHECK(csv_until(theirs, 2) == theirs);
   const test::ScratchFolder folder("csv");
   const std::string path = folder.path() + "/log.csv";
   write_text_durably(path, theirs);
+  CHECK(csv_bytes_until(path, 2) == file_size(path));
   CHECK_THROWS_WITH(CsvLog(path), test::contains("is not a log of steps"));
   CHECK(read_text_file(path) == theirs);
 }

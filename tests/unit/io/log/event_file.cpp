@@ -4,7 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+
+#include "io/posix_file.hpp"
 #include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace t3d {
 namespace {
@@ -32,25 +36,40 @@ TEST_CASE("records are those of TensorBoard's own writer") {
 }
 
 TEST_CASE("events are cut back to a step") {
+  const test::ScratchFolder folder("events");
+  const std::string path = folder.path() + "/events";
   const std::string head = tf_record(version_event(1.5)) + tf_record(start_event(1.5, 1));
   const std::string text = head + step(1) + step(2) + step(300);
-  CHECK(events_until(text, 300) == text);
-  CHECK(events_until(text, 299) == head + step(1) + step(2));
-  CHECK(events_until(text, 1) == head + step(1));
-  CHECK_FALSE(events_until(text, 0).has_value());
-  CHECK_FALSE(events_until(head, 9).has_value());
-  CHECK_FALSE(events_until("", 9).has_value());
+  write_text_durably(path, text);
+  const auto bytes_until = [&](index_t last) { return find_events(path, last).bytes; };
+  CHECK(bytes_until(300) == std::ssize(text));
+  CHECK(bytes_until(299) == std::ssize(head + step(1) + step(2)));
+  CHECK(bytes_until(1) == std::ssize(head + step(1)));
+  CHECK_FALSE(find_events(path, 0).has_steps);
+  CHECK(first_event_step(path) == 1);
+  std::vector<index_t> steps;
+  for_each_event_step(path, [&](index_t number) { steps.push_back(number); });
+  CHECK(steps == std::vector<index_t>{1, 2, 300});
+  write_text_durably(path, head);
+  CHECK_FALSE(find_events(path, 9).has_steps);
+  write_text_durably(path, "");
+  CHECK_FALSE(find_events(path, 9).has_steps);
 }
 
 TEST_CASE("what follows a torn or damaged event is left out") {
+  const test::ScratchFolder folder("events");
+  const std::string path = folder.path() + "/events";
   const std::string text = step(1) + step(2) + step(3);
   const std::size_t size = text.size() / 3;
-  for (std::size_t bytes = size; bytes < 2 * size; ++bytes)
-    CHECK(events_until(text.substr(0, bytes), 9) == step(1));
+  const auto check = [&](const std::string& damaged) {
+    std::ofstream(path) << damaged;
+    CHECK(find_events(path, 9).bytes == std::ssize(step(1)));
+  };
+  for (std::size_t bytes = size; bytes < 2 * size; ++bytes) check(text.substr(0, bytes));
   for (std::size_t at = size; at < 2 * size; ++at) {
     std::string damaged = text;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
-    CHECK(events_until(damaged, 9) == step(1));
+    check(damaged);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "io/log/log_index.hpp"
 #include "io/posix_file.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"

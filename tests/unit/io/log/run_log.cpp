@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -284,6 +285,57 @@ TEST_CASE("a restart drops what lies behind the checkpoint") {
   CHECK(count_of(scene.read("run/run.log"), "step 9/20") == 1);  // the human log only grows
 }
 
+TEST_CASE("the cut needs no second file, and where it fails the run goes on without the log") {
+  Scene scene;
+  RunLogOptions options = scene.options();
+  const auto run = [&](index_t from, index_t to) {
+    options.start_step = from;
+    RunLog log(options);
+    for (index_t step = from + 1; step <= to; ++step) log.step(example(step, 20));
+  };
+  run(0, 9);
+  const std::string whole = scene.read("run/log.jsonl");
+  const auto file = fs::path(scene.path("run/log.jsonl"));
+  fs::create_hard_link(file, scene.path("same"));
+  fs::create_directories(scene.path("run/log.jsonl.tmp"));  // no second file can be made
+  run(6, 7);
+  CHECK(fs::equivalent(file, scene.path("same")));
+  CHECK(lines_of(scene.read("run/log.jsonl")).size() == 7);
+  fs::remove(file);
+  // Memory that cannot become shorter stands for a file system that refuses.
+  const int memory = memfd_create("log", MFD_ALLOW_SEALING);
+  REQUIRE(memory >= 0);
+  REQUIRE(write(memory, whole.data(), whole.size()) == std::ssize(whole));
+  REQUIRE(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+  fs::create_symlink(fmt::format("/proc/self/fd/{}", memory), file);
+  run(4, 6);
+  CHECK(scene.read("run/log.jsonl") == whole);
+  CHECK(count_of(scene.read("run/run.log"), "cannot be cut back to step 4 (cannot cut") == 1);
+  CHECK(count_of(scene.read("run/run.log"), "step 6/20") == 2);
+  close(memory);
+}
+
+TEST_CASE("a new lineage without room for the steps before goes on, and says where they are") {
+  Scene scene;
+  RunLogOptions options = scene.options();
+  const auto run = [&](const LogLineage& lineage, index_t from, index_t to) {
+    options.lineage = lineage;
+    options.start_step = from;
+    RunLog log(options);
+    for (index_t step = from + 1; step <= to; ++step) log.step(example(step, 20));
+  };
+  run({0, true, -1}, 0, 9);
+  fs::create_directories(scene.path("run/log.jsonl.tmp"));
+  run({1, true, 0}, 4, 6);
+  CHECK(lines_of(scene.read("run/log.lineage-0.jsonl")).size() == 9);
+  CHECK(lines_of(scene.read("run/log.jsonl")).size() == 2);
+  CHECK(count_of(scene.read("run/run.log"), "log.jsonl begins behind step 4") == 1);
+  // Once there is room, a start of the same lineage has all.
+  fs::remove(scene.path("run/log.jsonl.tmp"));
+  run({1, true, 0}, 4, 6);
+  CHECK(lines_of(scene.read("run/log.jsonl")).size() == 6);
+}
+
 TEST_CASE("steps that log.jsonl lacks before the checkpoint are a warning") {
   Scene scene;
   RunLogOptions options = scene.options();
@@ -332,9 +384,8 @@ TEST_CASE("what is switched on later gets the steps before from log.jsonl") {
     std::vector<std::string> names = list_folder(scene.path(folder));
     std::sort(names.begin(), names.end());
     for (const std::string& name : names) {
-      const std::string text = scene.read(folder + "/" + name);
-      const std::vector<index_t> own = event_steps(text);
-      steps.insert(steps.end(), own.begin(), own.end());
+      for_each_event_step(scene.path(folder) + "/" + name,
+                          [&](index_t step) { steps.push_back(step); });
     }
     return steps;
   };
@@ -354,7 +405,7 @@ TEST_CASE("what is switched on later gets the steps before from log.jsonl") {
   run(7, 9);
   options.csv = options.tensorboard = true;
   run(9, 10);
-  CHECK(csv_steps(scene.read("run/log.csv")).size() == 10);
+  CHECK(lines_of(scene.read("run/log.csv")).size() == 11);
   CHECK(count_of(scene.read("run/run.log"), "filled up with 2 steps of log.jsonl, from step 8") ==
         2);
   // Between lines there is no place for others.
@@ -362,11 +413,11 @@ TEST_CASE("what is switched on later gets the steps before from log.jsonl") {
   lines.erase(lines.begin() + 5);
   std::ofstream(scene.path("run/log.csv")) << fmt::format("{}\n", fmt::join(lines, "\n"));
   run(10, 11);
-  CHECK(csv_steps(scene.read("run/log.csv")).size() == 10);
+  CHECK(lines_of(scene.read("run/log.csv")).size() == 11);
   CHECK(count_of(scene.read("run/run.log"), "lacks step 5, which log.jsonl has") == 1);
   fs::remove(scene.path("run/log.csv"));
   run(11, 12);
-  CHECK(csv_steps(scene.read("run/log.csv")).size() == 12);
+  CHECK(lines_of(scene.read("run/log.csv")).size() == 13);
 }
 
 TEST_CASE("a folder that cannot be written is an error with path and reason") {
