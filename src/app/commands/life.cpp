@@ -92,9 +92,12 @@ void Life::goes_on(const std::optional<CheckpointInfo>& from, index_t step, inde
   });
 }
 
-void Life::first_step_done() {
+std::function<void()> Life::first_step_done() {
   life_.first_step_seconds = process_age_seconds();
-  keep([&] { write_open_life(dir_, life_); });
+  return [dir = dir_, life = life_, lease = lock_->lease()] {
+    lease.check();
+    write_open_life(dir, life);
+  };
 }
 
 void Life::end(const ExitRecord& exit) {

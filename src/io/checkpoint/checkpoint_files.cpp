@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 constexpr const char* kStepPrefix = "step-";
 constexpr const char* kLineageSuffix = ".lineage-";
 constexpr const char* kPartialSuffix = ".partial-";
+constexpr const char* kRemovedSuffix = ".removed";  // behind the partial one of what was published
 /// No manifest is longer: one of 10^7 boxes has half of that.
 constexpr index_t kManifestMostBytes = index_t{1} << 30;
 
@@ -108,7 +109,7 @@ void remove_checkpoint(const std::string& path, const std::string& owner) noexce
   try {
     std::string partial = path;
     if (path.find(kPartialSuffix) == std::string::npos) {
-      partial += kPartialSuffix + owner;
+      partial += kPartialSuffix + owner + kRemovedSuffix;
       if (std::rename(path.c_str(), partial.c_str()) != 0) return;
     }
     std::error_code ignored;
@@ -120,7 +121,8 @@ void remove_checkpoint(const std::string& path, const std::string& owner) noexce
 
 void remove_partial_folders(const std::string& dir, const std::string& owner) {
   for (const std::string& name : list_folder(dir))
-    if (name.starts_with(kStepPrefix) && name.find(kPartialSuffix) != std::string::npos)
+    if (name.starts_with(kStepPrefix) && name.find(kPartialSuffix) != std::string::npos &&
+        !name.ends_with(kPartialSuffix + owner))
       remove_checkpoint(dir + "/" + name, owner);
 }
 

@@ -112,7 +112,6 @@ TaskResult publish(Unpacker& from) {
   const std::string partial = from.text(), owner = from.text();
   TaskResult result;
   result.text = publish_checkpoint(options, state, fragments, partial, owner);
-  apply_retention(options, state, result.text, owner);
   return result;
 }
 
