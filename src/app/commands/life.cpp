@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "comm/busy.hpp"
 #include "core/utf8.hpp"
 #include "device/process_status.hpp"
 #include "io/lock/lock_owner.hpp"
@@ -48,6 +49,7 @@ bool has_brought(const std::string& dir, const LifeRecord& now) {
 /// False, and a warning, when `work` fails.
 template <class Work>
 bool Life::keep(const Work& work) {
+  const BusyScope busy("writing the record of this life in " + dir_);
   try {
     lock_->check();  // the files may be another job's by now
     work();
