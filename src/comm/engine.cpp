@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "comm/busy.hpp"
 #include "comm/idle_clock.hpp"
 
 namespace t3d {
@@ -212,8 +213,10 @@ void Engine::wait(InFlight& work) {
     const auto now = Clock::now();
     if (progress_made() != seen) idle_clock.progress(now);
     seen = progress_made();
-    const double idle = idle_clock.look(now);
-    if (limit > 0 && idle > limit) give_up(work, seconds_since(start), idle);
+    (void)idle_clock.look(now);
+    if (others_are_busy()) idle_clock.excuse(busy_limit());
+    const double idle = idle_clock.whole();
+    if (limit > 0 && idle_clock.idle() > limit) give_up(work, seconds_since(start), idle);
     if (idle >= patience_seconds_) give_way(idle);
   }
   wait_seconds_[work.axis()] += seconds_since(start);
@@ -266,6 +269,7 @@ void Engine::give_up(const InFlight& work, double seconds, double idle_seconds) 
       transport_->rank(), seconds, name_of(work.verb()), work.axis(), work.number(),
       work.operation().traffic().bytes, idle_seconds, peers.size() == 1 ? "" : "s",
       fmt::join(peers, ", "), trace_.text());
+  if (const std::string busy = work_of_others(); !busy.empty()) failure_ += "; " + busy;
   throw Error(ExitCode::peer_lost, failure_);
 }
 

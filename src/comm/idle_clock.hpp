@@ -1,6 +1,7 @@
 // IdleClock: how long somebody who polls has waited without progress. While the process itself was
 // stopped (SIGSTOP, scontrol suspend) or had no core, nobody could have made progress in its eyes:
-// of a pause between two looks only a second counts.
+// of a pause between two looks only a second counts. While others say that they are busy
+// (comm/busy.hpp), time is counted apart.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -19,14 +20,23 @@ class IdleClock {
     last_ = now;
     return idle_;
   }
-  void progress(Clock::time_point now) {
+  /// The others are busy: what has passed does not count, up to `most` seconds (0 = no limit).
+  void excuse(double most) {
+    if (most > 0 && excused_ + idle_ > most) return;
+    excused_ += idle_;
     idle_ = 0;
+  }
+  [[nodiscard]] double idle() const { return idle_; }
+  /// Excused or not.
+  [[nodiscard]] double whole() const { return excused_ + idle_; }
+  void progress(Clock::time_point now) {
+    idle_ = excused_ = 0;
     last_ = now;
   }
 
  private:
   Clock::time_point last_;
-  double idle_ = 0;
+  double idle_ = 0, excused_ = 0;
 };
 
 }  // namespace t3d

@@ -150,12 +150,9 @@ void JobReport::raise_matmul_rate(double flops) {
 void JobReport::write_plot() {
   if (world_.rank() != 0 || world_.size() == 1 || history_.ranks() == 0) return;
   const std::string path = config_.run.dir + "/ranks.svg";
-  try {
-    write_text_durably(path, rank_plot(history_, config_.run.name));
-    note("time of each rank: " + path);
-  } catch (const Error& error) {
-    warn(error.what());
-  }
+  later(path,
+        [path, text = rank_plot(history_, config_.run.name)] { write_text_durably(path, text); });
+  note("time of each rank: " + path);
 }
 
 void JobReport::begin_steps() {
@@ -379,11 +376,8 @@ void JobReport::save_factors() {
   if (earlier_ && earlier_->factors.runs == own->factors.runs &&
       earlier_->node_class == own->node_class && earlier_->calibrated_time == own->calibrated_time)
     own->factors = merged_factors(earlier_->factors, own->factors);
-  try {
-    write_text_durably(config_.run.dir + "/" + kStepFactorsFile, step_factors_text(*own));
-  } catch (const Error& error) {  // no reason to end a run
-    warn(fmt::format("step factors are not saved: {}", error.what()));
-  }
+  const std::string path = config_.run.dir + "/" + kStepFactorsFile;
+  later(path, [path, text = step_factors_text(*own)] { write_text_durably(path, text); });
 }
 
 // A step is what its books have: what is sent after them belongs to the next.

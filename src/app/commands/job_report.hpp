@@ -38,6 +38,12 @@ class JobReport {
   void begin_steps();
   void note(const std::string& text) { log_.note(text); }
   void warn(const std::string& text) { log_.warn(text); }
+  /// As RunLog's.
+  void later(const std::string& what, std::function<void()> work) {
+    log_.later(what, std::move(work));
+  }
+  void settle_files(double seconds) { log_.settle(seconds); }
+  [[nodiscard]] const FileService* files() const { return log_.files(); }
   void write_resolved(const std::string& text) { log_.write_resolved(text); }
 
   /// Something has been done whose bytes a formula knows; everything that is sent between two steps

@@ -88,6 +88,11 @@ void LastWords::say(const PeerLoss& loss) {
   write_record();
 }
 
+void LastWords::hear(const PeerLoss& loss) {
+  end_soon();
+  say_on_screen(fmt::format("{}; this rank ends, too", loss.text));
+}
+
 bool LastWords::has_record() const {
   try {
     return read_exit_record(dir_).has_value();

@@ -27,6 +27,8 @@ class LastWords {
   /// From any thread.
   void say(const PeerLoss& loss);
   [[noreturn]] void end();
+  /// Another rank has told why it ends: exit.json is its own.
+  void hear(const PeerLoss& loss);
 
  private:
   void end_soon();

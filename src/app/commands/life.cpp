@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "comm/busy.hpp"
 #include "core/utf8.hpp"
 #include "device/process_status.hpp"
 #include "io/lock/lock_owner.hpp"
@@ -48,6 +49,7 @@ bool has_brought(const std::string& dir, const LifeRecord& now) {
 /// False, and a warning, when `work` fails.
 template <class Work>
 bool Life::keep(const Work& work) {
+  const BusyScope busy("writing the record of this life in " + dir_);
   try {
     lock_->check(dir_);  // the files may be another job's by now
     work();
@@ -92,9 +94,12 @@ void Life::goes_on(const std::optional<CheckpointInfo>& from, index_t step, inde
   });
 }
 
-void Life::first_step_done() {
+std::function<void()> Life::first_step_done() {
   life_.first_step_seconds = process_age_seconds();
-  keep([&] { write_open_life(dir_, life_); });
+  return [dir = dir_, life = life_, lease = lock_->lease()] {
+    lease.check();
+    write_open_life(dir, life);
+  };
 }
 
 void Life::keep_saved(index_t step) {

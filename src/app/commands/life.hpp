@@ -2,6 +2,7 @@
 // lock. On the others, and where the record cannot be kept, nothing happens: a warning is all that
 // it may cost.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,9 +28,10 @@ class Life {
   void goes_on(const std::optional<CheckpointInfo>& from, index_t step, index_t lineage);
   /// 1, 2, ... in this folder; rank 0 knows it.
   [[nodiscard]] index_t number() const { return life_.life; }
-  /// After every step.
-  void step_done() {
-    if (begun_ && !life_.first_step_seconds) first_step_done();
+  /// After every step; `later` as RunLog's.
+  template <class Later>
+  void step_done(const Later& later) {
+    if (begun_ && !life_.first_step_seconds) later(dir_ + "/life.json", first_step_done());
   }
   /// Of the newest checkpoint; -1: none. Kept at once: when a life that was killed is looked at,
   /// its checkpoints may be gone.
@@ -40,7 +42,7 @@ class Life {
   void end(const ExitRecord& exit);
 
  private:
-  void first_step_done();
+  std::function<void()> first_step_done();
   void keep_saved(index_t step);
   template <class Work>
   bool keep(const Work& work);

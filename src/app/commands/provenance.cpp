@@ -10,6 +10,7 @@
 
 #include "app/config/defaults.hpp"
 #include "comm/agree.hpp"
+#include "comm/busy.hpp"
 #include "comm/mpi/mpi_world.hpp"
 #include "comm/placement.hpp"
 #include "core/phase_clock.hpp"
@@ -184,6 +185,7 @@ void Provenance::begin(Machine& machine, LifeStart start, const Ledger& predicte
   if (first) energy_.emplace();
   begun_ = true;
   if (world.rank() != 0) return;
+  const BusyScope busy("writing " + dir_ + "/run.json");
   keep([&] {
     add_ranks(texts, nodes, start);
     if (start.hosts.size() == 1) start.between.reset();  // then it was not measured
@@ -252,7 +254,14 @@ void Provenance::end(Communicator& world, const RunTotals& totals, int code,
   if (std::isfinite(cpu)) end.cpu_joules = cpu;
   if (std::isfinite(gpu)) end.gpu_joules = gpu;
   end.energy_steps = energy_steps_;
-  keep([&] { add_life_end(dir_, end); });
+  later_(dir_ + "/run.json", [dir = dir_, end, lease = lock_->lease()] {
+    try {
+      lease.check();  // the folder may be another job's by now
+      add_life_end(dir, end);
+    } catch (const std::exception& error) {
+      throw_error(ExitCode::io, "run.json does not say all of this life: {}", error.what());
+    }
+  });
 }
 
 }  // namespace t3d

@@ -20,9 +20,11 @@ namespace t3d {
 class Provenance {
  public:
   using Say = std::function<void(const std::string&)>;
+  /// Writes a file beside the steps: RunLog::later().
+  using Later = std::function<void(const std::string& what, std::function<void()> work)>;
   /// `lock`: rank 0's.
-  Provenance(const RunLock* lock, std::string dir, Say warn)
-      : lock_(lock), dir_(std::move(dir)), warn_(std::move(warn)) {}
+  Provenance(const RunLock* lock, std::string dir, Say warn, Later later)
+      : lock_(lock), dir_(std::move(dir)), warn_(std::move(warn)), later_(std::move(later)) {}
 
   /// Collective over machine.world(), before the steps: `start` has what the job knows of itself;
   /// program, hosts, ranks and job are added here. `predicted`: what this rank sends in a step.
@@ -41,6 +43,7 @@ class Provenance {
   const RunLock* lock_;
   std::string dir_;
   Say warn_;
+  Later later_;
   bool begun_ = false;
   bool recorded_ = false;              // by rank 0, that this life has begun
   std::optional<EnergyMeter> energy_;  // on the first rank of each node

@@ -6,14 +6,20 @@
 #include "core/run_event.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/state_digest.hpp"
+#include "io/lock/lock_owner.hpp"
 #include "io/lock/run_lock.hpp"
 #include "train/step/state_parts.hpp"
 #include "train/step/trainer.hpp"
 
 namespace t3d {
 Saving::Saving(Communicator& world, const Config& config, const RunLock* lock, index_t saved,
-               Hearer hearer)
-    : world_(world), config_(config), lock_(lock), hearer_(std::move(hearer)), last_saved_(saved) {}
+               Hearer hearer, const FileService* logs)
+    : world_(world),
+      config_(config),
+      lock_(lock),
+      hearer_(std::move(hearer)),
+      logs_(logs),
+      last_saved_(saved) {}
 
 void Saving::prepare(const std::vector<TensorPart>& parts, const std::string& shortage) {
   if (config_.checkpoint.asynchronous == AsyncRule::off) return;
@@ -48,9 +54,12 @@ void Saving::save(const CheckpointState& state, const std::vector<TensorPart>& p
   if (!background_) return save_in_foreground(state, parts, last);
   try {
     background_->begin(state, parts);
+    if (logs_ != nullptr) lines_ = logs_->newest();
+    lines_since_ = PhaseClock::now();
     hearer_.begun();
     look_after(state.step);
     if (!now) return;
+    wait_for_lines();
     end(background_->settle(kept(last)));
   } catch (const AgreedError& error) {
     if (error.code() == ExitCode::diverged) throw;
@@ -61,12 +70,9 @@ void Saving::save(const CheckpointState& state, const std::vector<TensorPart>& p
 }
 
 void Saving::step_done(index_t step, unsigned flags, bool proven) {
-  // Retention removes unfinished folders, too: not while one is written.
   if (unproven_ && proven && !under_way() && step > last_saved_) {
-    if (lock_ != nullptr)
-      apply_retention(options(), {{}, {}, {}, lineage_}, newest_, lock_->lease().token);
+    remove_old(config_.checkpoint.keep);
     unproven_ = false;
-    checkpoint_group(world_)->barrier();
   }
   if (!under_way()) return;
   gone_on_ = gone_on_ || (proven && step > background_->pending());
@@ -82,10 +88,55 @@ void Saving::look_after(index_t step) {
 }
 
 void Saving::settle() {
-  if (under_way()) end(background_->settle(kept(gone_on_)));
+  if (!under_way()) return;
+  wait_for_lines();
+  end(background_->settle(kept(gone_on_)));
 }
 
-unsigned Saving::flags() { return background_ && background_->busy() ? kSaving : kNoFlag; }
+unsigned Saving::flags() {
+  if (!background_ || !under_way()) return kNoFlag;
+  return background_->busy() || !has_lines() ? kSaving : kNoFlag;
+}
+
+// A run that goes on from a checkpoint needs the lines of the steps before. What takes longer than
+// files may is given up: the checkpoint matters more.
+bool Saving::has_lines() {
+  return logs_ == nullptr || logs_->is_done(lines_) ||
+         PhaseClock::now() - lines_since_ > config_.debug.io_seconds;
+}
+
+void Saving::wait_for_lines() {
+  all_or_none(*checkpoint_group(world_), [&] {
+    if (logs_ != nullptr && !logs_->wait(lines_, config_.debug.io_seconds))
+      hearer_.warn("a checkpoint is published before the lines of its steps are in the logs");
+  });
+}
+
+// Not in the step, and nobody waits: a file system may take long to remove.
+void Saving::remove_old(index_t keep) {
+  if (world_.rank() != 0) return;
+  if (!removals_) removals_ = std::make_unique<FileService>();
+  std::optional<Lease> lease;
+  if (lock_ != nullptr) lease = lock_->lease();
+  CheckpointOptions of_now = options();
+  of_now.keep = keep;
+  removals_->put("removing old checkpoints of " + of_now.dir, 1,
+                 [of_now, lease, lineage = lineage_, newest = newest_]() mutable {
+                   of_now.lock = lease ? &*lease : nullptr;
+                   apply_retention(of_now, {{}, {}, {}, lineage}, newest,
+                                   lease ? lease->token : random_token());
+                 });
+}
+
+void Saving::end_removal(double seconds) {
+  all_or_none(*checkpoint_group(world_), [&] {
+    if (!removals_ || removals_->wait(removals_->newest(), seconds)) return;
+    constexpr double kMoment = 0.01;
+    removals_->end(kMoment);
+    hearer_.note(fmt::format("{} takes longer than {:.0f} s: the next life does the rest",
+                             "removing old checkpoints", seconds));
+  });
+}
 
 void Saving::end(const SaveOutcome& outcome) {
   gone_on_ = false;
@@ -111,16 +162,15 @@ void Saving::save_in_foreground(CheckpointState state, const std::vector<TensorP
                                 bool last) {
   const double start = PhaseClock::now();
   all_or_none(*checkpoint_group(world_), [&] {
+    if (logs_ != nullptr) logs_->wait(logs_->newest(), config_.debug.io_seconds);
     const std::string name = first_not_finite(parts);
     if (!name.empty()) refuse_ruined(name, state.step);
   });
   const std::string digest =
       whole_digest(*checkpoint_group(world_), digest_of_parts(parts, Trainer::kPrivateState));
   state.texts[kDigestText] = digest;
-  CheckpointOptions kept_more = options();
-  kept_more.keep = kept(last);
   try {
-    const std::string path = save_checkpoint(world_, kept_more, state, parts, true);
+    const std::string path = save_checkpoint(world_, options(), state, parts, true);
     const double seconds = PhaseClock::now() - start;
     hearer_.ended(seconds);
     published(path, state.step, last);
@@ -134,6 +184,7 @@ void Saving::published(const std::string& path, index_t step, bool proven) {
   last_saved_ = step;
   newest_ = path;
   unproven_ = !proven;
+  remove_old(kept(proven));
 }
 
 // Memory may be short for a moment and is as unavailable as a lock that is somebody else's.
@@ -167,6 +218,7 @@ CheckpointOptions Saving::options() const {
   CheckpointOptions options{config_.checkpoint.dir, config_.checkpoint.ranks_per_file,
                             config_.checkpoint.keep, config_.checkpoint.major_every,
                             config_.checkpoint.verify};
+  options.retain = false;
   if (lock_ != nullptr) options.lock = &lock_->lease();
   return options;
 }

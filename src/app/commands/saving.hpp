@@ -9,6 +9,7 @@
 #include "app/config/config.hpp"
 #include "comm/communicator.hpp"
 #include "io/checkpoint/checkpoint.hpp"
+#include "io/file_service.hpp"
 #include "io/writer/background_save.hpp"
 
 namespace t3d {
@@ -23,9 +24,10 @@ class Saving {
     std::function<void()> begun;                // one is under way beside the steps
     std::function<void(double seconds)> ended;  // what the work for one took; 0: there is none
   };
-  /// `lock`: rank 0's. `saved`: step of the checkpoint that the run goes on from, or -1.
+  /// `lock`: rank 0's. `saved`: step of the checkpoint that the run goes on from, or -1. `logs`:
+  /// those of the steps, on rank 0: a checkpoint is not published before the lines of its steps.
   Saving(Communicator& world, const Config& config, const RunLock* lock, index_t saved,
-         Hearer hearer);
+         Hearer hearer, const FileService* logs = nullptr);
 
   /// Collective, before the first step: takes the memory for what save() is going to copy.
   /// `shortage`: why there is none, equal on all ranks; "" where there is.
@@ -38,10 +40,13 @@ class Saving {
             bool last);
   /// Collective: a step has been done, and these are the flags of all ranks. Publishes what all
   /// have written. `proven`: the step has used the weights; checkpoints that stayed in case they
-  /// were of no use are removed. Throws as save().
+  /// were of no use are removed, in a thread of rank 0. Throws as save().
   void step_done(index_t step, unsigned flags, bool proven);
   /// Collective. Waits for the checkpoint under way, if there is one. Throws as save().
   void settle();
+  /// Collective. Waits so long at most for checkpoints to be removed; a note says when the next
+  /// life goes on with it.
+  void end_removal(double seconds);
   /// A checkpoint has begun and not ended.
   [[nodiscard]] bool under_way() const { return pending() >= 0; }
   /// kSaving, or nothing.
@@ -56,6 +61,9 @@ class Saving {
   void prepare_background(const std::vector<TensorPart>& parts, const std::string& shortage);
   void end(const SaveOutcome& outcome);
   void look_after(index_t step);
+  void remove_old(index_t keep);
+  [[nodiscard]] bool has_lines();
+  void wait_for_lines();
   void save_in_foreground(CheckpointState state, const std::vector<TensorPart>& parts, bool last);
   void published(const std::string& path, index_t step, bool proven);
   void failed(index_t step, const Error& error);
@@ -70,6 +78,10 @@ class Saving {
   const Config& config_;
   const RunLock* lock_;
   Hearer hearer_;
+  const FileService* logs_;
+  std::unique_ptr<FileService> removals_;  // rank 0's
+  index_t lines_ = 0;                      // up to the checkpoint under way
+  double lines_since_ = 0;
   std::unique_ptr<BackgroundSave> background_;
   Lineage lineage_;
   index_t last_saved_;

@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "comm/agree.hpp"
+#include "comm/busy.hpp"
 #include "core/counted.hpp"
 #include "core/error.hpp"
 #include "device/host_limits.hpp"
@@ -215,6 +217,8 @@ void Tracing::measure_clocks(bool first) {
 }
 
 TraceNews Tracing::write(index_t last_step) {
+  std::optional<BusyScope> busy;  // it writes what the others send
+  if (machine_.world().rank() == 0) busy.emplace("writing a trace into " + dir_);
   Communicator& world = machine_.world();
   facts_.end = Tracer::now();
   measure_device_clock(false);

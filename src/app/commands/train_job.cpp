@@ -25,6 +25,7 @@
 #include "app/config/defaults.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/agree.hpp"
+#include "comm/busy.hpp"
 #include "comm/peers/peer_watch.hpp"
 #include "comm/placement.hpp"
 #include "core/counted.hpp"
@@ -97,12 +98,13 @@ class TrainJob {
   }
 
   /// An error that only this rank knows of ends it: the others are not to wait for it.
-  void end_alone() {
-    if (watch_) watch_->end_unnoticed();
+  void end_alone(const std::string& cause) {
+    if (watch_) watch_->end_with(cause);
   }
 
   /// An end that only this rank knows of; on rank 0 also one that all have come to.
   void record_end(ExitCode code, const std::string& reason) {
+    if (report_) report_->settle_files(FileService::kLastSeconds);  // the last file is exit.json
     end_.record(code, reason, {began_at_, steps_run_, state_.steps_done(), last_saved()});
   }
 
@@ -115,10 +117,12 @@ class TrainJob {
     last_words_.set_requeue(config_.run.requeue);
     world_.set_watchdog(config_.debug.watchdog_seconds);
     world_.set_wait_limit(kCheckpointAxis, config_.debug.io_seconds);
+    set_busy_limit(config_.debug.io_seconds);
     watch_ = std::make_unique<PeerWatch>(
         world_, PeerWatch::Options{config_.debug.lost_seconds,
                                    [this](const PeerLoss& loss) { last_words_.say(loss); },
-                                   [this] { last_words_.end(); }});
+                                   [this] { last_words_.end(); },
+                                   [this](const PeerLoss& loss) { last_words_.hear(loss); }});
     texts_ = open_texts(world_, config_);
     const std::vector<int> nodes = node_of_ranks(world_);
     check_first_weights(world_, config_);
@@ -252,7 +256,10 @@ class TrainJob {
 
   void begin_provenance() {
     provenance_ = std::make_unique<Provenance>(
-        lock_.get(), config_.run.dir, [this](const std::string& text) { report_->warn(text); });
+        lock_.get(), config_.run.dir, [this](const std::string& text) { report_->warn(text); },
+        [this](const std::string& what, std::function<void()> work) {
+          report_->later(what, std::move(work));
+        });
     LifeStart start;
     start.life = life_.number();
     start.vendor_peak = report_->peak_rate();
@@ -321,6 +328,7 @@ class TrainJob {
     const ReshapeReport done = trainer_->reshape(plan);
     report_->expect(done.predicted);
     try {
+      const BusyScope busy("writing the plan into " + config_.run.dir);
       state_.keep_plan();
     } catch (const Error& error) {  // no agreement: the plan is in every checkpoint too
       report_->warn(error.what());
@@ -335,6 +343,7 @@ class TrainJob {
     for (const std::string& text : machine_->ops().notes()) report_->warn(text);
     if (machine_->ops().choices().empty()) return;
     const std::string path = machine_->choices_file();
+    const BusyScope busy("writing " + path);
     try {
       std::filesystem::create_directories(std::filesystem::path(path).parent_path());
       machine_->ops().save_choices(path);
@@ -361,7 +370,9 @@ class TrainJob {
       stopping_->step_done(step, trainer_->steps());
       for (const std::string& text : stopping_->take_warnings()) report_->warn(text);
       warn_of_lock();
-      life_.step_done();
+      life_.step_done([this](const std::string& what, std::function<void()> work) {
+        report_->later(what, std::move(work));
+      });
       provenance_->step_done(trainer_->ended() && step.step == trainer_->progress().steps);
       if (++steps_reported_ == 1) {
         start_clock_.mark("first step");
@@ -440,7 +451,8 @@ class TrainJob {
                        [this](double seconds) {
                          stopping_->save_done(seconds);
                          report_->writing(false);
-                       }});
+                       }},
+        report_->files());
     const std::vector<TensorPart> parts = trainer_->parts_to_save();
     const std::string digest = whole_digest(world_, digest_of_parts(parts, Trainer::kPrivateState));
     report_->note(state_.digest_note(digest));
@@ -494,7 +506,16 @@ class TrainJob {
     const ExitCode code = stopped_ || paused_ ? ExitCode::retry : ExitCode::done;
     provenance_->end(world_, report_->totals(), static_cast<int>(code), reason,
                      trainer_->plan().hash());
+    end_files();
     return end_together(code, reason);
+  }
+
+  // A stop has no time to lose.
+  void end_files() {
+    constexpr double kAtStop = 5, kAtEnd = 60;
+    const double limit = config_.debug.io_seconds;
+    saving_->end_removal(std::min(stopped_ ? kAtStop : kAtEnd, limit));
+    all_or_none(*checkpoint_group(world_), [&] { report_->settle_files(limit); });
   }
 
   /// Returns the status.
@@ -573,12 +594,11 @@ int run_training(Communicator& world, const CommandLine& command, std::function<
   } catch (const std::exception& error) {
     const bool agreed = dynamic_cast<const AgreedError*>(&error) != nullptr;
     const Error cause = as_error(error);
+    // The others hear of it first: to write it down, and Slurm's answers, may take minutes.
+    if (!agreed) job.end_alone(cause.what());
     if (!agreed || world.rank() == 0) job.record_end(cause.code(), cause.what());
     last_act = job.last_act();
-    if (!agreed) {
-      job.end_alone();
-      if (last_act) last_act();  // before MPI_Abort
-    }
+    if (!agreed && last_act) last_act();  // before MPI_Abort
     throw;
   }
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/busy.hpp"
+
 namespace t3d::nccl {
 namespace {
 
@@ -128,8 +130,10 @@ void Engine::wait(const Flight& flight) {
     const auto now = Clock::now();
     if (progress_made_ != seen) idle.progress(now);
     seen = progress_made_;
-    const double waited = idle.look(now);
-    if (const double limit = limit_of(flight); limit > 0 && waited > limit) give_up(flight, waited);
+    (void)idle.look(now);
+    if (others_are_busy()) idle.excuse(busy_limit());
+    if (const double limit = limit_of(flight); limit > 0 && idle.idle() > limit)
+      give_up(flight, idle.whole());
   }
   check();  // what an abort has ended looks landed too
   own_wait_seconds_[flight.axis] += seconds();
@@ -175,8 +179,9 @@ void Engine::look() {
   retire();
   if (flights_.empty()) return;
   const double limit = limit_of(*flights_.front());
-  const double seconds = idle_.look(Clock::now());
-  if (limit > 0 && seconds > limit) give_up(*flights_.front(), seconds);
+  (void)idle_.look(Clock::now());
+  if (others_are_busy()) idle_.excuse(busy_limit());
+  if (limit > 0 && idle_.idle() > limit) give_up(*flights_.front(), idle_.whole());
 }
 
 void Engine::retire() {

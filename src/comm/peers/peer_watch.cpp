@@ -9,11 +9,15 @@
 #include <atomic>
 #include <cerrno>
 #include <future>
+#include <map>
+#include <optional>
 #include <random>
 #include <thread>
 
 #include "comm/agree.hpp"
+#include "comm/busy.hpp"
 #include "comm/peers/peer_sockets.hpp"
+#include "core/utf8.hpp"
 #include "device/host_limits.hpp"
 
 namespace t3d {
@@ -29,10 +33,16 @@ constexpr milliseconds kBeat{500};
 constexpr milliseconds kPatience{1000}, kMorePatience{3000};
 constexpr std::chrono::seconds kConnect{10};
 constexpr std::chrono::seconds kWords{3};
+/// For the last words of a rank that has told why it ends, and for a launcher.
+constexpr std::chrono::seconds kLastWords{5};
+/// What is over sooner, nobody hears of.
+constexpr double kBusySeconds = 0.5;
 
-// What is said on a connection: single letters, and after kLost the rank in four bytes.
-constexpr char kHeartbeat = 'h', kGoodbye = 'b', kLost = 'l';
-constexpr std::size_t kRankBytes = 4;
+// What is said on a connection: single letters; after kLost the rank in four bytes; after kBusy and
+// kEnds the rank, a number that grows, in four bytes too, the length of a text in one byte, and the
+// text. These two go round the ring, both ways, until they meet who knows them.
+constexpr char kHeartbeat = 'h', kGoodbye = 'b', kLost = 'l', kBusy = 'w', kEnds = 'e';
+constexpr std::size_t kRankBytes = 4, kHeadBytes = 1 + 2 * kRankBytes + 1, kMostText = 200;
 
 struct Neighbour {
   int rank = 0;
@@ -53,36 +63,57 @@ void send_text(const Neighbour& to, const std::string& text) {
   if (to.socket) (void)send(to.socket.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-std::string lost_message(int rank) {
-  std::string text(1 + kRankBytes, kLost);
+std::string bytes_of(int number) {
+  std::string text;
   for (std::size_t byte = 0; byte < kRankBytes; ++byte)
-    text[1 + byte] = static_cast<char>(static_cast<unsigned>(rank) >> (8 * byte) & 0xFFU);
+    text += static_cast<char>(static_cast<unsigned>(number) >> (8 * byte) & 0xFFU);
   return text;
 }
 
-int rank_in(const std::string& message) {
-  unsigned rank = 0;
+std::string lost_message(int rank) { return kLost + bytes_of(rank); }
+
+std::string word_message(char letter, int rank, int number, const std::string& text) {
+  const std::string shown = printable(text, kMostText).substr(0, kMostText);
+  return letter + bytes_of(rank) + bytes_of(number) + static_cast<char>(shown.size()) + shown;
+}
+
+int number_at(const std::string& message, std::size_t at) {
+  unsigned number = 0;
   for (std::size_t byte = 0; byte < kRankBytes; ++byte)
-    rank |= static_cast<unsigned>(static_cast<unsigned char>(message[1 + byte])) << (8 * byte);
-  return static_cast<int>(rank);
+    number |= static_cast<unsigned>(static_cast<unsigned char>(message[at + byte])) << (8 * byte);
+  return static_cast<int>(number);
+}
+
+int rank_in(const std::string& message) { return number_at(message, 1); }
+
+/// Of a kBusy or kEnds at the front of `unread`; 0 = it is not whole yet.
+std::size_t word_bytes(const std::string& unread) {
+  if (unread.size() < kHeadBytes) return 0;
+  const std::size_t whole = kHeadBytes + static_cast<unsigned char>(unread[kHeadBytes - 1]);
+  return unread.size() < whole ? 0 : whole;
 }
 
 }  // namespace
 
 class PeerWatch::Thread {
  public:
-  Thread(std::array<Neighbour, 2> neighbours, PeerWatch::Options options)
-      : neighbours_(std::move(neighbours)),
+  Thread(int rank, std::array<Neighbour, 2> neighbours, PeerWatch::Options options)
+      : rank_(rank),
+        neighbours_(std::move(neighbours)),
         options_(std::move(options)),
         wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         thread_(&Thread::watch, this) {}
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
-  ~Thread() { end(true); }
+  ~Thread() {
+    end(true);
+    for (const auto& [key, number] : heard_) hear_work(key.second, "");
+  }
 
-  void end(bool goodbye) {
+  void end(bool goodbye, const std::string& cause = "") {
     if (!thread_.joinable()) return;
     goodbye_ = goodbye;
+    cause_ = cause;
     stop_ = true;
     const std::uint64_t one = 1;
     (void)!write(wake_.get(), &one, sizeof one);
@@ -100,12 +131,46 @@ class PeerWatch::Thread {
         if (neighbours_[at].socket && entries[at].revents != 0) listen_to(neighbours_[at]);
       if (stop_ || told_) break;
       beat();
+      tell_work();
+      if (ends_ && Clock::now() > ends_at_) return leave();
       for (Neighbour& neighbour : neighbours_)
         if (neighbour.gone_at && Clock::now() - *neighbour.gone_at > neighbour.patience)
-          return notice(neighbour);
+          return ends_ ? leave() : notice(neighbour);
     }
-    if (stop_ && goodbye_)
-      for (const Neighbour& neighbour : neighbours_) send_text(neighbour, {kGoodbye});
+    const std::string last =
+        goodbye_ ? std::string{kGoodbye} : word_message(kEnds, rank_, 1, cause_);
+    if (stop_ && (goodbye_ || !cause_.empty()))
+      for (const Neighbour& neighbour : neighbours_) send_text(neighbour, last);
+  }
+
+  // What this rank is busy with, as soon as that has lasted, and that it is over.
+  void tell_work() {
+    const std::string work = own_work(kBusySeconds);
+    if (work == told_work_) return;
+    told_work_ = work;
+    const std::string message = word_message(kBusy, rank_, ++words_, work);
+    for (const Neighbour& neighbour : neighbours_) send_text(neighbour, message);
+  }
+
+  void take_word(const std::string& message) {
+    const int rank = rank_in(message), number = number_at(message, 1 + kRankBytes);
+    int& heard = heard_[{message[0], rank}];
+    if (rank == rank_ || number <= heard) return;
+    heard = number;
+    for (const Neighbour& neighbour : neighbours_) send_text(neighbour, message);
+    const std::string text = message.substr(kHeadBytes);
+    if (message[0] == kBusy) return hear_work(rank, text);
+    if (ends_) return;
+    ends_ = {rank, fmt::format("rank {} ends with an error: {}", rank, text)};
+    ends_at_ = Clock::now() + kLastWords;
+  }
+
+  // Who has told why it ends has had its time.
+  void leave() {
+    told_ = true;
+    const bool beside = ends_->rank == neighbours_[0].rank || ends_->rank == neighbours_[1].rank;
+    if (beside && options_.hear) options_.hear(*ends_);
+    options_.end();
   }
 
   void beat() {
@@ -131,6 +196,13 @@ class PeerWatch::Thread {
       if (letter == kLost) {
         if (from.unread.size() < 1 + kRankBytes) return;
         return spread(rank_in(from.unread));
+      }
+      if (letter == kBusy || letter == kEnds) {
+        const std::size_t whole = word_bytes(from.unread);
+        if (whole == 0) return;
+        take_word(from.unread.substr(0, whole));
+        from.unread.erase(0, whole);
+        continue;
       }
       from.unread.erase(0, 1);
     }
@@ -158,9 +230,15 @@ class PeerWatch::Thread {
     options_.end();
   }
 
+  const int rank_;
   std::array<Neighbour, 2> neighbours_;
   PeerWatch::Options options_;
   Descriptor wake_;
+  std::string cause_, told_work_;
+  int words_ = 0;
+  std::map<std::pair<char, int>, int> heard_;  // the last word of a kind and a rank
+  std::optional<PeerLoss> ends_;               // told by itself
+  Clock::time_point ends_at_{};
   bool told_ = false;
   Clock::time_point last_beat_{};
   std::atomic<bool> stop_{false}, goodbye_{true};
@@ -201,13 +279,17 @@ PeerWatch::PeerWatch(Communicator& world, const Options& options) {
   std::array<Neighbour, 2> neighbours{
       {{before, peers[number(before)].host, std::move(to_last), kPatience, {}, {}, false},
        {after, peers[number(after)].host, std::move(to_next), kMorePatience, {}, {}, false}}};
-  thread_ = std::make_unique<Thread>(std::move(neighbours), options);
+  thread_ = std::make_unique<Thread>(rank, std::move(neighbours), options);
 }
 
 PeerWatch::~PeerWatch() = default;
 
 void PeerWatch::end_unnoticed() {
   if (thread_) thread_->end(false);
+}
+
+void PeerWatch::end_with(const std::string& cause) {
+  if (thread_) thread_->end(false, cause.substr(0, cause.find('\n')));
 }
 
 }  // namespace t3d

@@ -6,7 +6,7 @@
 // answer any more, the heartbeats remain unacknowledged. A process that is only stopped (SIGSTOP,
 // scontrol suspend) still acknowledges, as its system does it for it: no alarm. Whoever notices a
 // loss tells the others along the ring. A launcher that ends the job by itself has a second to do
-// so.
+// so. The ring also carries what a rank is busy with for longer (comm/busy.hpp).
 #pragma once
 #include <functional>
 #include <memory>
@@ -30,6 +30,8 @@ class PeerWatch {
     std::function<void(const PeerLoss&)> say;
     /// Then, on every rank that is left, in the watching thread: ends the process.
     std::function<void()> end;
+    /// On the ranks beside one that ends with an error which it has told, before end().
+    std::function<void(const PeerLoss&)> hear = {};
   };
   /// Collective. Waits some seconds at most for connections that do not come about.
   PeerWatch(Communicator& world, const Options& options);
@@ -42,6 +44,9 @@ class PeerWatch {
   [[nodiscard]] const std::string& gaps() const { return gaps_; }
   /// This rank ends with an error that the others do not know of: they shall miss it.
   void end_unnoticed();
+  /// The same, and all hear why at once: what this rank still has to write down or to ask may take
+  /// as long as it likes. They leave it some seconds, then they end.
+  void end_with(const std::string& cause);
 
  private:
   class Thread;

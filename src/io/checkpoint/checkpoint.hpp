@@ -71,11 +71,14 @@ struct CheckpointOptions {
   /// Of rank 0's lock. Looked at before anything is published or removed: Error(unavailable) when
   /// it is lost. Without one, no unfinished folder of others is removed.
   const Lease* lock = nullptr;
+  /// What is not kept goes before save_checkpoint() returns; else the caller sees to that.
+  bool retain = true;
 };
 
-/// Of the lineage of `state`, removes what was read, found whole, and is neither among the `keep`
-/// newest, nor a major one, nor `published`. With the lock, partial folders go too. Never throws:
-/// what is left over goes next time.
+/// Of the lineage of `state`, by the folders' names, removes what was read, found whole, and is
+/// neither among the `keep` newest, nor a major one, nor `published`. With the lock, which is
+/// looked at before each, partial folders go too, but for the one that `owner` is writing. Never
+/// throws: what is left over goes next time. May run beside a save, in any thread.
 void apply_retention(const CheckpointOptions& options, const CheckpointState& state,
                      const std::string& published, const std::string& owner) noexcept;
 

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 constexpr const char* kStepPrefix = "step-";
 constexpr const char* kLineageSuffix = ".lineage-";
 constexpr const char* kPartialSuffix = ".partial-";
+constexpr const char* kRemovedSuffix = ".removed";  // behind the partial one of what was published
 
 /// Takes `prefix` and the digits behind it off the front of `text`.
 std::optional<index_t> take_number(std::string_view& text, std::string_view prefix) {
@@ -106,7 +107,7 @@ void remove_checkpoint(const std::string& path, const std::string& owner) noexce
   try {
     std::string partial = path;
     if (path.find(kPartialSuffix) == std::string::npos) {
-      partial += kPartialSuffix + owner;
+      partial += kPartialSuffix + owner + kRemovedSuffix;
       if (std::rename(path.c_str(), partial.c_str()) != 0) return;
     }
     std::error_code ignored;
@@ -118,7 +119,8 @@ void remove_checkpoint(const std::string& path, const std::string& owner) noexce
 
 void remove_partial_folders(const std::string& dir, const std::string& owner) {
   for (const std::string& name : list_folder(dir))
-    if (name.starts_with(kStepPrefix) && name.find(kPartialSuffix) != std::string::npos)
+    if (name.starts_with(kStepPrefix) && name.find(kPartialSuffix) != std::string::npos &&
+        !name.ends_with(kPartialSuffix + owner))
       remove_checkpoint(dir + "/" + name, owner);
 }
 

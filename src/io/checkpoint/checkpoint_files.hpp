@@ -32,7 +32,8 @@ struct CheckpointFolder {
 /// A published folder gets a partial name first: half removed, it is no checkpoint. Never throws.
 void remove_checkpoint(const std::string& path, const std::string& owner) noexcept;
 
-/// All that stand in `dir`, whoever began them: only for the owner of the lock.
+/// All that stand in `dir`, whoever began them, but for the one that `owner` may be writing now:
+/// only for the owner of the lock.
 void remove_partial_folders(const std::string& dir, const std::string& owner);
 
 /// Reads and checks DIR/step-.../MANIFEST.json and the presence and size of every node file and

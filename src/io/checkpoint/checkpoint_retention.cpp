@@ -1,7 +1,7 @@
-// Which checkpoints go after a new one has been published. A checkpoint is removed only for what
-// was read in it: an error of reading keeps it.
+// Which checkpoints go after a new one has been published. Lineage and step are those of the name;
+// of the newest, and of what is to go, the manifest is read: an error of reading keeps a
+// checkpoint.
 #include <algorithm>
-#include <optional>
 
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_files.hpp"
@@ -10,15 +10,13 @@
 namespace t3d {
 namespace {
 
-/// The lineage of a checkpoint that is whole as far as its manifest and sizes tell.
-std::optional<index_t> lineage_of_whole(const CheckpointFolder& folder) {
-  if (!folder.published) return std::nullopt;
+/// As far as its manifest and the sizes of its files tell.
+bool is_whole(const CheckpointFolder& folder) {
   try {
-    const Manifest manifest = parse_manifest(read_manifest_text(folder.path), folder.path);
-    check_files(manifest, folder.path);
-    return manifest.state.lineage.number;
+    check_files(parse_manifest(read_manifest_text(folder.path), folder.path), folder.path);
+    return true;
   } catch (const std::exception&) {
-    return std::nullopt;
+    return false;
   }
 }
 
@@ -27,11 +25,14 @@ void retain(const CheckpointOptions& options, const CheckpointState& state,
   index_t kept = 0;
   for (const CheckpointFolder& folder : list_checkpoints(options.dir)) {
     const bool fresh = folder.path == published;
-    if (!fresh && lineage_of_whole(folder) != state.lineage.number) continue;
+    if (!fresh && (!folder.published || folder.lineage != state.lineage.number)) continue;
     const bool major = options.major_every > 0 && folder.step % options.major_every == 0;
     const bool among_newest = kept < std::max<index_t>(options.keep, 1);
-    if (fresh || among_newest) ++kept;
-    if (fresh || among_newest || major) continue;
+    if (!fresh && ((major && !among_newest) || !is_whole(folder))) continue;
+    if (fresh || among_newest) {
+      ++kept;
+      continue;
+    }
     if (options.lock != nullptr) options.lock->check();
     remove_checkpoint(folder.path, owner);
   }

@@ -34,7 +34,7 @@ class Saver {
       groups_.all->barrier();
       throw;
     }
-    if (leads()) apply_retention(options_, state_, path_, owner_);
+    if (leads() && options_.retain) apply_retention(options_, state_, path_, owner_);
     groups_.all->barrier();
     return path_;
   }

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
@@ -52,7 +53,9 @@ int terminal_columns(std::FILE* screen) {
 
 }  // namespace
 
-class RunLog::Impl {
+/// What is handed over owns it: a thread that hangs in a file system's call outlives the log. Files
+/// are touched by that thread alone, once they are open.
+class RunLog::Impl : public std::enable_shared_from_this<RunLog::Impl> {
  public:
   explicit Impl(const RunLogOptions& options)
       : options_(options), bar_(options.progress && !options.quiet && is_terminal(options.screen)) {
@@ -64,6 +67,7 @@ class RunLog::Impl {
     if (!reason.empty() && options.start_step == 0) cannot("write", human_->path(), reason);
     if (!reason.empty()) say_lost(human_->path(), reason);
     open_step_logs();
+    files_ = std::make_shared<FileService>();
   }
 
   ~Impl() { wipe_bar(); }
@@ -72,25 +76,29 @@ class RunLog::Impl {
 
   void note(const std::string& text) {
     if (!options_.quiet) screen_line(text);
-    keep(*human_, text);
+    hand_line(text);
   }
 
   void warn(const std::string& text) {
     screen_line("warning: " + text);
-    keep(*human_, "warning: " + text);
+    hand_line("warning: " + text);
   }
 
   void step(const StepRecord& record) {
-    if (machine_) keep(*machine_, step_json(record));
-    if (table_) keep(*table_, record);
-    if (events_) keep(*events_, record);
+    const index_t bytes = kRecordBytes + kRankBytes * std::ssize(record.ranks);
+    if (machine_)
+      hand(machine_->path(), bytes,
+           [record](Impl& log) { log.keep(*log.machine_, step_json(record)); });
+    if (table_) hand(table_->path(), bytes, [record](Impl& log) { log.keep(*log.table_, record); });
+    if (events_)
+      hand(events_->path(), bytes, [record](Impl& log) { log.keep(*log.events_, record); });
     measure(record);
     const double left = static_cast<double>(record.steps - record.step) * step_seconds_;
     const bool ends = steps_seen_ == 1 || record.step == record.steps || record.valid_loss ||
                       !record.named_valid_losses.empty();
     if (ends || record.step % options_.every_steps == 0) {
       const std::string line = step_line(record, left);
-      keep(*human_, line);
+      hand_line(line);
       if (!options_.quiet && (!bar_ || ends || since(last_plain_) >= kPlainLineSeconds)) {
         screen_line(line);
         last_plain_ = Clock::now();
@@ -106,9 +114,46 @@ class RunLog::Impl {
     note(text);
   }
 
+  void later(const std::string& what, const std::function<void()>& work) {
+    hand(what, kRecordBytes, [work](Impl& log) {
+      try {
+        work();
+      } catch (const std::exception& error) {
+        log.warn(error.what());
+      }
+    });
+  }
+
+  void settle(double seconds) {
+    if (files_->wait(files_->newest(), seconds)) return;
+    const std::string what = files_->what();
+    if (const index_t left = files_->end(kMoment); left > 0)
+      screen_line(fmt::format("warning: {} not written: {} has taken longer than {:.0f} s",
+                              counted(left, "record of the logs is", "records of the logs are"),
+                              what, seconds));
+  }
+
+  [[nodiscard]] FileService* files() const { return files_.get(); }
   [[nodiscard]] const std::string& dir() const { return options_.dir; }
 
  private:
+  /// Memory of what waits, about.
+  static constexpr index_t kRecordBytes = 2048, kRankBytes = 64;
+  static constexpr double kMoment = 0.01;  // seconds
+
+  /// Before the service is there: at once.
+  template <class Write>
+  void hand(const std::string& path, index_t bytes, Write write) {
+    if (!files_) return write(*this);
+    files_->put("writing " + path, bytes,
+                [self = shared_from_this(), write = std::move(write)] { write(*self); });
+  }
+
+  void hand_line(const std::string& line) {
+    hand(human_->path(), kRecordBytes + std::ssize(line),
+         [line](Impl& log) { log.keep(*log.human_, line); });
+  }
+
   void open_step_logs() {
     std::set<StepForm> broken;
     for (const StepLogFault& fault :
@@ -240,6 +285,7 @@ class RunLog::Impl {
 
   /// Not fmt::print: that throws when the screen is a file on a full disk.
   void screen_line(const std::string& text) {
+    const std::lock_guard lock(screen_);
     wipe_bar();
     std::fputs((text + "\n").c_str(), options_.screen);
     std::fflush(options_.screen);
@@ -247,6 +293,7 @@ class RunLog::Impl {
 
   void draw_bar(const StepRecord& record, double left) {
     const std::string text = progress_text(record, left, terminal_columns(options_.screen));
+    const std::lock_guard lock(screen_);
     std::fputs(("\r\033[K" + text).c_str(), options_.screen);
     std::fflush(options_.screen);
     bar_shown_ = true;
@@ -254,6 +301,7 @@ class RunLog::Impl {
   }
 
   void wipe_bar() {
+    const std::lock_guard lock(screen_);
     if (!bar_shown_) return;
     std::fputs("\r\033[K", options_.screen);
     std::fflush(options_.screen);
@@ -261,6 +309,8 @@ class RunLog::Impl {
   }
 
   RunLogOptions options_;
+  std::shared_ptr<FileService> files_;
+  std::recursive_mutex screen_;
   std::unique_ptr<LineFile> human_;
   std::unique_ptr<StepLines> machine_;
   std::unique_ptr<CsvLog> table_;
@@ -272,10 +322,18 @@ class RunLog::Impl {
 };
 
 RunLog::RunLog() = default;
-RunLog::RunLog(const RunLogOptions& options) : impl_(std::make_unique<Impl>(options)) {}
-RunLog::~RunLog() = default;
+RunLog::RunLog(const RunLogOptions& options) : impl_(std::make_shared<Impl>(options)) {}
+RunLog::~RunLog() { close(); }
 RunLog::RunLog(RunLog&&) noexcept = default;
-RunLog& RunLog::operator=(RunLog&&) noexcept = default;
+RunLog& RunLog::operator=(RunLog&& other) noexcept {
+  close();
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+
+void RunLog::close() noexcept {
+  if (impl_) impl_->settle(FileService::kLastSeconds);
+}
 
 void RunLog::note(const std::string& text) {
   if (impl_) impl_->note(text);
@@ -292,5 +350,13 @@ void RunLog::finish(const EndTable& table) {
 void RunLog::write_resolved(const std::string& text) {
   if (impl_) write_text_durably(impl_->dir() + "/resolved.toml", text);
 }
+void RunLog::later(const std::string& what, std::function<void()> work) {
+  if (!impl_) return work();
+  impl_->later(what, work);
+}
+void RunLog::settle(double seconds) {
+  if (impl_) impl_->settle(seconds);
+}
+FileService* RunLog::files() const { return impl_ ? impl_->files() : nullptr; }
 
 }  // namespace t3d

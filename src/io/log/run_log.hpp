@@ -12,15 +12,20 @@
 //
 // Steps before that checkpoint which log.jsonl lacks are a warning.
 //
+// What is said and the steps go to the files in a thread of their own (io/file_service.hpp): a file
+// system that pauses does not hold the steps.
+//
 // A file that cannot be opened is an Error(io) where a run begins. One that fails later, also at a
 // start that goes on from a checkpoint, is reported, and the training goes on: a full disk must not
 // cost the run. The file keeps whole lines, and that it can be written again is reported, too.
 #pragma once
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "io/file_service.hpp"
 #include "io/log/end_table.hpp"
 #include "io/log/step_log.hpp"
 #include "io/log/step_record.hpp"
@@ -56,10 +61,19 @@ class RunLog {
   void finish(const EndTable& table);
   /// Replaces DIR/resolved.toml. Throws Error(io).
   void write_resolved(const std::string& text);
+  /// Writes another file of the run after what has been handed over so far; `what` is said of it
+  /// ("run/run.json"). `work` owns what it uses; what it throws is a warning. At once on ranks
+  /// without files.
+  void later(const std::string& what, std::function<void()> work);
+  /// Waits for the files, so long at most; what is left then is dropped, with a word on the screen.
+  void settle(double seconds);
+  /// nullptr where nothing is written.
+  [[nodiscard]] FileService* files() const;
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  void close() noexcept;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace t3d

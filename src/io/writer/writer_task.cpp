@@ -113,7 +113,6 @@ TaskResult publish(Unpacker& from) {
   const std::string partial = from.text(), owner = from.text();
   TaskResult result;
   result.text = publish_checkpoint(options, state, fragment, partial, owner);
-  apply_retention(options, state, result.text, owner);
   return result;
 }
 

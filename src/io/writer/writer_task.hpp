@@ -21,7 +21,7 @@ struct FileTask {
   std::string digest_without;  // tensors whose names start so are not part of the digest
 };
 
-/// To write master and manifest, to give the folder its name, and to remove what is not kept.
+/// To write master and manifest, and to give the folder its name.
 struct PublishTask {
   CheckpointOptions options;  // its lock is `lease`
   std::optional<Lease> lease;
