@@ -69,7 +69,7 @@ double checkpoint_bytes(const Plan& plan, const StateAtRest& state) {
 
 /// Seconds that a checkpoint takes: the copy in memory stops the step, the writing goes on beside.
 JobCosts costs_of(const FoundPlan& found, const JobWish& wish, const Cluster& cluster) {
-  constexpr double kMemoryRate = 4e9, kUnknownDisk = 1e9;  // bytes per second
+  constexpr double kMemoryRate = 4e9;  // bytes per second
   const JobNodes nodes(cluster, found.parts);
   const double bytes = checkpoint_bytes(found.plan, wish.state);
   const auto ranks = static_cast<double>(nodes.ranks());
@@ -154,6 +154,7 @@ SimulatedJob simulated_job(const NodesSearched& own, const std::vector<NodesSear
   job.step_error = measured(own.parts, cluster) ? kMeasuredError : kSheetError;
   job.costs = costs_of(best, wish, cluster);
   job.site = site_of(best, cluster);
+  job.policy.interval_seconds = wish.checkpoint_seconds;
   return job;
 }
 
