@@ -125,6 +125,14 @@ std::string currency_of(const std::vector<NodesSearched>& searched, const Cluste
   return priced->currency.empty() ? "money" : priced->currency;
 }
 
+double checkpoint_interval(const JobWish& wish, double step_seconds) {
+  constexpr double kShortest = 1, kLongest = 1e9;  // that a job plan may say
+  double interval = wish.checkpoint_seconds;
+  const double steps = static_cast<double>(wish.checkpoint_steps) * step_seconds;
+  if (steps > 0) interval = interval > 0 ? std::min(interval, steps) : steps;
+  return interval > 0 ? std::clamp(interval, kShortest, kLongest) : 0;
+}
+
 SimulatedJob simulated_job(const NodesSearched& own, const std::vector<NodesSearched>& all,
                            const JobWish& wish, const Cluster& cluster) {
   const FoundPlan& best = own.plans.front();
@@ -154,7 +162,7 @@ SimulatedJob simulated_job(const NodesSearched& own, const std::vector<NodesSear
   job.step_error = measured(own.parts, cluster) ? kMeasuredError : kSheetError;
   job.costs = costs_of(best, wish, cluster);
   job.site = site_of(best, cluster);
-  job.policy.interval_seconds = wish.checkpoint_seconds;
+  job.policy.interval_seconds = checkpoint_interval(wish, best.seconds());
   return job;
 }
 

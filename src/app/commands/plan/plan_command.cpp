@@ -263,7 +263,8 @@ void plan_it(const CommandLine& line) {
                command.budget,
                command.objective,
                command.risk,
-               60 * config.checkpoint.every_minutes};
+               60 * config.checkpoint.every_minutes,
+               config.checkpoint.every_steps};
   const std::vector<JobOption> options = job_options(searched, wish, cluster);
   const PlanReport report{cluster,
                           searched,
