@@ -9,6 +9,21 @@ run 1 plan input.toml --cluster cluster.toml -o out
 expect_status 0
 grep -q '^\* .*h100' screen.log && grep -q "where the chosen plan's step goes" screen.log || fail "the table"
 expect_text "prices 10 % higher .*cost +10.0 %"
+# What was guessed comes first; a chip without bf16 is not taken to be as fast as with fp16.
+head -n 1 screen.log | grep -q "data-sheet guess.*h100" || fail "the first line hides the data sheets"
+expect_text "^not measured: storage"
+run 1 calibrate --preset v100-32g,ib-edr -o v100.toml
+for format in bf16 fp16 fp32; do
+  run 1 plan input.toml --cluster v100.toml --json --set precision.compute=\"$format\"
+  expect_status 0
+  cp screen.log v100-$format.json
+done
+python3 - <<'PY' || fail "bf16 on V100"
+import json
+matmul = {f: json.load(open(f"v100-{f}.json"))["options"][0]["terms"]["matmul"] for f in ("bf16", "fp16", "fp32")}
+assert matmul["bf16"] > 1.5 * matmul["fp16"], matmul
+assert any("v100" in line and "bf16" in line for line in json.load(open("v100-bf16.json"))["basis"])
+PY
 for file in input.toml plan.toml job.sbatch submit.sh job_plan.json plans.csv plans.svg plans.json; do
   [[ -s out/$file ]] || fail "no out/$file"
 done

@@ -32,7 +32,7 @@ on_terminal TERM -15
 on_terminal resize 0
 (($(sed -n 's/^longest line //p' out.log) <= 30)) || fail "lines are longer than the window"
 
-run 1 watch nothing
+run 1 watch nothing --once
 expect_status 66
 expect_text "there is no nothing"
 mkdir all && cp -r run all/one && cp -r run all/two
@@ -43,3 +43,12 @@ for command in watch status; do
 done
 run 1 watch run --interval 0
 expect_status 64
+
+# Before the run has begun: it waits for the folder.
+timeout 60 "$T3D_BIN" watch later > waited.log &
+waiting=$!
+sleep 1
+kill -0 $waiting || fail "it did not wait for the run"
+mkdir moved && cp -r run moved/later && mv moved/later later
+wait $waiting || fail "it did not end with the run"
+grep -q "^waits for a run in later" waited.log && grep -q "done  step 6/6" waited.log || fail "what it waited for"

@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <limits>
 
+#include "hetero/cluster/old_gpus.hpp"
+
 namespace t3d {
 namespace {
 
-/// What stands for a format that was not measured.
-ComputeType stand_in(ComputeType format) {
+/// What stands for a format that was not measured. Chips without units for bf16 have some for fp16,
+/// which would be a rate several times too high: what they do with bf16 is fp32.
+ComputeType stand_in(ComputeType format, bool has_bf16) {
   switch (format) {
     case ComputeType::tf32: return ComputeType::fp32;
     case ComputeType::fp32: return ComputeType::tf32;
-    case ComputeType::bf16: return ComputeType::fp16;
+    case ComputeType::bf16: return has_bf16 ? ComputeType::fp16 : ComputeType::fp32;
     case ComputeType::fp16: return ComputeType::bf16;
     case ComputeType::fp64: break;
   }
@@ -26,7 +29,7 @@ std::array<double, sizeof...(Extents)> shape_of(Extents... extents) {
 }  // namespace
 
 OperatorEstimator::OperatorEstimator(const NodeClass& node_class)
-    : launch_seconds_(node_class.launch_seconds) {
+    : launch_seconds_(node_class.launch_seconds), has_bf16_(!is_old_gpu(node_class.device)) {
   for (const OperatorTable& table : node_class.operators) {
     const OperatorKind kind = table.kind;
     fits_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(table.format)].emplace(
@@ -38,7 +41,7 @@ OperatorEstimator::OperatorEstimator(const NodeClass& node_class)
 
 const SampledFit* OperatorEstimator::find(OperatorKind kind, ComputeType format) const {
   const auto& formats = fits_[static_cast<std::size_t>(kind)];
-  for (const ComputeType one : {format, stand_in(format)})
+  for (const ComputeType one : {format, stand_in(format, has_bf16_)})
     if (const auto& fit = formats[static_cast<std::size_t>(one)]) return &*fit;
   return nullptr;
 }

@@ -31,7 +31,7 @@ class OperatorEstimator {
   explicit OperatorEstimator(const NodeClass& node_class);
 
   /// Whether anything is known of it. Where a format is not known, one of the same width stands
-  /// for it: tf32 and fp32, bf16 and fp16.
+  /// for it: tf32 and fp32, bf16 and fp16; for bf16 of a GPU without units for it fp32.
   [[nodiscard]] bool knows(OperatorKind kind, ComputeType format) const;
   /// 0 where an extent is 0, infinity where nothing is known.
   [[nodiscard]] double matmul_seconds(ComputeType format, const MatmulShape& shape) const;
@@ -53,6 +53,7 @@ class OperatorEstimator {
 
   std::array<std::array<std::optional<SampledFit>, kFormats>, kOperatorKinds> fits_;
   double launch_seconds_ = 0;
+  bool has_bf16_ = true;
 };
 
 /// Remembers the products that were asked for: a search asks for few different ones very often. Not

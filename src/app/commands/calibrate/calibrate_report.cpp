@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/counted.hpp"
+#include "hetero/cluster/sample_spread.hpp"
 #include "hetero/cluster/sampled_fit.hpp"
 #include "hetero/robust.hpp"
 #include "io/log/step_record.hpp"
@@ -27,26 +28,16 @@ Errors errors_of(std::vector<double> errors) {
   return result;
 }
 
-double spread_of(const std::vector<Sample>& samples) {
-  std::vector<double> spreads;
-  for (const Sample& sample : samples) spreads.push_back(sample.error / sample.seconds);
-  return median_of(std::span<const double>(spreads));
-}
-
 std::string error_cells(const std::vector<Sample>& samples, const std::vector<double>& left_out) {
   const Errors errors = errors_of(left_out);
-  return fmt::format("{:>7} {:>8.1f} % {:>7.1f} % {:>6.1f} % {:>6.1f} %\n", samples.size(),
+  return fmt::format("{:>7} {:>8.1f} % {:>7.1f} % {:>6.1f} % {:>6.1f} %{}\n", samples.size(),
                      100 * spread_of(samples), 100 * errors.median, 100 * errors.mean,
-                     100 * errors.tenth);
+                     100 * errors.tenth, spreads_widely(samples) ? "  unreliable" : "");
 }
 
-/// Above it a time says little: of fewer than three calls the spread is given as 100 %.
-constexpr double kWideSpread = 0.2;
-
 std::string advice_text(const NodeClass& one, double seconds) {
-  const auto wide =
-      std::count_if(one.operators.begin(), one.operators.end(),
-                    [](const auto& table) { return spread_of(table.samples) > kWideSpread; });
+  const auto wide = std::count_if(one.operators.begin(), one.operators.end(),
+                                  [](const auto& table) { return spreads_widely(table.samples); });
   if (wide == 0) return {};
   return fmt::format(
       "{} of {} spread by more than {:.0f} %: too few of their calls fitted into {:g} s; measure "

@@ -69,7 +69,7 @@ double checkpoint_bytes(const Plan& plan, const StateAtRest& state) {
 
 /// Seconds that a checkpoint takes: the copy in memory stops the step, the writing goes on beside.
 JobCosts costs_of(const FoundPlan& found, const JobWish& wish, const Cluster& cluster) {
-  constexpr double kMemoryRate = 4e9, kUnknownDisk = 1e9;  // bytes per second
+  constexpr double kMemoryRate = 4e9;  // bytes per second
   const JobNodes nodes(cluster, found.parts);
   const double bytes = checkpoint_bytes(found.plan, wish.state);
   const auto ranks = static_cast<double>(nodes.ranks());
@@ -125,6 +125,14 @@ std::string currency_of(const std::vector<NodesSearched>& searched, const Cluste
   return priced->currency.empty() ? "money" : priced->currency;
 }
 
+double checkpoint_interval(const JobWish& wish, double step_seconds) {
+  constexpr double kShortest = 1, kLongest = 1e9;  // that a job plan may say
+  double interval = wish.checkpoint_seconds;
+  const double steps = static_cast<double>(wish.checkpoint_steps) * step_seconds;
+  if (steps > 0) interval = interval > 0 ? std::min(interval, steps) : steps;
+  return interval > 0 ? std::clamp(interval, kShortest, kLongest) : 0;
+}
+
 SimulatedJob simulated_job(const NodesSearched& own, const std::vector<NodesSearched>& all,
                            const JobWish& wish, const Cluster& cluster) {
   const FoundPlan& best = own.plans.front();
@@ -154,6 +162,7 @@ SimulatedJob simulated_job(const NodesSearched& own, const std::vector<NodesSear
   job.step_error = measured(own.parts, cluster) ? kMeasuredError : kSheetError;
   job.costs = costs_of(best, wish, cluster);
   job.site = site_of(best, cluster);
+  job.policy.interval_seconds = checkpoint_interval(wish, best.seconds());
   return job;
 }
 

@@ -34,7 +34,14 @@ struct JobWish {
   std::optional<double> deadline_seconds, budget;
   std::string objective;  // time, cost, pareto; empty = cost with a deadline, else time
   double risk = 0.95;
+  /// Between two checkpoints, by the input: whichever comes first; 0 = not by this. With neither,
+  /// the simulated lives have Young's interval.
+  double checkpoint_seconds = 0;
+  index_t checkpoint_steps = 0;
 };
+
+/// Bytes per second of a file system that was not measured: of a shared one on a busy day.
+inline constexpr double kUnknownDisk = 2e8;
 
 /// Relative standard error of a predicted step, before a run has corrected it: of measured tables
 /// (docs/results/planner.md) and of data sheets.

@@ -1,6 +1,7 @@
 // transformer3d plan INPUT --cluster CLUSTER: which nodes to ask for, which shape, how long, how
 // much. One process, files and arithmetic.
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "app/commands/plan/node_memory.hpp"
 #include "app/commands/plan/plan_input.hpp"
 #include "app/commands/plan/plan_report.hpp"
+#include "app/commands/plan/plan_sources.hpp"
 #include "app/commands/setup.hpp"
 #include "app/config/config_load.hpp"
 #include "app/config/data_lists.hpp"
@@ -205,6 +207,7 @@ void plan_phases(const PlanReport& report, const Config& config, const Origins& 
                  const PlanCommand& command, const SearchBatch& search) {
   const ElasticPlan plan =
       elastic_plan(config, command, report.wish, report.options, *report.chosen, search);
+  if (!command.json) write_output(basis_text(report.basis));
   write_output(command.json ? elastic_json(plan, report.wish, report.cluster)
                             : elastic_text(plan, report.wish, report.cluster));
   if (command.output.empty()) return;
@@ -241,6 +244,9 @@ void plan_it(const CommandLine& line) {
     throw_error(ExitCode::config, "no set of nodes of {} has {} nodes{}", command.cluster,
                 request.nodes > 0 ? request.nodes : request.most_nodes,
                 request.nodes > 0 ? "" : " or fewer");
+  if (isatty(STDERR_FILENO) == 1)  // many sets take a while
+    fmt::print(stderr, "plan: looks for the best plan on {}\n",
+               counted(sets.size(), "set of nodes", "sets of nodes"));
   const auto start = std::chrono::steady_clock::now();
   ClusterRates rates(cluster);
   std::vector<NodesSearched> searched;
@@ -256,12 +262,19 @@ void plan_it(const CommandLine& line) {
                command.deadline_seconds,
                command.budget,
                command.objective,
-               command.risk};
+               command.risk,
+               60 * config.checkpoint.every_minutes,
+               config.checkpoint.every_steps};
   const std::vector<JobOption> options = job_options(searched, wish, cluster);
-  const PlanReport report{cluster, searched,
-                          options, choose_option(options, wish),
-                          wish,    config.model.context,
-                          seconds, notes_of(options, cluster, notes)};
+  const PlanReport report{cluster,
+                          searched,
+                          options,
+                          choose_option(options, wish),
+                          wish,
+                          config.model.context,
+                          seconds,
+                          notes_of(options, cluster, notes),
+                          guessed_parts(cluster, request.recipe.base.compute)};
   if (command.json && !command.elastic) {
     write_output(plan_json(report));
     flush_output();

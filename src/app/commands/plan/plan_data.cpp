@@ -88,6 +88,7 @@ std::string plan_json(const PlanReport& report) {
                      {"cheapest", nearest.cheapest}};
   }
   json["steps"] = report.wish.steps;
+  json["basis"] = report.basis;
   json["notes"] = report.notes;
   json["options"] = OrderedJson::array();
   for (const JobOption& one : report.options) json["options"].push_back(json_of(one, report));

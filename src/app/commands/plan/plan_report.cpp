@@ -144,6 +144,12 @@ std::vector<std::pair<std::string, double>> terms_of(const ForecastTerms& terms)
   return all;
 }
 
+std::string basis_text(const std::vector<std::string>& basis) {
+  std::string text;
+  for (const std::string& line : basis) text += line + "\n";
+  return basis.empty() ? text : text + "\n";
+}
+
 std::string plan_text(const PlanReport& report, std::size_t top) {
   index_t candidates = 0, priced = 0;
   bool complete = true;
@@ -152,7 +158,8 @@ std::string plan_text(const PlanReport& report, std::size_t top) {
     priced += one.priced;
     complete = complete && one.complete;
   }
-  std::string text = fmt::format(
+  std::string text = basis_text(report.basis);
+  text += fmt::format(
       "{}, {}, {} priced in {:.2f} s{}\n"
       "{} of {} of {} tokens; time and cost ({}): half of all lives, and 90 %\n\n",
       counted(report.searched.size(), "set of nodes", "sets of nodes"),

@@ -18,6 +18,7 @@ struct PlanReport {
   index_t context = 0;
   double search_seconds = 0;
   std::vector<std::string> notes;  // what a reader should know about the figures
+  std::vector<std::string> basis;  // what was guessed rather than measured; said first
 
   [[nodiscard]] double tokens_per_second(const FoundPlan& found) const;
 };
@@ -25,6 +26,8 @@ struct PlanReport {
 /// Terms of a forecast that count, largest first.
 [[nodiscard]] std::vector<std::pair<std::string, double>> terms_of(const ForecastTerms& terms);
 
+/// What was guessed, a line each, and an empty line; nothing where all was measured.
+[[nodiscard]] std::string basis_text(const std::vector<std::string>& basis);
 /// The options, the chosen plan's time by term, what was left out and why, and what a tenth more or
 /// less of bandwidth, price and losses would change. One is chosen.
 [[nodiscard]] std::string plan_text(const PlanReport& report, std::size_t top);

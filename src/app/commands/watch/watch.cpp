@@ -10,6 +10,7 @@
 #include "app/commands/watch/terminal.hpp"
 #include "app/commands/watch/watch_frame.hpp"
 #include "io/output.hpp"
+#include "io/posix_file.hpp"
 
 namespace t3d {
 namespace {
@@ -91,7 +92,21 @@ class Watch {
 
 }  // namespace
 
+namespace {
+
+/// A run whose job still waits in the queue has no folder yet. Ctrl-C ends the wait.
+void wait_for_folder(const WatchCommand& command) {
+  if (path_exists(command.dir)) return;
+  write_output(fmt::format("waits for a run in {}, which does not exist yet\n", command.dir));
+  flush_output();
+  while (!path_exists(command.dir))
+    std::this_thread::sleep_for(std::chrono::duration<double>(command.interval));
+}
+
+}  // namespace
+
 int run_watch(Communicator&, const CommandLine& command) {
+  if (!command.watch.once) wait_for_folder(command.watch);
   Watch watch(command.watch);
   if (command.watch.once)
     watch.once();

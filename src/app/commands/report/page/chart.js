@@ -230,7 +230,8 @@ class LineChart extends Plot {
     return this.cache.get(run);
   }
   allSeries() {
-    const many = this.runs().length > 1;
+    // Of a page with several runs a colour is a run's, also in a figure that only one of them has.
+    const many = !this.options.ofDetail && this.view.runs.length > 1;
     return this.runs().flatMap(run => this.series(run).map((one, number) => ({...one, run,
       colour: many ? run.colour : `var(--c${number % RUN_COLOURS})`,
       dash: many ? run.dash || ["", "5 3", "2 2", "8 3 2 3"][number % 4] : "",
