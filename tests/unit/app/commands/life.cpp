@@ -13,6 +13,15 @@
 namespace t3d {
 namespace {
 
+/// As RunLog::later() on ranks without files; what fails costs a warning there.
+const auto at_once = [](const std::string&, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception&) {
+    return;
+  }
+};
+
 namespace fs = std::filesystem;
 
 class Job {
@@ -44,7 +53,7 @@ TEST_CASE("the reasons of lives") {
   {
     Job job(dir);
     job.life.goes_on({}, 0, 0);
-    job.life.step_done();
+    job.life.step_done(at_once);
     job.life.end({ExitCode::retry, "asked to stop\nby two lines", 5, 5});
   }
   CHECK(last(dir).why == "new run");
@@ -109,7 +118,7 @@ TEST_CASE("a job whose lock is another's writes no record") {
   job.life.goes_on({}, 0, 0);
   const std::string before = read_text_file(dir + "/life.json");
   fs::remove(dir + "/run.lock");
-  job.life.step_done();
+  job.life.step_done(at_once);
   job.life.end({ExitCode::done, "all steps done", 9, 9});
   CHECK(job.warnings.size() == 2);
   CHECK(read_text_file(dir + "/life.json") == before);
@@ -127,7 +136,7 @@ TEST_CASE("records that cannot be read or written cost warnings") {
   {
     Job job(dir);
     job.life.goes_on({}, 0, 0);
-    job.life.step_done();
+    job.life.step_done(at_once);
     job.life.end({ExitCode::done, "all steps done", 9, 9});
     CHECK(job.warnings.size() == 1);  // nothing is tried again
   }
@@ -136,8 +145,8 @@ TEST_CASE("records that cannot be read or written cost warnings") {
   fs::create_directories(dir + "/life.json.tmp");
   Job job(dir);
   job.life.goes_on({}, 0, 0);
-  job.life.step_done();
-  job.life.step_done();
+  job.life.step_done(at_once);
+  job.life.step_done(at_once);
   job.life.end({ExitCode::done, "all steps done", 9, 9});
   CHECK(job.warnings.size() == 3);
   CHECK(last(dir).step == 9);  // the end can be kept
