@@ -13,15 +13,6 @@
 namespace t3d {
 namespace {
 
-/// As RunLog::later() on ranks without files; what fails costs a warning there.
-const auto at_once = [](const std::string&, const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const std::exception&) {
-    return;
-  }
-};
-
 namespace fs = std::filesystem;
 
 class Job {
@@ -35,6 +26,16 @@ class Job {
     life.begin(config_, *lock_, 4, 2);
   }
   std::vector<std::string> warnings;
+  /// As RunLog::later(), at once.
+  auto later() {
+    return [this](const std::string&, const std::function<void()>& work) {
+      try {
+        work();
+      } catch (const std::exception& error) {
+        warnings.emplace_back(error.what());
+      }
+    };
+  }
   Life life{[this](const std::string& text) { warnings.push_back(text); }};
 
  private:
@@ -53,7 +54,7 @@ TEST_CASE("the reasons of lives") {
   {
     Job job(dir);
     job.life.goes_on({}, 0, 0);
-    job.life.step_done(at_once);
+    job.life.step_done(job.later());
     job.life.end({ExitCode::retry, "asked to stop\nby two lines", 5, 5});
   }
   CHECK(last(dir).why == "new run");
@@ -118,7 +119,7 @@ TEST_CASE("a job whose lock is another's writes no record") {
   job.life.goes_on({}, 0, 0);
   const std::string before = read_text_file(dir + "/life.json");
   fs::remove(dir + "/run.lock");
-  job.life.step_done(at_once);
+  job.life.step_done(job.later());
   job.life.end({ExitCode::done, "all steps done", 9, 9});
   CHECK(job.warnings.size() == 2);
   CHECK(read_text_file(dir + "/life.json") == before);
@@ -136,7 +137,7 @@ TEST_CASE("records that cannot be read or written cost warnings") {
   {
     Job job(dir);
     job.life.goes_on({}, 0, 0);
-    job.life.step_done(at_once);
+    job.life.step_done(job.later());
     job.life.end({ExitCode::done, "all steps done", 9, 9});
     CHECK(job.warnings.size() == 1);  // nothing is tried again
   }
@@ -145,8 +146,8 @@ TEST_CASE("records that cannot be read or written cost warnings") {
   fs::create_directories(dir + "/life.json.tmp");
   Job job(dir);
   job.life.goes_on({}, 0, 0);
-  job.life.step_done(at_once);
-  job.life.step_done(at_once);
+  job.life.step_done(job.later());
+  job.life.step_done(job.later());
   job.life.end({ExitCode::done, "all steps done", 9, 9});
   CHECK(job.warnings.size() == 3);
   CHECK(last(dir).step == 9);  // the end can be kept
