@@ -12,15 +12,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Work {
+struct OwnWork {
   std::string what;
   Clock::time_point since;
 };
 
 struct Board {
   std::mutex mutex;
-  std::map<index_t, Work> own;    // by number, the first is the oldest
-  std::map<int, Work> of_others;  // by rank
+  std::map<index_t, OwnWork> own;    // by number, the first is the oldest
+  std::map<int, OwnWork> of_others;  // by rank
   index_t next = 0;
   std::atomic<int> others{0};
   std::atomic<double> limit{0};
@@ -52,7 +52,7 @@ BusyScope::~BusyScope() {
 std::string own_work(double longer_than_seconds) {
   const std::lock_guard lock(board().mutex);
   if (board().own.empty()) return "";
-  const Work& first = board().own.begin()->second;
+  const OwnWork& first = board().own.begin()->second;
   return seconds_since(first.since) >= longer_than_seconds ? first.what : "";
 }
 

@@ -19,6 +19,10 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(now).count();
 }
 
+std::string not_kept(const std::exception& error) {
+  return fmt::format("the record of this life in lives.jsonl is not kept: {}", error.what());
+}
+
 std::string why_it_starts(const std::string& restart, const std::optional<LifeRecord>& before) {
   const bool asked = restart != "auto";
   if (!before)
@@ -55,7 +59,7 @@ bool Life::keep(const Work& work) {
     work();
     return true;
   } catch (const std::exception& error) {
-    warn_(fmt::format("the record of this life in lives.jsonl is not kept: {}", error.what()));
+    warn_(not_kept(error));
     return false;
   }
 }
@@ -97,8 +101,12 @@ void Life::goes_on(const std::optional<CheckpointInfo>& from, index_t step, inde
 std::function<void()> Life::first_step_done() {
   life_.first_step_seconds = process_age_seconds();
   return [dir = dir_, life = life_, lease = lock_->lease()] {
-    lease.check();
-    write_open_life(dir, life);
+    try {
+      lease.check();
+      write_open_life(dir, life);
+    } catch (const std::exception& error) {
+      throw Error(ExitCode::io, not_kept(error));
+    }
   };
 }
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "comm/busy.hpp"
 #include "comm/idle_clock.hpp"
 #include "comm/peers/peer_sockets.hpp"
 #include "support/catch.hpp"
@@ -56,6 +57,43 @@ TEST_CASE("all others hear of a lost rank, and one of them says so") {
     CHECK(heard.said == 1);
     CHECK(heard.ended == ranks - 1);
   }
+}
+
+TEST_CASE("why a rank ends, those beside it say, and it is not called lost") {
+  Heard heard;
+  std::atomic<int> told{0};
+  PeerWatch::Options options = heard.options();
+  options.hear = [&](const PeerLoss& loss) {
+    told += loss.rank == 1 && loss.text == "rank 1 ends with an error: no room";
+  };
+  run_local_ranks(4, [&](Communicator& world) {
+    PeerWatch watch(world, options);
+    world.barrier();
+    // It lives on, as one that asks Slurm: the others do not wait for its end.
+    if (world.rank() == 1) watch.end_with("no room\nmore");
+    CHECK(comes_true([&] { return heard.ended == 3; }));
+  });
+  CHECK(told == 2);
+  CHECK(heard.said == 0);
+}
+
+TEST_CASE("a wait accepts that another rank is busy, up to a limit that is named") {
+  Heard heard;
+  set_busy_limit(4);
+  run_local_ranks(2, [&](Communicator& world) {
+    PeerWatch watch(world, heard.options());
+    world.set_watchdog(1.5);
+    const auto busy_for = [](double seconds) {
+      const BusyScope busy("writing a file");
+      std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    };
+    if (world.rank() == 0) busy_for(3);
+    CHECK_NOTHROW(world.barrier());
+    if (world.rank() == 0) return busy_for(8);
+    CHECK_THROWS_WITH(world.barrier(), contains("rank 0 has been busy with writing a file for"));
+  });
+  set_busy_limit(0);
+  CHECK(heard.said == 0);
 }
 
 TEST_CASE("ranks that end in order are not missed, whatever the order") {

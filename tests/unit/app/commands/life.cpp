@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 
 #include "io/posix_file.hpp"
@@ -27,14 +26,15 @@ class Job {
     life.begin(config_, *lock_, 4, 2);
   }
   std::vector<std::string> warnings;
-  void step_done() {
-    life.step_done([this](const std::string&, const std::function<void()>& work) {
+  /// As RunLog::later(), at once.
+  auto later() {
+    return [this](const std::string&, const std::function<void()>& work) {
       try {
         work();
       } catch (const std::exception& error) {
-        warnings.push_back(error.what());
+        warnings.emplace_back(error.what());
       }
-    });
+    };
   }
   Life life{[this](const std::string& text) { warnings.push_back(text); }};
 
@@ -54,7 +54,7 @@ TEST_CASE("the reasons of lives") {
   {
     Job job(dir);
     job.life.goes_on({}, 0, 0);
-    job.step_done();
+    job.life.step_done(job.later());
     job.life.end({ExitCode::retry, "asked to stop\nby two lines", 5, 5});
   }
   CHECK(last(dir).why == "new run");
@@ -119,7 +119,7 @@ TEST_CASE("a job whose lock is another's writes no record") {
   job.life.goes_on({}, 0, 0);
   const std::string before = read_text_file(dir + "/life.json");
   fs::remove(dir + "/run.lock");
-  job.step_done();
+  job.life.step_done(job.later());
   job.life.end({ExitCode::done, "all steps done", 9, 9});
   CHECK(job.warnings.size() == 2);
   CHECK(read_text_file(dir + "/life.json") == before);
@@ -137,7 +137,7 @@ TEST_CASE("records that cannot be read or written cost warnings") {
   {
     Job job(dir);
     job.life.goes_on({}, 0, 0);
-    job.step_done();
+    job.life.step_done(job.later());
     job.life.end({ExitCode::done, "all steps done", 9, 9});
     CHECK(job.warnings.size() == 1);  // nothing is tried again
   }
@@ -146,8 +146,8 @@ TEST_CASE("records that cannot be read or written cost warnings") {
   fs::create_directories(dir + "/life.json.tmp");
   Job job(dir);
   job.life.goes_on({}, 0, 0);
-  job.step_done();
-  job.step_done();
+  job.life.step_done(job.later());
+  job.life.step_done(job.later());
   job.life.end({ExitCode::done, "all steps done", 9, 9});
   CHECK(job.warnings.size() == 3);
   CHECK(last(dir).step == 9);  // the end can be kept

@@ -89,6 +89,7 @@ TEST_CASE("one checkpoint more stays until a step has gone on from the newest", 
     Remarks remarks, warnings;
     with_ranks(folder.path(), rule, warnings, [&](Saving& saving, auto save, Communicator& world) {
       const auto count = [&] {
+        saving.end_removal(60);
         world.barrier();
         const index_t folders = folders_in(folder.path());
         world.barrier();
