@@ -28,7 +28,8 @@ class Fields {
   bool next(Field& field) {
     if (rest_.empty()) return false;
     const std::uint64_t key = varint();
-    field = {.number = key >> 3U};
+    field = Field();
+    field.number = key >> 3U;
     switch (key & 7U) {
       case 0: field.value = varint(); return true;
       case 1: field.value = fixed(8); return true;
