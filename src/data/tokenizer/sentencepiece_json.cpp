@@ -15,20 +15,20 @@ constexpr std::string_view kMark = "\xE2\x96\x81";  // U+2581, a space in Senten
 
 // The library installs no header of its model's messages, and few of their fields are needed. They
 // are read from the bytes: a key (number * 8 + type), then a value.
-struct Field {
+struct MessageField {
   std::uint64_t number = 0;
   std::uint64_t value = 0;  // of integers and floats
   std::string_view bytes;   // of texts and messages
 };
 
-class Fields {
+class MessageFields {
  public:
-  explicit Fields(std::string_view message) : rest_(message) {}
+  explicit MessageFields(std::string_view message) : rest_(message) {}
   /// False at the end, and at what is no field.
-  bool next(Field& field) {
+  bool next(MessageField& field) {
     if (rest_.empty()) return false;
     const std::uint64_t key = varint();
-    field = Field();
+    field = MessageField();
     field.number = key >> 3U;
     switch (key & 7U) {
       case 0: field.value = varint(); return true;
@@ -69,7 +69,7 @@ class Fields {
 
 enum class PieceType : std::uint8_t { normal = 1, unknown, control, user_defined, unused, byte };
 
-struct Piece {
+struct ModelPiece {
   std::string text;
   float score = 0;
   PieceType type = PieceType::normal;
@@ -78,8 +78,8 @@ struct Piece {
 // Where a field is missing, it has the value that SentencePiece gives it.
 struct SentencePieceModel {
   explicit SentencePieceModel(std::string_view model) {
-    Fields fields(model);
-    for (Field field; fields.next(field);) {
+    MessageFields fields(model);
+    for (MessageField field; fields.next(field);) {
       if (field.number == 1) add_piece(field.bytes);
       if (field.number == 2) read_trainer(field.bytes);
       if (field.number == 3) read_normalizer(field.bytes);
@@ -87,15 +87,15 @@ struct SentencePieceModel {
     }
   }
 
-  std::vector<Piece> pieces;
+  std::vector<ModelPiece> pieces;
   bool bpe = false, byte_fallback = false, space_behind = false;
   bool dummy_prefix = true, fewer_spaces = true, marked_spaces = true, changes_letters = false;
 
  private:
   void add_piece(std::string_view message) {
-    Piece piece;
-    Fields fields(message);
-    for (Field field; fields.next(field);) {
+    ModelPiece piece;
+    MessageFields fields(message);
+    for (MessageField field; fields.next(field);) {
       if (field.number == 1) piece.text = field.bytes;
       if (field.number == 2) piece.score = std::bit_cast<float>(std::uint32_t(field.value));
       if (field.number == 3) piece.type = static_cast<PieceType>(field.value);
@@ -104,16 +104,16 @@ struct SentencePieceModel {
   }
   void read_trainer(std::string_view message) {
     constexpr std::uint64_t kBpe = 2;
-    Fields fields(message);
-    for (Field field; fields.next(field);) {
+    MessageFields fields(message);
+    for (MessageField field; fields.next(field);) {
       if (field.number == 3) bpe = field.value == kBpe;
       if (field.number == 24) space_behind = field.value != 0;
       if (field.number == 35) byte_fallback = field.value != 0;
     }
   }
   void read_normalizer(std::string_view message) {
-    Fields fields(message);
-    for (Field field; fields.next(field);) {
+    MessageFields fields(message);
+    for (MessageField field; fields.next(field);) {
       if (field.number == 2 && !field.bytes.empty()) changes_letters = true;
       if (field.number == 3) dummy_prefix = field.value != 0;
       if (field.number == 4) fewer_spaces = field.value != 0;
@@ -121,8 +121,8 @@ struct SentencePieceModel {
     }
   }
   void read_denormalizer(std::string_view message) {
-    Fields fields(message);
-    for (Field field; fields.next(field);)
+    MessageFields fields(message);
+    for (MessageField field; fields.next(field);)
       if (field.number == 2 && !field.bytes.empty()) changes_letters = true;
   }
 };
@@ -135,7 +135,7 @@ bool has_a_json(const SentencePieceModel& model) {
   if (!model.bpe || !model.byte_fallback || model.space_behind || model.dummy_prefix ||
       model.fewer_spaces || !model.marked_spaces || model.changes_letters)
     return false;
-  return std::ranges::all_of(model.pieces, [](const Piece& piece) {
+  return std::ranges::all_of(model.pieces, [](const ModelPiece& piece) {
     if (!tok::is_utf8(piece.text)) return false;
     switch (piece.type) {
       case PieceType::normal: return piece.text.find(' ') == std::string::npos;
@@ -150,8 +150,8 @@ bool has_a_json(const SentencePieceModel& model) {
 
 // Pieces have spaces here, not marks: texts then need no change, and a mark in a text has no piece
 // and becomes bytes, as SentencePieceTokenizer has it.
-void write_spaces(std::vector<Piece>& pieces) {
-  for (Piece& piece : pieces) {
+void write_spaces(std::vector<ModelPiece>& pieces) {
+  for (ModelPiece& piece : pieces) {
     if (piece.type != PieceType::normal) continue;
     for (std::size_t at = 0; (at = piece.text.find(kMark, at)) != std::string::npos; ++at)
       piece.text.replace(at, kMark.size(), " ");
@@ -162,17 +162,17 @@ void write_spaces(std::vector<Piece>& pieces) {
 // and of equal scores the one further left. So every split of a piece is a merge, in the order of
 // scores. Two splits of one piece get in each other's way where x y z has x + y == y + z; then
 // (x, y), the one further left, must come first: y is both the beginning and the end of the piece.
-nlohmann::ordered_json merges_of(const std::vector<Piece>& pieces) {
-  std::vector<const Piece*> order;
-  std::unordered_map<std::string_view, const Piece*> normal;
-  for (const Piece& piece : pieces)
+nlohmann::ordered_json merges_of(const std::vector<ModelPiece>& pieces) {
+  std::vector<const ModelPiece*> order;
+  std::unordered_map<std::string_view, const ModelPiece*> normal;
+  for (const ModelPiece& piece : pieces)
     if (piece.type == PieceType::normal) {
       order.push_back(&piece);
       normal.emplace(piece.text, &piece);
     }
   std::ranges::stable_sort(order, [](auto* a, auto* b) { return a->score > b->score; });
   auto merges = nlohmann::ordered_json::array();
-  for (const Piece* piece : order) {
+  for (const ModelPiece* piece : order) {
     const std::string_view text = piece->text;
     std::vector<std::size_t> splits;
     for (std::size_t at = 1; at < text.size(); ++at)
@@ -197,7 +197,7 @@ std::string json_of_sentencepiece(std::string_view model) {
   // Straight into the list: an ordered object looks through all its keys for each new one.
   auto& ids = vocab.get_ref<json::object_t&>();
   for (std::size_t id = 0; id < parts.pieces.size(); ++id) {
-    const Piece& piece = parts.pieces[id];
+    const ModelPiece& piece = parts.pieces[id];
     ids.emplace_back(piece.text, id);
     if (piece.type == PieceType::unknown) unknown = piece.text;
     if (piece.type != PieceType::control) continue;
