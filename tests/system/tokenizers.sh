@@ -48,6 +48,20 @@ expect_text "bits per byte"
 run 1 generate r --tokens 2
 expect_status 0
 
+# Out as a model of Hugging Face's, with a tokenizer.json; and in again as the tokenizer of the same texts.
+run 1 export r -o out
+expect_status 0
+[[ -s out/tokenizer.model && -s out/tokenizer.json && -s out/tokenizer_config.json ]] || fail "the export has $(ls out)"
+grep -q '"eos_token": "<eos>"' out/tokenizer_config.json || fail "no word of the end of a document"
+run 1 "${train_a[@]}" -d tuned --set init.from=hf:out --set run.steps=1
+expect_status 0
+run 1 tokenize text.txt -o by-json --model out/tokenizer.json
+expect_status 0
+run 1 tokenize text.txt -o by-model --model out
+expect_status 0
+run 1 eval r by-model-train.h5
+expect_status 0
+
 # Another model's file in the run folder: no garbage is written.
 cp "$model" model.keep
 run 1 "${train_b[@]}" -d s --set run.steps=1

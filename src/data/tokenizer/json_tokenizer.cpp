@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "data/tokenizer/hf_files.hpp"
 #include "data/tokenizer/parts/added_tokens.hpp"
 #include "data/tokenizer/parts/decoder.hpp"
 #include "data/tokenizer/parts/json_text.hpp"
@@ -188,16 +189,8 @@ class JsonTokenizer final : public Tokenizer {
     return ids;
   }
   std::vector<TokenizerFile> files() const override {
-    const SpecialIds ids = special_ids();
-    nlohmann::ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"},
-                                  {"clean_up_tokenization_spaces", false}};
-    const auto name = [&](const char* key, std::int32_t id) {
-      if (id >= 0) config[key] = token_of(id);
-    };
-    name("bos_token", ids.bos);
-    name("eos_token", ids.eos);
-    name("pad_token", ids.pad);
-    name("unk_token", ids.unknown);
+    const auto config =
+        tokenizer_config(special_ids(), [&](std::int32_t id) { return token_of(id); });
     return {{"tokenizer.json", model_}, {"tokenizer_config.json", config.dump(2) + "\n"}};
   }
 

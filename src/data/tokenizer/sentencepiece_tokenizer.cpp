@@ -4,6 +4,8 @@
 #include <array>
 
 #include "core/error.hpp"
+#include "data/tokenizer/hf_files.hpp"
+#include "data/tokenizer/sentencepiece_json.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 
 namespace t3d {
@@ -87,7 +89,18 @@ class SentencePieceTokenizer final : public Tokenizer {
   SpecialIds special_ids() const override {
     return {processor_.bos_id(), processor_.eos_id(), processor_.pad_id(), processor_.unk_id()};
   }
-  std::vector<TokenizerFile> files() const override { return {{"tokenizer.model", model_}}; }
+  std::vector<TokenizerFile> files() const override {
+    std::vector<TokenizerFile> files{{"tokenizer.model", model_}};
+    std::string json = json_of_sentencepiece(model_);
+    if (json.empty()) return files;
+    auto config =
+        tokenizer_config(special_ids(), [&](std::int32_t id) { return processor_.IdToPiece(id); });
+    // No text becomes a special token, as here.
+    config["split_special_tokens"] = true;
+    files.push_back({"tokenizer.json", std::move(json)});
+    files.push_back({"tokenizer_config.json", config.dump(2) + "\n"});
+    return files;
+  }
 
  private:
   static constexpr std::string_view kMark = "\xe2\x96\x81";

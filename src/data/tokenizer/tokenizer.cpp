@@ -28,7 +28,24 @@ std::unique_ptr<Tokenizer> tokenizer_of_bytes(const std::string& model) {
   return make_sentencepiece_tokenizer(model);
 }
 
+/// Whether a tokenizer.json is the one that goes out beside this tokenizer.model.
+bool is_made_of(const std::string& json, const std::string& model) {
+  if (!path_exists(json) || !path_exists(model)) return false;
+  try {
+    const std::string text = read_text_file(json);
+    return std::ranges::any_of(make_sentencepiece_tokenizer(read_text_file(model))->files(),
+                               [&](const TokenizerFile& file) {
+                                 return file.name == "tokenizer.json" && file.text == text;
+                               });
+  } catch (const Error&) {  // no SentencePiece model: other programs name their own files so
+    return false;
+  }
+}
+
 std::string file_of_folder(const std::string& folder) {
+  // A run knows the tokenizer that was trained here by its own file, not by one made of it.
+  if (is_made_of(folder + "/tokenizer.json", folder + "/tokenizer.model"))
+    return folder + "/tokenizer.model";
   for (const char* name : {"tokenizer.json", "tokenizer.model", "tiktoken.model"})
     if (std::string path = folder + "/" + name; path_exists(path)) return path;
   throw_error(ExitCode::no_input,

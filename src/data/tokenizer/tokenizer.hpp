@@ -78,8 +78,9 @@ class Tokenizer {
 
 /// The tokenizer of a file, by its content: a token file (HDF5) carries its own, tokenizer.json is
 /// an object, a file of ranks has its first lines like that; any other is a SentencePiece model. Of
-/// a folder: its tokenizer.json, else tokenizer.model, else tiktoken.model. Error(io), naming the
-/// file, if it has none; Error(no_input) if there is no file.
+/// a folder: its tokenizer.json, else tokenizer.model, else tiktoken.model; tokenizer.model first,
+/// where tokenizer.json is what its files() give. Error(io), naming the file, if it has none;
+/// Error(no_input) if there is no file.
 [[nodiscard]] std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 
 /// Tells tokenizers apart, for files that were made at different times: of the serialized model,

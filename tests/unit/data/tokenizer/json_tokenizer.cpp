@@ -83,6 +83,7 @@ TEST_CASE("special ids come from the post-processor, else from names") {
   CHECK(files[0].text == tokenizer->model());
   CHECK(files[1].name == "tokenizer_config.json");
   CHECK(json::parse(files[1].text)["eos_token"] == "c");
+  CHECK(json::parse(files[1].text)["model_input_names"] == json{"input_ids", "attention_mask"});
 }
 
 TEST_CASE("threads may use one tokenizer") {

@@ -108,6 +108,44 @@ TEST_CASE("a tokenizer that is trained here has an end of documents, which no te
   }
 }
 
+TEST_CASE("a BPE model that is trained here goes out as tokenizer.json with the same ids") {
+  const ScratchFolder folder("json");
+  const std::string path =
+      write_text(folder, "corpus.txt", some_text(8, 3000) + std::string(4000, 'a') + "\nababababa");
+  const std::string model = train_sentencepiece({path}, "bpe", 700);
+  const auto tokenizer = make_sentencepiece_tokenizer(model);
+  const auto files = tokenizer->files();
+  REQUIRE(files.size() == 3);
+  for (const TokenizerFile& file : files) write_text(folder, file.name, file.text);
+  CHECK(files[1].name == "tokenizer.json");
+  const auto made = make_tokenizer("tokenizer.json", files[1].text);
+  CHECK(made->vocab() == tokenizer->vocab());
+  CHECK(made->special_ids() == tokenizer->special_ids());
+  std::vector<std::string> texts = kTexts;
+  std::mt19937 random(3);
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    texts.push_back(some_text(100 + seed, 2) + kTexts[random() % kTexts.size()]);
+    std::string letters;  // of few kinds, so that pieces overlap in every way
+    for (unsigned n = 0; n < random() % 60; ++n) letters += "aab o"[random() % 5];
+    texts.push_back(letters + std::string(seed % 41, 'a') + std::string(seed % 7, ' '));
+  }
+  for (const std::string& text : texts) {
+    CAPTURE(text);
+    const auto ids = tokenizer->encode(text);
+    CHECK((made->encode(text) == ids));
+    CHECK(made->decode(ids) == text);
+  }
+  // Of the folder, the run's own file is the tokenizer; but not beside another tokenizer.json.
+  CHECK(tokenizer_hash(*load_tokenizer(folder.path())) == tokenizer_hash(*tokenizer));
+  write_text(folder, "tokenizer.json", files[1].text + " ");
+  CHECK(load_tokenizer(folder.path())->kind() == "tokenizer.json");
+  write_text(folder, "tokenizer.json", files[1].text);
+  write_text(folder, "tokenizer.model", "no model");
+  CHECK(load_tokenizer(folder.path())->kind() == "tokenizer.json");
+  const auto other = make_sentencepiece_tokenizer(train_sentencepiece({path}, "unigram", 400));
+  CHECK(other->files().size() == 1);
+}
+
 TEST_CASE("SentencePiece and bytes give a text id by id") {
   const ScratchFolder folder("stream");
   const std::string path = write_text(folder, "corpus.txt", some_text(6, 2000));
