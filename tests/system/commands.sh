@@ -80,7 +80,7 @@ grep -qx "#SBATCH --ntasks=8" job.sbatch && grep -qx "run='runs/a b'" job.sbatch
 (program=$T3D_BIN input=input.toml more=(--set checkpoint.dir=kept -d other)
   eval "$(grep '^eval \|^checkpoints()' "$T3D_SOURCE/jobs/preemptible.sbatch")"
   mkdir -p kept/step-00000003
-  [[ $run == other && $(checkpoints) == kept/step-00000003 ]]) || fail "preemptible.sbatch: checkpoint.dir"
+  [[ $run == other && $ckpt == kept && $(checkpoints) == step-00000003 ]]) || fail "preemptible.sbatch: checkpoint.dir"
 "$T3D_BIN" input.toml --write-sbatch 0 > out.log 2>&1
 status=$?
 expect_status 64

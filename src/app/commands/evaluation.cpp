@@ -32,9 +32,12 @@ Evaluation::Result Evaluation::evaluate(bool whole) {
     if (interruption.stop() != kNoFlag) break;
     result.losses.push_back({text.name, loss.loss});
   }
+  if (interruption.stop() != kNoFlag)
+    result.losses.clear();  // some sets only
+  else
+    result.samples = samples_.write(interruption);
   result.stop = interruption.stop();
   result.deaf_seconds = interruption.longest_seconds();
-  if (result.stop != kNoFlag) result.losses.clear();  // some sets only
   return result;
 }
 
@@ -69,9 +72,9 @@ double Evaluation::bytes_per_token(std::size_t set) const {
   return known ? texts_[set].source->tokens().bytes_per_token() : 0;
 }
 
-void Evaluation::tell(const std::vector<NamedLoss>& losses) {
-  for (std::size_t set = 0; set < losses.size(); ++set) {
-    const NamedLoss& valid = losses[set];
+void Evaluation::tell(const Result& result) {
+  for (std::size_t set = 0; set < result.losses.size(); ++set) {
+    const NamedLoss& valid = result.losses[set];
     std::string text =
         fmt::format("validation {}loss {:.4f}  perplexity {:.2f}",
                     valid.name.empty() ? "" : valid.name + " ", valid.loss, std::exp(valid.loss));
@@ -79,6 +82,7 @@ void Evaluation::tell(const std::vector<NamedLoss>& losses) {
       text += fmt::format("  bits per byte {:.4f}", valid.loss / std::log(2.0) / bytes);
     report_.note(text);
   }
+  for (const std::string& text : result.samples) report_.note(text);
 }
 
 }  // namespace t3d

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "app/commands/setup.hpp"
+#include "app/commands/text_samples.hpp"
 #include "app/commands/vendor_peak.hpp"
 #include "app/config/model_text.hpp"
 #include "comm/agree.hpp"
@@ -30,6 +31,10 @@ namespace {
 
 constexpr index_t kWarmUpSteps = 2;  // not in the averages
 constexpr std::ptrdiff_t kStepsAfterPause = 5;
+
+bool has_formula(const std::string& axis) {
+  return axis != kCheckpointAxis && axis != kSamplesAxis;
+}
 
 // Largest resident set of this process so far, in bytes; 0 where the system does not say.
 double resident_peak() {
@@ -169,7 +174,7 @@ void JobReport::close_books() {
   Ledger counted;  // without what has no formula
   for (const auto& [key, entry] : world_.ledger().table()) {
     if (entry.bytes > 0) step_bytes_[key.second] += entry.bytes;
-    if (key.second != kCheckpointAxis) counted.add(key.first, key.second, entry);
+    if (has_formula(key.second)) counted.add(key.first, key.second, entry);
   }
   if (difference_.empty()) {
     difference_ = difference(counted, predicted_now_);
@@ -351,7 +356,7 @@ std::vector<AxisRow> JobReport::axis_rows() {
     world_.all_reduce({bytes.data(), DType::f64, 1, 2}, ReduceOp::sum).wait_host();
     if (bytes[0] <= 0 && bytes[1] <= 0) continue;
     rows.push_back({axis, static_cast<index_t>(bytes[0]), std::nullopt});
-    if (axis != kCheckpointAxis) rows.back().predicted_bytes = static_cast<index_t>(bytes[1]);
+    if (has_formula(axis)) rows.back().predicted_bytes = static_cast<index_t>(bytes[1]);
   }
   return rows;
 }

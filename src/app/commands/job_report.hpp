@@ -47,7 +47,8 @@ class JobReport {
   void write_resolved(const std::string& text) { log_.write_resolved(text); }
 
   /// Something has been done whose bytes a formula knows; everything that is sent between two steps
-  /// must be in one of them, or under an axis of its own that has no formula (checkpoints).
+  /// must be in one of them, or under an axis of its own that has no formula (checkpoints,
+  /// text samples).
   void expect(const Ledger& predicted) { predicted_now_.merge(predicted); }
 
   /// A step is done. Its line counts everything since the step before.

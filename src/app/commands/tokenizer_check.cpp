@@ -121,6 +121,13 @@ std::string tokenizer_file(const std::string& dir, std::uint64_t hash) {
   return (std::filesystem::path(dir) / name).string();
 }
 
+std::unique_ptr<Tokenizer> tokenizer_of(const RunTokenizer& run, index_t vocab) {
+  auto bytes = make_byte_tokenizer();
+  const bool unknown = run.hash == 0 && run.model.empty();
+  if (run.hash == tokenizer_hash(*bytes) || (unknown && vocab == bytes->vocab())) return bytes;
+  return run.model.empty() ? nullptr : make_tokenizer(run.model);
+}
+
 std::unique_ptr<Tokenizer> load_tokenizer_of(const CheckpointInfo& checkpoint, const Config& config,
                                              std::vector<std::string>& notes) {
   const TokenizerClaim trained = tokenizer_of(checkpoint);

@@ -54,6 +54,9 @@ struct RunTokenizer {
                                             const std::vector<const TokenSource*>& valid,
                                             const CheckpointInfo* checkpoint);
 
+/// The tokenizer to show a run's texts with, of a model of `vocab` ids; null where it is unknown.
+[[nodiscard]] std::unique_ptr<Tokenizer> tokenizer_of(const RunTokenizer& run, index_t vocab);
+
 /// The tokenizer to read and write texts with for a checkpoint: data.tokenizer, the one kept beside
 /// the checkpoint, or that of data.train, in this order. Error(config) when it is not the
 /// checkpoint's, Error(no_input) when there is none.

@@ -86,9 +86,10 @@ int run_evaluation(Communicator& world, const CommandLine& command) {
   std::vector<TokenCard> cards =
       share_token_cards(world, *ranks_of_folder(world), {wish.token_file}, config.data.format);
   all_or_none(world, [&] {
+    // First: ids that the model does not have may come from another tokenizer.
+    comparable = same_tokenizer(tokenizer_of(loaded.checkpoint),
+                                tokenizer_of(*make_token_source(cards)), notes);
     source = open_corpus(std::move(cards), config, false);
-    comparable =
-        same_tokenizer(tokenizer_of(loaded.checkpoint), tokenizer_of(source->tokens()), notes);
   });
   agree_on_corpus(world, source->tokens(), "the command line");
   print_notes(world, notes);

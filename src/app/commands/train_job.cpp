@@ -359,8 +359,8 @@ class TrainJob {
       const bool last = trainer_->ended() && step.step == trainer_->progress().steps;
       // The last evaluation reads all of the text: who ends the job meanwhile loses no step.
       if (last && evaluation_->follows(step.step)) save(true);
-      const std::vector<NamedLoss> valid = losses_after(step, last);
-      report_->step(*trainer_, step, valid);
+      const Evaluation::Result evaluated = evaluate_after(step, last);
+      report_->step(*trainer_, step, evaluated.losses);
       {
         const PhaseClock::Scope scope(machine_->clock(), "checkpoint");
         saving_->step_done(step.step, step.flags, !step.skipped);
@@ -378,7 +378,7 @@ class TrainJob {
         start_clock_.mark("first step");
         report_->note(start_clock_.text());
       }
-      evaluation_->tell(valid);
+      evaluation_->tell(evaluated);
       balancing_->observe(step, trainer_->plan());
       if (const std::string text = balancing_->hindrance(); !text.empty()) report_->note(text);
       const Decision now = decide(step.flags);
@@ -391,17 +391,18 @@ class TrainJob {
 
   // Who asks to stop does not wait for an evaluation: it is left out, or broken off. Of the one
   // after the last step a later life is told by the exit code.
-  std::vector<NamedLoss> losses_after(const StepReport& step, bool last) {
+  Evaluation::Result evaluate_after(const StepReport& step, bool last) {
     if (!evaluation_->follows(step.step)) return {};
-    Evaluation::Result result{{}, decide(step.flags).stop, 0};
+    Evaluation::Result result;
+    result.stop = decide(step.flags).stop;
     if (result.stop == kNoFlag) result = evaluation_->evaluate(last);
     stopping_->deaf_for(result.deaf_seconds);
     decision_.stop |= result.stop;
-    lacks_evaluation_ = last && result.stop != kNoFlag;
-    if (result.stop != kNoFlag)
+    lacks_evaluation_ = last && result.lacks_losses();
+    if (result.lacks_losses())
       report_->note(
           fmt::format("no validation after step {}: {}", step.step, Stopping::reason(result.stop)));
-    return result.losses;
+    return result;
   }
 
   void make_evaluation() {
@@ -483,8 +484,8 @@ class TrainJob {
     report_->note(fmt::format("all {} are done; the validation after the last one is made up for",
                               counted(done, "step")));
     const Evaluation::Result result = evaluation_->evaluate(true);
-    evaluation_->tell(result.losses);
-    if (result.stop == kNoFlag) return end_together(ExitCode::done, "all steps done");
+    evaluation_->tell(result);
+    if (!result.lacks_losses()) return end_together(ExitCode::done, "all steps done");
     end_.stopped(result.stop);
     return end_together(ExitCode::retry, Stopping::reason(result.stop) + kInEvaluation);
   }

@@ -93,6 +93,7 @@ struct LogConfig {
   index_t every_steps = 1;
   bool json = true, csv = false, tensorboard = false;
   bool progress = true;  // a bar when the screen is a terminal
+  index_t samples = 0;   // texts written after every validation
 };
 
 /// Where the speeds of the ranks come from at the start.

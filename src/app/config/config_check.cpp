@@ -315,6 +315,9 @@ class CrossCheck {
       fault("eval.every_steps", "eval.every_steps needs data.valid",
             "name token files to validate on");
     }
+    if (usable({"log.samples", "data.valid"}) && config_.log.samples > 0 &&
+        config_.data.valid.empty() && config_.data.validations.empty())
+      fault("log.samples", "log.samples needs data.valid", "name token files to validate on");
     if (!config_.data.train.empty() && !config_.data.sources.empty())
       fault("data.train", "data.train and [[data.source]] exclude each other",
             "write data.train as one more [[data.source]]");

@@ -542,6 +542,11 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
   log.add("tensorboard", &LogConfig::tensorboard,
           "Write event files for TensorBoard into the folder tensorboard.");
   log.add("progress", &LogConfig::progress, "A progress bar when the screen is a terminal.");
+  log.add("samples", &LogConfig::samples,
+          "After every validation, so many short texts on the screen and in run.log: the first "
+          "tokens of the validation text's first samples, and 40 tokens that the model continues "
+          "them with; 0 = none.",
+          {.range = at_least(0, 16)});
   TableRows debug(keys, "debug", &Config::debug);
   debug.add("check_finite", &DebugConfig::check_finite,
             "Stop when the loss or the gradient's norm is not finite.");

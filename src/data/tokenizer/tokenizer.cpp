@@ -21,13 +21,6 @@ std::unique_ptr<Tokenizer> tokenizer_of_token_file(const std::string& path) {
   return make_tokenizer(info.tokenizer, info.model);
 }
 
-std::unique_ptr<Tokenizer> tokenizer_of_bytes(const std::string& model) {
-  const std::size_t first = model.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && model[first] == '{') return make_json_tokenizer(model);
-  if (is_tiktoken(model)) return make_tiktoken_tokenizer(model);
-  return make_sentencepiece_tokenizer(model);
-}
-
 /// Whether a tokenizer.json is the one that goes out beside this tokenizer.model.
 bool is_made_of(const std::string& json, const std::string& model) {
   if (!path_exists(json) || !path_exists(model)) return false;
@@ -61,6 +54,13 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids, Specials specia
   return all + text->finish();
 }
 
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& model) {
+  const std::size_t first = model.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && model[first] == '{') return make_json_tokenizer(model);
+  if (is_tiktoken(model)) return make_tiktoken_tokenizer(model);
+  return make_sentencepiece_tokenizer(model);
+}
+
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, const std::string& model) {
   if (kind == kBytes) return make_byte_tokenizer();
   if (kind == "sentencepiece") return make_sentencepiece_tokenizer(model);
@@ -73,7 +73,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
   const std::string file = is_folder(path) ? file_of_folder(path) : path;
   try {
     if (is_hdf5_file(file)) return tokenizer_of_token_file(file);
-    return tokenizer_of_bytes(read_text_file(file));
+    return make_tokenizer(read_text_file(file));
   } catch (const Error& error) {
     const std::string text = error.what();
     if (text.find(file) != std::string::npos) throw;  // what cannot be read says so

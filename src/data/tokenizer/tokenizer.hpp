@@ -63,6 +63,8 @@ class Tokenizer {
   [[nodiscard]] virtual std::vector<TokenizerFile> files() const { return {}; }
 };
 
+/// By model(), whose content says of which kind it is; "bytes" has none. Error(io).
+[[nodiscard]] std::unique_ptr<Tokenizer> make_tokenizer(const std::string& model);
 /// By kind() and model(), as token files and checkpoints keep them. Error(io) if the model is none
 /// of that kind, or the kind is unknown.
 [[nodiscard]] std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind,
