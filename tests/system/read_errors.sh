@@ -68,9 +68,10 @@ says() { # DIR CODE CONTINUE
     fail "$(cat "$1/exit.json")"
 }
 failing() { # FILE RANKS args...: FILE cannot be read while the file "failing" is there; $job
+  local launcher=(mpirun -n "$2" --oversubscribe)
+  (($2 > 1)) || launcher=()
   touch failing
-  LD_PRELOAD=$shim IO_FAULT_READ=/$1 IO_FAULT_READ_WHILE=$PWD/failing mpirun -n "$2" --oversubscribe "$T3D_BIN" "${@:3}" \
-    > out.log 2>&1 &
+  LD_PRELOAD=$shim IO_FAULT_READ=/$1 IO_FAULT_READ_WHILE=$PWD/failing "${launcher[@]}" "$T3D_BIN" "${@:3}" > out.log 2>&1 &
   job=$!
 }
 ends() { # STATUS
