@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "app/env_seconds.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/idle_clock.hpp"
 #include "core/error.hpp"
@@ -15,14 +16,7 @@
 namespace t3d {
 namespace {
 
-double launch_seconds() {
-  constexpr double kDefault = 180;
-  const char* text = std::getenv("T3D_LAUNCH_SECONDS");
-  if (text == nullptr) return kDefault;
-  char* end = nullptr;
-  const double value = std::strtod(text, &end);
-  return end == text || *end != 0 || !(value >= 0) ? kDefault : value;
-}
+double launch_seconds() { return env_seconds("T3D_LAUNCH_SECONDS", 180); }
 
 /// As the launcher says; MPI cannot be asked yet.
 std::string rank_text() {

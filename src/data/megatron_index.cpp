@@ -19,9 +19,9 @@ constexpr index_t kHeaderBytes = 9 + 8 + 1 + 8 + 8;
 constexpr index_t kPiece = index_t{1} << 16;  // entries
 
 /// Arrays one after another; all that is read goes into the checksum.
-class IndexReader {
+class MegatronIndexReader {
  public:
-  explicit IndexReader(const std::string& path) : file_(path) {}
+  explicit MegatronIndexReader(const std::string& path) : file_(path) {}
   template <class Value>
   Value value() {
     Value value{};
@@ -62,7 +62,7 @@ class IndexReader {
   std::uint32_t crc_ = 0xffffffffU;
 };
 
-index_t id_bytes_of(const IndexReader& in, std::uint8_t type) {
+index_t id_bytes_of(const MegatronIndexReader& in, std::uint8_t type) {
   if (type == kUint16) return 2;
   if (type == kInt32) return 4;
   throw_error(ExitCode::config,
@@ -71,7 +71,7 @@ index_t id_bytes_of(const IndexReader& in, std::uint8_t type) {
 }
 
 /// Lengths and places; returns the tokens.
-index_t read_sequences(IndexReader& in, index_t sequences, index_t id_bytes) {
+index_t read_sequences(MegatronIndexReader& in, index_t sequences, index_t id_bytes) {
   std::vector<std::int32_t> lengths;
   lengths.reserve(static_cast<std::size_t>(sequences));
   index_t tokens = 0;
@@ -99,7 +99,7 @@ bool is_megatron_index(const std::string& path) {
 }
 
 MegatronIndex read_megatron_index(const std::string& path) {
-  IndexReader in(path);
+  MegatronIndexReader in(path);
   std::string magic(kMagic.size(), '\0');
   for (char& letter : magic) letter = in.value<char>();
   in.require(magic == kMagic, "this is no index of Megatron's");

@@ -18,6 +18,7 @@
 
 #include "core/error.hpp"
 #include "io/crc32c.hpp"
+#include "io/read_patience.hpp"
 
 namespace t3d {
 namespace {
@@ -39,17 +40,52 @@ void write_all(int fd, std::string_view text, const std::string& path) {
 
 /// False when there is nothing of that name.
 bool status_of(const std::string& path, struct stat& status) {
-  if (::stat(path.c_str(), &status) == 0) return true;
-  // Nothing is below a file either.
-  if (errno != ENOENT && errno != ENOTDIR) fail("look at", path);
-  return false;
+  for (Tries tries;;) {
+    if (::stat(path.c_str(), &status) == 0) return true;
+    // Nothing is below a file either.
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    if (!tries.again(errno, path)) fail("look at", path);
+  }
+}
+
+/// Without waiting: a pipe in the place of a file would be waited for before it can be refused.
+int open_once(const std::string& path) {
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/// A handle can be stale for good: `fd` becomes a new one. False, with a reason, where another file
+/// has taken its place.
+bool opened_again(int fd, const std::string& path, index_t size) {
+  const int fresh = open_once(path);
+  if (fresh < 0) return true;  // not yet
+  struct stat old {
+  }, now{};
+  const bool known = ::fstat(fd, &old) == 0;
+  const bool same = ::fstat(fresh, &now) == 0 && now.st_size >= size &&
+                    (known ? now.st_ino == old.st_ino : now.st_size == size);
+  if (same) ::dup3(fresh, fd, O_CLOEXEC);
+  ::close(fresh);
+  if (!same) errno = ESTALE;
+  return same;
+}
+
+/// 0, or the system's reason why the names cannot be read.
+int read_names(DIR* folder, std::vector<std::string>& names) {
+  names.clear();
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(folder);
+    if (entry == nullptr) return errno;
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
 }
 
 }  // namespace
 
 FileReader::FileReader(const std::string& path) : path_(path) {
-  // Without waiting: a pipe in the place of a file would be waited for before it can be refused.
-  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  fd_ = open_once(path);
+  for (Tries tries; fd_ < 0 && tries.again(errno, path);) fd_ = open_once(path);
   if (fd_ < 0 && errno == ENOENT) throw_error(ExitCode::no_input, "{} does not exist", path);
   if (fd_ < 0) fail("open", path);
   struct stat status {};
@@ -73,10 +109,12 @@ void FileReader::read_at(index_t offset, void* out, index_t bytes) const {
 index_t FileReader::read_up_to(index_t offset, void* out, index_t bytes) const {
   auto* to = static_cast<std::byte*>(out);
   index_t read = 0;
+  Tries tries;
   while (read < bytes) {
     const ssize_t done =
         ::pread(fd_, to + read, static_cast<std::size_t>(bytes - read), offset + read);
     if (done < 0 && errno == EINTR) continue;
+    if (done < 0 && tries.again(errno, path_) && opened_again(fd_, path_, size_)) continue;
     if (done < 0) fail("read", path_);
     if (done == 0) break;
     read += done;
@@ -236,22 +274,16 @@ bool is_folder(const std::string& path) {
 
 std::vector<std::string> list_folder(const std::string& path) {
   const auto close = [](DIR* folder) { ::closedir(folder); };
-  const std::unique_ptr<DIR, decltype(close)> folder(::opendir(path.c_str()), close);
-  if (!folder) {
-    struct stat link {};  // a link to something that is not there now is not "no folder"
-    if (errno == ENOENT && ::lstat(path.c_str(), &link) != 0) return {};
-    fail("list", path);
-  }
   std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(folder.get());
-    if (entry == nullptr) break;
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
+  for (Tries tries;;) {
+    const std::unique_ptr<DIR, decltype(close)> folder(::opendir(path.c_str()), close);
+    const int reason = folder ? read_names(folder.get(), names) : errno;
+    if (folder && reason == 0) return names;
+    struct stat link {};  // a link to something that is not there now is not "no folder"
+    if (reason == ENOENT && ::lstat(path.c_str(), &link) != 0) return {};
+    errno = reason;
+    if (!tries.again(reason, path)) fail("list", path);
   }
-  if (errno != 0) fail("list", path);
-  return names;
 }
 
 std::uint32_t file_crc32c(const std::string& path) {

@@ -44,6 +44,12 @@ index_t count_of(std::string_view text) {
   return static_cast<index_t>(std::min(number_of(text), kMostCount));
 }
 
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return text;
+}
+
 /// "gpu:a100:4(S:0-1),shard:8" -> 4 of a100. Several types: their sum, the first one's name.
 struct Gpus {
   index_t count = 0;
@@ -85,6 +91,7 @@ std::optional<NodeLine> node_line(const std::string& line) {
   one.cores = count_of(fields[4]) * count_of(fields[5]);
   if (one.cores == 0) one.cores = one.cpus / std::max<index_t>(1, count_of(fields[6]));
   one.memory_mib = count_of(fields[7]);
+  if (one.memory_mib == 1) one.memory_mib = 0;  // Slurm's default where RealMemory is not set
   one.features = fields[8] == "(null)" ? "" : fields[8];
   one.gres = fields[9] == "(null)" ? "" : fields[9];
   one.names = names_of_host_list(fields[10]);
@@ -204,7 +211,19 @@ class SlurmCluster {
       one.partition = *kind.partitions.begin();
       one.preemptible = false;
     }
+    one.asks_memory = asks_memory(kind.line, one.partition);
     cluster_.classes.push_back(std::move(one));
+  }
+
+  /// Slurm refuses --mem where RealMemory is not set, and ignores it where it does not share out
+  /// memory.
+  [[nodiscard]] AsksMemory asks_memory(const NodeLine& line, const std::string& partition) const {
+    if (line.memory_mib == 0) return AsksMemory::no;
+    const auto own = select_parameters_.find(partition);
+    const std::string words =
+        own != select_parameters_.end() ? own->second : config_value("SelectTypeParameters");
+    if (words.empty()) return AsksMemory::unknown;
+    return lower(words).find("memory") == std::string::npos ? AsksMemory::no : AsksMemory::yes;
   }
 
   [[nodiscard]] double billed(const Billing& weights, const NodeLine& line, index_t gpus) const {
@@ -244,6 +263,8 @@ class SlurmCluster {
       SchedulerPartition one;
       one.name = value_of_key(line, "PartitionName");
       if (one.name.empty()) continue;
+      const std::string parameters = value_of_key(line, "SelectTypeParameters");
+      if (!parameters.empty() && parameters != "NONE") select_parameters_[one.name] = parameters;
       constexpr double kMinute = 60;  // Slurm counts in minutes, upward
       const double limit = seconds_of_slurm_time(value_of_key(line, "MaxTime")).value_or(0);
       one.time_limit_seconds = limit > 0 ? std::max(limit, kMinute) : 0;
@@ -285,6 +306,7 @@ class SlurmCluster {
   const SlurmTexts& texts_;
   std::vector<std::string>& notes_;
   std::vector<SlurmKind> kinds_;
+  std::map<std::string, std::string> select_parameters_;  // of partitions that have their own
   Cluster cluster_;
 };
 
@@ -317,8 +339,7 @@ Billing billing_of_weights(const std::string& weights) {
   for (std::string element : parts_of(weights, ',')) {
     const auto equals = element.find('=');
     if (equals == std::string::npos) continue;
-    std::transform(element.begin(), element.end(), element.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    element = lower(element);
     const std::string key = element.substr(0, equals), text = element.substr(equals + 1);
     const double value = number_of(text);
     if (key == "cpu") billing.core = value;

@@ -10,6 +10,7 @@
 //   IO_FAULT_PROCESS  only in processes with this word as an argument
 //   IO_FAULT_COUNT    file that receives the number of operations at the end
 //   IO_FAULT_READ     end of a path: reading from such files fails (EIO)
+//   IO_FAULT_READ_WHILE     ... as long as this file exists
 //   IO_FAULT_READ_AFTER     ... from this byte on; what lies before it is read (0)
 //   IO_FAULT_READ_SECONDS   ... does not fail: the process's first such reading takes so much longer
 //   IO_FAULT_LIST     a folder that cannot be listed (EIO)
@@ -63,6 +64,8 @@ static int fd_reads_badly(int fd) {
   const char* end = getenv("IO_FAULT_READ");
   char path[4096];
   if (end == NULL || !path_of(fd, path, sizeof path) || strlen(path) < strlen(end)) return 0;
+  const char* flag = getenv("IO_FAULT_READ_WHILE");
+  if (flag != NULL && access(flag, F_OK) != 0) return 0;
   return strcmp(path + strlen(path) - strlen(end), end) == 0;
 }
 

@@ -110,6 +110,10 @@ expect_status 0
 asked=$(sed -n 's/^#SBATCH --mem=\([0-9]*\)M$/\1/p' here/job.sbatch)
 took=$(sed -n 's/.*, \([0-9]*\)[.0-9]* MiB resident with program.*/\1/p' out.log)
 ((asked > 2 * took && asked < 3 * took + 300)) || fail "asked for $asked MiB, two ranks took $took each"
+sed 's/^memory_bytes/asks_memory = "no"\n&/' here.toml > unasked.toml # where Slurm does not give out memory
+run 1 plan input.toml --cluster unasked.toml -o unasked --set mesh.cuboid=[1,1,2]
+expect_status 0
+! grep -q -- --mem= unasked/job.sbatch || fail "asks for memory that Slurm does not give out"
 [[ -d by-input/ckpt ]] || fail "the checkpoints of a planned input are not in its run's folder"
 run 2 input.toml -d by-plan --set run.steps=8 --set 'mesh.plan="here/plan.toml"' --set 'hetero.cluster="here.toml"'
 expect_status 0

@@ -2,6 +2,7 @@
 . "$T3D_SOURCE/tests/support/job.sh"
 shim=$(dirname "$T3D_BIN")/tests/libt3d_io_fault.so
 [[ -e $shim ]] || fail "no $shim"
+export T3D_RETRY_SECONDS=0
 make_text 20000
 make_input
 broken() { # FILE AFTER RANKS args...: of FILE only the first AFTER bytes can be read
@@ -59,3 +60,61 @@ broken tokens-train.h5 $((bytes / 8)) 1 tokenize text.txt -o none --model tokens
 cp done/log.jsonl before.jsonl
 broken log.jsonl 3000 1 input.toml -d done --set run.steps=25
 cmp -s before.jsonl done/log.jsonl || fail "log.jsonl was replaced"
+
+# A fault that passes: what could not be read at the start of a life is tried again. One that stays ends the life, and
+# the job is started again, until three lives have brought nothing.
+says() { # DIR CODE CONTINUE
+  grep -q "\"code\": $2,\?$" "$1/exit.json" && grep -q "\"continue\": $3,\?$" "$1/exit.json" ||
+    fail "$(cat "$1/exit.json")"
+}
+failing() { # FILE RANKS args...: FILE cannot be read while the file "failing" is there; $job
+  local launcher=(mpirun -n "$2" --oversubscribe)
+  (($2 > 1)) || launcher=()
+  touch failing
+  LD_PRELOAD=$shim IO_FAULT_READ=/$1 IO_FAULT_READ_WHILE=$PWD/failing "${launcher[@]}" "$T3D_BIN" "${@:3}" > out.log 2>&1 &
+  job=$!
+}
+ends() { # STATUS
+  wait "$job"
+  status=$?
+  expect_status "$1"
+}
+tries_again() { # FILE
+  for _ in $(seq 500); do
+    grep -qs "cannot read .*$1.*tried again" out.log && return
+    kill -0 "$job" 2> /dev/null || break
+    sleep 0.02
+  done
+  fail "$1 is not tried again"
+}
+words=(input.toml --set data.train=tokens-train.h5 --set data.format=auto --set model.vocab=512 --set run.steps=2)
+export T3D_RETRY_SECONDS=30
+node=$(basename "$(ls done/ckpt/step-00000020/node-00000.*)")
+for file in input.toml MANIFEST.json "$node"; do
+  failing "$file" 1 input.toml -d done
+  tries_again "$file"
+  rm failing
+  ends 0
+  expect_text "resumed from done/ckpt/step-00000020"
+done
+failing tokens-train.h5 2 "${words[@]}" -d words --set "mesh.cuboid=[1,2,1]"
+tries_again tokens-train.h5
+rm failing
+ends 0
+failing "$node" 1 input.toml -d done --set run.steps=22
+tries_again "$node"
+kill -TERM "$job"
+ends 75
+says done 75 true
+export T3D_RETRY_SECONDS=0.5
+failing "$node" 1 input.toml -d done --set run.steps=22 --set run.requeue=false
+ends 74
+says done 74 true
+SLURM_JOB_ID=7 failing MANIFEST.json 1 input.toml -d done --set run.steps=22
+ends 74
+expect_text "three lives in a row"
+says done 74 false
+failing tokens-train.h5 2 "${words[@]}" -d other --set "mesh.cuboid=[1,2,1]"
+ends 74
+expect_text "tokens-train.h5: Input/output error"
+says other 74 true

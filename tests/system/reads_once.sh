@@ -3,6 +3,7 @@
 . "$T3D_SOURCE/tests/support/job.sh"
 shim=$(dirname "$T3D_BIN")/tests/libt3d_io_fault.so
 [[ -e $shim ]] || fail "no $shim"
+export T3D_RETRY_SECONDS=0
 make_text 20000
 make_input
 run 1 tokenize text.txt -o words --kind bpe --vocab 300

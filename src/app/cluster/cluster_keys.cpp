@@ -98,6 +98,8 @@ std::vector<Key> class_keys(NodeClass& own) {
       .key("device", own.device, "\"cpu\", or the GPU's name")
       .quiet("processor", own.processor, "what the system calls it")
       .key("memory_bytes", own.memory_bytes, "of one rank, for tensors; 0 = not known", kBytes)
+      .quiet("asks_memory", own.asks_memory,
+             "yes, no: do job scripts ask Slurm for memory; not said = yes")
       .key("price_per_node_hour", own.price_per_node_hour, "0 = a plan counts node-hours", kPrice)
       .key("currency", own.currency, "\"EUR\", \"billing units\", ...")
       .key("preemptible", own.preemptible, "its losses are announced by the partition's grace")

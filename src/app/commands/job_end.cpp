@@ -27,10 +27,15 @@ void JobEnd::stopped(unsigned flags) {
 
 void JobEnd::paused() { goes_on_ = paused_ = true; }
 
+void JobEnd::fault_may_pass() { may_pass_ = true; }
+
 void JobEnd::record(ExitCode code, const std::string& reason, const Progress& progress) {
-  // Asked to stop while the folder was waited for: nothing of the run is known.
-  const bool before = code == ExitCode::retry && !has_folder_ && stop_signal() != SIGINT;
-  goes_on_ = goes_on_ || before || code == ExitCode::peer_lost;
+  // Asked to stop while the folder, or a file, was waited for: no step has come to its end.
+  const bool before =
+      code == ExitCode::retry && stop_flags_ == kNoFlag && !paused_ && stop_signal() != SIGINT;
+  if (before) stop_flags_ = kStopAsked;
+  // Lives are counted in the folder: without it there would be no end of them.
+  goes_on_ = goes_on_ || before || code == ExitCode::peer_lost || (may_pass_ && has_folder_);
   if (goes_on_ && !paused_) plan_last_act(progress);
   if (!has_folder_ || folder_is_anothers()) return;
   const bool requeues = last_act_ != nullptr;

@@ -32,6 +32,9 @@ class JobEnd {
   void stopped(unsigned flags);
   /// At run.pause_at: a job of another size is to go on, which this program does not start.
   void paused();
+  /// A read that has failed for long might work in a later life.
+  void fault_may_pass();
+  [[nodiscard]] bool may_pass() const { return may_pass_; }
   /// Plans the last act, and writes exit.json and the record of the life, once the run folder is
   /// this job's. Of several that end together, one does so; a rank that ends alone always does.
   void record(ExitCode code, const std::string& reason, const Progress& progress);
@@ -53,6 +56,7 @@ class JobEnd {
   unsigned stop_flags_ = kNoFlag;
   bool goes_on_ = false;  // the job is to be started again
   bool paused_ = false;
+  bool may_pass_ = false;
   std::function<void()> last_act_;
 };
 

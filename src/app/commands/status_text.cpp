@@ -54,9 +54,9 @@ std::string state_row(const RunStatus& s) {
   std::string text = name_of(s.state);
   if (s.state == RunState::starting || s.state == RunState::running) text += ": " + s.lock.owner;
   if (s.state == RunState::silent)
-    text += fmt::format(
-        ": no sign of life for at least {:.0f} s of {}: suspended, or its node is gone",
-        s.lock.silent_seconds, s.lock.owner);
+    text +=
+        fmt::format(": no sign of life for at least {:.0f} s of {}: suspended, or its node is gone",
+                    s.lock.silent_seconds, s.lock.owner);
   if (s.state == RunState::done || s.state == RunState::stopped || s.state == RunState::failed) {
     text += fmt::format(" ({})", static_cast<int>(s.exit->code));
     if (s.exit_time) text += " " + ago(s.now, *s.exit_time);

@@ -23,6 +23,7 @@
 #include "app/commands/stopping.hpp"
 #include "app/commands/texts.hpp"
 #include "app/config/defaults.hpp"
+#include "app/env_seconds.hpp"
 #include "app/stop_signal.hpp"
 #include "comm/agree.hpp"
 #include "comm/busy.hpp"
@@ -33,6 +34,7 @@
 #include "io/checkpoint/shared_folder.hpp"
 #include "io/checkpoint/state_digest.hpp"
 #include "io/lock/run_lock.hpp"
+#include "io/read_patience.hpp"
 #include "train/step/trainer.hpp"
 
 namespace t3d {
@@ -51,6 +53,13 @@ std::unique_ptr<RunLock> lock_folders(const std::vector<std::string>& folders,
     last_word = PhaseClock::now();
     fmt::print(stderr, "transformer3d: waiting: {}\n", text);
   });
+}
+
+/// A file server that restarts needs a minute.
+ReadPatience::Rule patience_of_start() {
+  constexpr double kSeconds = 60;
+  return {env_seconds("T3D_RETRY_SECONDS", kSeconds), [] { return stop_signal() != 0; },
+          [](const std::string& text) { fmt::print(stderr, "transformer3d: {}\n", text); }};
 }
 
 class TrainJob {
@@ -102,6 +111,15 @@ class TrainJob {
     if (watch_) watch_->end_with(cause);
   }
 
+  /// Collective, as `code` is the end of all. What no rank could read for a while may be readable
+  /// later: the job is to be started again.
+  void look_whether_it_passes(ExitCode code) {
+    if (code != ExitCode::io) return;
+    std::int32_t ran_out = patience_.ran_out() ? 1 : 0;
+    world_.all_reduce({&ran_out, DType::i32, 1, 1}, ReduceOp::max).wait_host();
+    if (ran_out != 0) end_.fault_may_pass();
+  }
+
   /// An end that only this rank knows of; on rank 0 also one that all have come to.
   void record_end(ExitCode code, const std::string& reason) {
     if (report_) report_->settle_files(FileService::kLastSeconds);  // the last file is exit.json
@@ -112,20 +130,9 @@ class TrainJob {
 
  private:
   void prepare() {
-    config_ = load_input(world_, command_.input, command_.overrides, world_.size(), origins_,
-                         DataFiles::read);
-    last_words_.set_requeue(config_.run.requeue);
-    world_.set_watchdog(config_.debug.watchdog_seconds);
-    world_.set_wait_limit(kCheckpointAxis, config_.debug.io_seconds);
-    set_busy_limit(config_.debug.io_seconds);
-    watch_ = std::make_unique<PeerWatch>(
-        world_, PeerWatch::Options{config_.debug.lost_seconds,
-                                   [this](const PeerLoss& loss) { last_words_.say(loss); },
-                                   [this] { last_words_.end(); },
-                                   [this](const PeerLoss& loss) { last_words_.hear(loss); }});
-    texts_ = open_texts(world_, config_);
+    begin_watching();
+    const std::optional<AgreedError> unread = read_texts();
     const std::vector<int> nodes = node_of_ranks(world_);
-    check_first_weights(world_, config_);
     // Another job's lock may have to be waited for: the limit is that of files.
     all_or_none(*checkpoint_group(world_), [&] {
       if (world_.rank() == 0) prepare_folder(1 + *std::max_element(nodes.begin(), nodes.end()));
@@ -140,7 +147,42 @@ class TrainJob {
     }
     check_folders(nodes, token);
     last_words_.set_folder(config_.run.dir, epoch);
+    if (unread) throw AgreedError(*unread);
     stopping_ = std::make_unique<Stopping>(config_, world_.rank() == 0);
+  }
+
+  void begin_watching() {
+    {
+      const ReadPatience::Scope patient(patience_);
+      config_ = load_input(world_, command_.input, command_.overrides, world_.size(), origins_,
+                           DataFiles::read);
+    }
+    last_words_.set_requeue(config_.run.requeue);
+    world_.set_watchdog(config_.debug.watchdog_seconds);
+    // The other ranks wait for the one that tries again.
+    if (config_.debug.watchdog_seconds > 0) patience_.limit(config_.debug.watchdog_seconds / 2);
+    world_.set_wait_limit(kCheckpointAxis, config_.debug.io_seconds);
+    set_busy_limit(config_.debug.io_seconds);
+    watch_ = std::make_unique<PeerWatch>(
+        world_, PeerWatch::Options{config_.debug.lost_seconds,
+                                   [this](const PeerLoss& loss) { last_words_.say(loss); },
+                                   [this] { last_words_.end(); },
+                                   [this](const PeerLoss& loss) { last_words_.hear(loss); }});
+  }
+
+  // A fault that may pass is returned: it is told in the run folder, where lives are counted, once
+  // that is there.
+  std::optional<AgreedError> read_texts() {
+    const ReadPatience::Scope patient(patience_);
+    try {
+      texts_ = open_texts(world_, config_);
+      check_first_weights(world_, config_);
+    } catch (const AgreedError& error) {
+      look_whether_it_passes(error.code());
+      if (!end_.may_pass()) throw;
+      return error;
+    }
+    return std::nullopt;
   }
 
   // Other ranks than 0 write into the run folder too: last words, choices of engines.
@@ -173,11 +215,13 @@ class TrainJob {
       if (error) throw_error(ExitCode::io, "cannot create {}: {}", folder, error.message());
     }
     lock_ = lock_folders(folders, config_.run.name);
+    const ReadPatience::Scope patient(patience_);  // the lock's own files have rules of their own
     for (const std::string& folder : folders) remove_old_checks(folder);
     life_.begin(config_, *lock_, world_.size(), nodes);
   }
 
   void start() {
+    const ReadPatience::Scope patient(patience_);
     const std::vector<std::string> warnings = begin_state();
     const std::optional<CheckpointInfo>& info = state_.checkpoint();
     const Lineage& lineage = state_.lineage();
@@ -553,6 +597,7 @@ class TrainJob {
 
   Communicator& world_;
   const CommandLine& command_;
+  ReadPatience patience_{patience_of_start()};
   LastWords last_words_;
   Life life_{[this](const std::string& text) { warn(text); }};
   std::unique_ptr<PeerWatch> watch_;  // until everything below has ended
@@ -597,6 +642,7 @@ int run_training(Communicator& world, const CommandLine& command, std::function<
     const Error cause = as_error(error);
     // The others hear of it first: to write it down, and Slurm's answers, may take minutes.
     if (!agreed) job.end_alone(cause.what());
+    if (agreed) job.look_whether_it_passes(cause.code());
     if (!agreed || world.rank() == 0) job.record_end(cause.code(), cause.what());
     last_act = job.last_act();
     if (!agreed && last_act) last_act();  // before MPI_Abort

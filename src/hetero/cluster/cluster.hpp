@@ -107,6 +107,14 @@ inline constexpr std::array<std::pair<const char*, RunFactor RunFactors::*>, 4> 
      {"between", &RunFactors::between},
      {"host", &RunFactors::host}}};
 
+/// Whether a job may ask for the memory of a node (--mem). A scheduler that does not know how much
+/// there is, or does not share it out, refuses or ignores the wish.
+enum class AsksMemory { unknown, yes, no };
+template <>
+struct Words<AsksMemory> {
+  static constexpr std::array<std::string_view, 3> all{"unknown", "yes", "no"};
+};
+
 /// Nodes that are alike for a plan.
 struct NodeClass {
   std::string name;
@@ -117,6 +125,7 @@ struct NodeClass {
   std::string device = "cpu";  // "cpu" or the GPU's name
   std::string processor;       // what the system calls it; empty = not known
   index_t memory_bytes = 0;    // of one rank, for its device's tensors; 0 = not known
+  AsksMemory asks_memory = AsksMemory::unknown;
   /// Of a whole node: money, or what the scheduler bills. 0 = free, or nothing is known; then a
   /// plan counts node-hours.
   double price_per_node_hour = 0;

@@ -43,6 +43,7 @@ NodeClass joined_class(const NodeClass& known, NodeClass more) {
        {&NodeClass::currency, &NodeClass::processor, &NodeClass::partition, &NodeClass::node_list})
     take(known.*field, more.*field, unsaid.*field);
   take(known.features, more.features, unsaid.features);
+  take(known.asks_memory, more.asks_memory, unsaid.asks_memory);
   more.preemptible = more.preemptible || known.preemptible;
   const bool measured_both = known.calibration.state == Calibrated::measured &&
                              more.calibration.state == Calibrated::measured;

@@ -63,6 +63,7 @@ class Saver {
       if (first) text = text_of(plan_->fragment());
     });
     text = join_texts_of_ranks(*groups_.all, text, join_texts, fault_);
+    agree_now();  // what one rank lacks would look to rank 0 as if boxes were missing
     attempt(fault_, [&] {
       if (!leads()) return;
       const Fragment whole = parse_fragment(text);
@@ -108,6 +109,7 @@ class Saver {
 
   void publish() {
     const std::string text = join_texts_of_ranks(*groups_.all, fragment_, join_texts, fault_);
+    agree_now();
     attempt(fault_, [&] {
       if (!leads()) return;
       path_ = publish_checkpoint(options_, state_, parse_fragment(text), partial_, owner_);

@@ -20,11 +20,14 @@ herr_t keep_innermost(unsigned depth, const H5E_error2_t* entry, void* out) {
   return 0;
 }
 
-std::string reason() {
+/// `refused`: the system did not let the library read or write.
+std::string reason(bool& refused) {
   std::string text;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &text);
   const std::string key = "error message = '";  // the system's own words, when it was a system call
-  if (const auto at = text.find(key); at != std::string::npos) {
+  const auto at = text.find(key);
+  refused = at != std::string::npos;
+  if (refused) {
     text.erase(0, at + key.size());
     text.erase(std::min(text.find('\''), text.size()));
   }
@@ -32,7 +35,9 @@ std::string reason() {
 }
 
 [[noreturn]] void fail(const std::string& what) {
-  throw_error(ExitCode::io, "cannot {}: {}", what, reason());
+  bool refused = false;
+  const std::string why = reason(refused);
+  throw Error(ExitCode::io, fmt::format("cannot {}: {}", what, why), refused);
 }
 
 /// Files that HDF5 1.10 and everything newer reads; no advisory locks, which parallel file systems

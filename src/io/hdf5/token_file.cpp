@@ -1,11 +1,13 @@
 #include "io/hdf5/token_file.hpp"
 
+#include <cerrno>
 #include <limits>
 #include <optional>
 
 #include "core/error.hpp"
 #include "io/hdf5/token_file_header.hpp"
 #include "io/posix_file.hpp"
+#include "io/read_patience.hpp"
 
 namespace t3d {
 
@@ -107,15 +109,28 @@ struct TokenFileReader::Impl {
   }
 };
 
-TokenFileReader::TokenFileReader(const std::string& path) {
-  static_cast<void>(FileReader(path));  // says "does not exist" better than HDF5
-  impl_ = std::make_unique<Impl>(path);
+namespace {
+
+/// HDF5 reads by itself, and a handle of its own may be stale: all is opened anew.
+template <class Open>
+auto opened(const std::string& path, const Open& open) {
+  for (Tries tries;;) {
+    static_cast<void>(FileReader(path));  // says "does not exist" better than HDF5
+    try {
+      return open();
+    } catch (const Error& error) {
+      if (!error.refused() || !tries.again(EIO, path)) throw;
+    }
+  }
 }
 
-TokenFileReader::TokenFileReader(const std::string& path, TokenFileHeader header) {
-  static_cast<void>(FileReader(path));
-  impl_ = std::make_unique<Impl>(path, std::move(header));
-}
+}  // namespace
+
+TokenFileReader::TokenFileReader(const std::string& path)
+    : impl_(opened(path, [&] { return std::make_unique<Impl>(path); })) {}
+
+TokenFileReader::TokenFileReader(const std::string& path, TokenFileHeader header)
+    : impl_(opened(path, [&] { return std::make_unique<Impl>(path, header); })) {}
 
 TokenFileReader::~TokenFileReader() = default;
 

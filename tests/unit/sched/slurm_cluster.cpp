@@ -125,6 +125,27 @@ TEST_CASE("GPUs, MAX_TRES and no topology of Slurm 24.11") {
   CHECK(cluster.levels[1].name == "network");
 }
 
+TEST_CASE("memory is asked for where Slurm gives it out") {
+  std::vector<std::string> notes;
+  const auto asks = [&](const std::string& parameters, const SlurmTexts& of) {
+    SlurmTexts texts = of;
+    if (!parameters.empty()) texts.config += "SelectTypeParameters    = " + parameters + "\n";
+    return slurm_cluster_of(texts, notes).classes.front().asks_memory;
+  };
+  CHECK(asks("", of_2205()) == AsksMemory::unknown);
+  CHECK(asks("CR_CORE_MEMORY", of_2205()) == AsksMemory::yes);
+  CHECK(asks("CR_Core_Memory,CR_ONE_TASK_PER_CORE", of_2205()) == AsksMemory::yes);
+  CHECK(asks("CR_CORE", of_2205()) == AsksMemory::no);
+  SlurmTexts own = of_2205();  // a partition that differs from the rest
+  own.partitions.insert(own.partitions.find('\n'), " SelectTypeParameters=CR_CORE_MEMORY");
+  CHECK(asks("CR_CORE", own) == AsksMemory::yes);
+  SlurmTexts unset = of_2205();
+  unset.nodes = "low|2|idle|4|1|4|1|1|(null)|(null)|n[1-2]\n";  // no RealMemory: 1 MiB
+  CHECK(asks("", unset) == AsksMemory::no);
+  CHECK(asks("CR_CORE_MEMORY", unset) == AsksMemory::no);
+  CHECK(slurm_cluster_of(unset, notes).classes.front().memory_bytes == 0);
+}
+
 TEST_CASE("billing weights and their units") {
   const Billing weights = billing_of_weights("CPU=2,Mem=0.5,GRES/gpu=1,GRES/gpu:h100=4,Node=3");
   CHECK(weights.core == 2);

@@ -29,6 +29,7 @@ void ask_memory(const FoundPlan& found, const Cluster& cluster, AsyncRule rule,
   for (std::size_t at = 0; at < parts.size(); ++at) {
     const std::size_t node_class = found.parts[at].node_class;
     const NodeClass& own = cluster.classes[node_class];
+    if (own.asks_memory == AsksMemory::no) continue;
     const index_t needed = node_memory_bytes(found, node_class, cluster, rule);
     if (needed == 0) continue;
     index_t asked = needed + std::max(needed / 10, 256 * kMiB);

@@ -13,7 +13,8 @@ namespace t3d {
 [[nodiscard]] index_t node_memory_bytes(const FoundPlan& found, std::size_t node_class,
                                         const Cluster& cluster, AsyncRule rule);
 
-/// Asks for a tenth more, at least 256 MiB, at most what the class has. `parts`: of the same plan.
+/// Asks for a tenth more, at least 256 MiB, at most what the class has; for nothing where the
+/// scheduler does not give out memory. `parts`: of the same plan.
 void ask_memory(const FoundPlan& found, const Cluster& cluster, AsyncRule rule,
                 std::vector<SbatchPart>& parts);
 

@@ -34,6 +34,7 @@ Cluster example() {
     one.name = name;
     one.nodes = 12;
     one.memory_bytes = (index_t{1} << 57) + 1;
+    one.asks_memory = AsksMemory::no;
     one.price_per_node_hour = x.next();
     one.currency = "EUR";
     one.hazard_shape = 0.1 + 0.2;
@@ -115,6 +116,14 @@ TEST_CASE("what a person writes is enough") {
   REQUIRE(cluster.classes.size() == 1);
   CHECK(cluster.classes.front().operators.front().fit.terms.at(1) == 1e-12);
   CHECK(cluster.classes.front().calibration.state == Calibrated::no);
+  CHECK(cluster.classes.front().asks_memory == AsksMemory::unknown);
+  CHECK(cluster_text(cluster).find("asks_memory") == std::string::npos);
+}
+
+TEST_CASE("a measurement does not forget that memory is not asked for") {
+  const Cluster known = parse_cluster(kClass + "asks_memory = \"no\"\n", "");
+  const Cluster measured = parse_cluster(kClass + "calibrated = \"measured\"\n", "");
+  CHECK(joined(known, measured).classes.front().asks_memory == AsksMemory::no);
 }
 
 TEST_CASE("all faults of a cluster file are told at once") {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "app/commands/stopping.hpp"
 #include "io/log/exit_record.hpp"
 #include "io/log/life_files.hpp"
 #include "support/catch.hpp"
@@ -56,6 +57,23 @@ ExitRecord stopped_by(unsigned flags) {
 }
 
 }  // namespace
+
+TEST_CASE("what the user asks for is the reason, whatever comes beside it") {
+  CHECK(Stopping::reason(kStopFile | kTimeNear).find("stop_now") != std::string::npos);
+  CHECK(Stopping::reason(kInterrupted | kTimeNear).find("signal") != std::string::npos);
+  CHECK(Stopping::reason(kStopAsked | kTimeNear).find("limit") != std::string::npos);
+  CHECK_FALSE(Stopping::goes_on(kStopFile | kTimeNear));
+  CHECK_FALSE(Stopping::goes_on(kInterrupted | kTimeNear));
+}
+
+TEST_CASE("a read that may work later") {
+  Job job;
+  job.set_folder();
+  job.end.fault_may_pass();
+  job.end.record(ExitCode::io, "cannot read x", {-1, 0, 0, -1});
+  CHECK(job.exit()->goes_on);
+  CHECK(job.exit()->code == ExitCode::io);
+}
 
 TEST_CASE("a training that has come to its end") {
   Job job;

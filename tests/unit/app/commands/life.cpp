@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 
+#include "io/lock/lock_owner.hpp"
 #include "io/posix_file.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
@@ -118,7 +119,7 @@ TEST_CASE("a job whose lock is another's writes no record") {
   Job job(dir);
   job.life.goes_on({}, 0, 0);
   const std::string before = read_text_file(dir + "/life.json");
-  fs::remove(dir + "/run.lock");
+  write_text_durably(dir + "/run.lock", format_owner(this_process("other")));
   job.life.step_done(job.later());
   job.life.end({ExitCode::done, "all steps done", 9, 9});
   CHECK(job.warnings.size() == 2);

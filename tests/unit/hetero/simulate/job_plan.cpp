@@ -81,7 +81,7 @@ TEST_CASE("all faults of a job plan are told at once, with their fields") {
 }
 
 TEST_CASE("what is no job plan at all") {
-  CHECK(fault_of("").find("not JSON") != std::string::npos);
+  CHECK(fault_of("").find("no job plan") != std::string::npos);
   CHECK(fault_of("{\"a\": ").find("not JSON") != std::string::npos);
   CHECK(fault_of(std::string(100000, '[')).find("nest deeper") != std::string::npos);
   CHECK(fault_of("[]").find("expected an object") != std::string::npos);

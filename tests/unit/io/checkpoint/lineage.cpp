@@ -8,7 +8,9 @@
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "io/checkpoint/manifest.hpp"
+#include "io/lock/lock_owner.hpp"
 #include "io/lock/run_lock.hpp"
+#include "io/posix_file.hpp"
 #include "support/catch.hpp"
 #include "support/checkpoint_data.hpp"
 #include "support/scratch_folder.hpp"
@@ -216,12 +218,12 @@ TEST_CASE("without its lock a run neither publishes nor removes") {
     return all;
   };
   CHECK(names() == std::set<std::string>{"run.lock", "step-00000020"});
-  fs::remove(folder.path() + "/run.lock");
+  write_text_durably(folder.path() + "/run.lock", format_owner(this_process("other")));
   try {
     save(30);
     FAIL("published without the lock");
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::unavailable);
   }
-  CHECK(names() == std::set<std::string>{"step-00000020"});
+  CHECK(names() == std::set<std::string>{"run.lock", "step-00000020"});
 }

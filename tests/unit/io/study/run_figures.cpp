@@ -81,7 +81,7 @@ TEST_CASE("a line that was cut is no step") {
   write_text_durably(folder.path() + "/log.jsonl", log + "{\"step\":6,\"seco");
   CHECK(read_run_figures(folder.path()).steps == 3);
   write_text_durably(folder.path() + "/log.jsonl", log.substr(0, log.find('\n', 80)));
-  CHECK(fault_in(folder.path()).find("log.jsonl has 2 steps: the first 2 are warm-up") !=
+  CHECK(fault_in(folder.path()).find("log.jsonl has 1 step: the first 2 are warm-up") !=
         std::string::npos);
 }
 

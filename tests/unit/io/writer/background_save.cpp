@@ -11,7 +11,9 @@
 #include <limits>
 
 #include "io/checkpoint/state_digest.hpp"
+#include "io/lock/lock_owner.hpp"
 #include "io/lock/run_lock.hpp"
+#include "io/posix_file.hpp"
 #include "support/catch.hpp"
 #include "support/checkpoint_data.hpp"
 #include "support/remarks.hpp"
@@ -193,11 +195,13 @@ TEST_CASE("a lost lock is found out before publishing", "[background]") {
     fill(tensors, state, 1);
     save.prepare(state.parts);
     save.begin({1, "r", {}}, state.parts);
-    if (world.rank() == 0) fs::remove(folder.path() + "/run.lock");
+    if (world.rank() == 0)
+      write_text_durably(folder.path() + "/run.lock", format_owner(this_process("other")));
     const SaveOutcome outcome = save.settle(2);
     remarks.unless(outcome.fault && outcome.fault->code() == ExitCode::unavailable, "lost");
   });
   CHECK(remarks.all() == "");
+  fs::remove(folder.path() + "/run.lock");
   CHECK(names_in(folder.path()).empty());
 }
 

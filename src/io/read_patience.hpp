@@ -1,0 +1,53 @@
+// Reads that fail with a fault that may pass (a file server that restarts, a handle that went
+// stale) are tried again for a while, where they fail and by the thread that reads. Only where a
+// ReadPatience has been begun: elsewhere (a lock's renewal, a tool) such a fault is told at once.
+#pragma once
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace t3d {
+
+class ReadPatience {
+ public:
+  struct Rule {
+    double seconds = 60;                          // for one read; 0 = none is tried again
+    std::function<bool()> stop;                   // asked to stop: looked at while waiting
+    std::function<void(const std::string&)> say;  // what is waited for, once for each read
+  };
+  explicit ReadPatience(Rule rule) : rule_(std::move(rule)) {}
+
+  /// While it lives, reads of this thread are tried again.
+  class Scope {
+   public:
+    explicit Scope(ReadPatience& patience);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    ReadPatience* const before_;
+  };
+
+  void limit(double seconds);
+  /// A read has failed to the end. No further one is tried again.
+  [[nodiscard]] bool ran_out() const { return ran_out_; }
+
+ private:
+  friend class Tries;
+  Rule rule_;
+  bool ran_out_ = false;
+};
+
+/// Of one read.
+class Tries {
+ public:
+  /// True, after a moment, where a read that failed for the system's `reason` is to be tried again.
+  /// False keeps errno = `reason`. Throws Error(retry) when asked to stop.
+  [[nodiscard]] bool again(int reason, const std::string& path);
+
+ private:
+  double began_ = -1, pause_ = 0;
+};
+
+}  // namespace t3d
