@@ -140,6 +140,7 @@ class BackgroundSave::Impl {
       if (leads()) text = text_of(plan_->fragment());
     });
     text = join_texts_of_ranks(all(), text, join_texts, fault);
+    agree(all(), fault);  // what one rank lacks would look to rank 0 as if boxes were missing
     attempt(fault, [&] {
       if (!leads_all()) return;
       const Fragment whole = parse_fragment(text);
