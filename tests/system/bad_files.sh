@@ -1,6 +1,7 @@
 # Files that cannot be read or are no files, folders that cannot be reached or named, screens that are
 # full: the right exit code with the name of the file, within seconds.
 . "$T3D_SOURCE/tests/support/job.sh"
+export T3D_RETRY_SECONDS=0 # a read that fails is not tried again
 make_text 20000
 make_input
 bad() { # STATUS TEXT args...

@@ -31,7 +31,8 @@ run 4 "${common[@]}" "${open[@]}" -d whole
 expect_status 0
 lives changed
 same_losses whole changed 1e-4
-! grep -q "^warning" changed/run.log || fail "a mean is the same on any ranks: $(grep ^warning changed/run.log)"
+# (But for the checkpoint that was removed.)
+! grep '^warning' changed/run.log | grep -v 'is not there any more' || fail "a mean is the same on any ranks"
 
 echo "every sample exactly once"
 # With a learning rate of almost 0 a loss depends on the samples only.

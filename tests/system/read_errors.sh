@@ -58,7 +58,9 @@ broken tokens-train.h5 $((bytes / 8)) 1 tokenize text.txt -o none --model tokens
 
 # The log that a continued run shortens: what could not be read is not thrown away.
 cp done/log.jsonl before.jsonl
-broken log.jsonl 3000 1 input.toml -d done --set run.steps=25
+LD_PRELOAD=$shim IO_FAULT_READ=/log.jsonl IO_FAULT_READ_AFTER=3000 run 1 input.toml -d done --set run.steps=25
+expect_status 0
+expect_text "^warning: done/log.jsonl cannot be cut back to step 20 .*Input/output error"
 cmp -s before.jsonl done/log.jsonl || fail "log.jsonl was replaced"
 
 # A fault that passes: what could not be read at the start of a life is tried again. One that stays ends the life, and
