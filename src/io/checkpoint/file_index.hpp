@@ -11,8 +11,6 @@
 
 namespace t3d {
 
-/// Bytes that a stored box takes in a FileIndex, and its share of the lists: for forecasts.
-inline constexpr index_t kIndexBytesPerBox = 2 * static_cast<index_t>(sizeof(ManifestPiece));
 
 /// "index-00003.*.json" of "node-00003.*.h5".
 [[nodiscard]] std::string index_name_of(const std::string& node_file);
