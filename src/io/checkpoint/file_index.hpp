@@ -11,7 +11,6 @@
 
 namespace t3d {
 
-
 /// "index-00003.*.json" of "node-00003.*.h5".
 [[nodiscard]] std::string index_name_of(const std::string& node_file);
 
