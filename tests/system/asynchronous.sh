@@ -150,4 +150,4 @@ grep -q 'validation loss' last/run.log && fail "the evaluation was over before"
 [[ -e last/ckpt/step-00000005/MANIFEST.json ]] || fail "no checkpoint of the last step"
 run 2 input.toml -d last "${base[@]}" --set run.steps=5 --set data.valid=valid.txt
 expect_status 0
-expect_text "nothing is left to do"
+expect_text "the validation after the last one is made up for"
