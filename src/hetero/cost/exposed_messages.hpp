@@ -27,8 +27,8 @@ struct MessageCover {
   double last_backward = 0;  // of a step's computing, what messages over replicas have
 };
 
-/// Of a replica that cuts a step into so many micro-batches. Adasum's replicas wait for each other's
-/// products before they send results back: nothing of that is hidden.
+/// Of a replica that cuts a step into so many micro-batches. Adasum's replicas wait for each
+/// other's products before they send results back: nothing of that is hidden.
 [[nodiscard]] inline MessageCover message_cover(AggregateMethod method, Recompute recompute,
                                                 double micros, bool on_gpus) {
   if (!on_gpus) return {};
@@ -43,8 +43,8 @@ struct MessageCover {
 [[nodiscard]] inline WeightMessages exposed_messages(const WeightMessages& messages,
                                                      double computing, const MessageCover& cover) {
   const double inside = std::min(cover.most * messages.inside_replica, computing);
-  const double over = std::min({cover.most * messages.over_replicas,
-                                cover.last_backward * computing, computing - inside});
+  const double over = std::min(
+      {cover.most * messages.over_replicas, cover.last_backward * computing, computing - inside});
   return {messages.inside_replica - inside, messages.over_replicas - over};
 }
 

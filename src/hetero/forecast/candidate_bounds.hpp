@@ -44,8 +44,9 @@ class MessageBounds {
   /// Of a micro-batch's activations, over j and over k.
   [[nodiscard]] double linears_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
                                        double tokens, double micros, const OnNode& here) const;
-  [[nodiscard]] WeightMessages weights_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
-                                       double micros, const OnNode& here) const;
+  [[nodiscard]] WeightMessages weights_seconds(const JobCandidate& candidate,
+                                               const PlanRecipe& recipe, double micros,
+                                               const OnNode& here) const;
 
   const ModelConfig& model_;
   double levels_, least_matrix_;  // the smallest of a block over their mean

@@ -147,9 +147,8 @@ StepForecast Forecaster::with_messages() {
       return terms.inside[at] + terms.between[at];
     };
     const ForecastTerms slowest = *std::max_element(
-        all.begin(), all.end(), [&](const ForecastTerms& a, const ForecastTerms& b) {
-          return seconds(a) < seconds(b);
-        });
+        all.begin(), all.end(),
+        [&](const ForecastTerms& a, const ForecastTerms& b) { return seconds(a) < seconds(b); });
     for (ForecastTerms& terms : all) {
       terms.inside[at] = slowest.inside[at];
       terms.between[at] = slowest.between[at];

@@ -44,9 +44,7 @@ ForecastTerms::Exposed ForecastTerms::exposed_parts(const ForecastFactors& facto
   return {part(own, all.inside_replica), part(over, all.over_replicas)};
 }
 
-double ForecastTerms::exposed(Group group) const {
-  return exposed_parts({}).of(group);
-}
+double ForecastTerms::exposed(Group group) const { return exposed_parts({}).of(group); }
 double ForecastTerms::messages_inside() const { return messages_of(&ForecastTerms::inside, {}); }
 double ForecastTerms::messages_between() const { return messages_of(&ForecastTerms::between, {}); }
 

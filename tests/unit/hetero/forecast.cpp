@@ -181,8 +181,8 @@ TEST_CASE("ranks of a node share its adapters, however they are grouped") {
 
 TEST_CASE("the search's best plan is that of pricing all candidates") {
   for (Config config : {gpt_input(), llama_input()})
-    for (const auto& [count, device] : {std::pair{1, "cpu"}, {2, "cpu"}, {3, "cpu"}, {6, "cpu"},
-                                        {2, "gpu"}, {6, "gpu"}}) {
+    for (const auto& [count, device] :
+         {std::pair{1, "cpu"}, {2, "cpu"}, {3, "cpu"}, {6, "cpu"}, {2, "gpu"}, {6, "gpu"}}) {
       Cluster cluster = small_cluster(6);
       cluster.classes.front().device = device;
       ClusterRates rates(cluster);

@@ -33,10 +33,10 @@ void mark_front(std::vector<JobOption>& options) {
 
 // A share of n lives is told from all of them where 3 of n do not belong to it.
 index_t planned_runs(const JobWish& wish) {
-  if (!wish.deadline_seconds || wish.risk >= 1) return wish.deadline_seconds ? kMostLives : kPlannedLives;
+  if (!wish.deadline_seconds || wish.risk >= 1)
+    return wish.deadline_seconds ? kMostLives : kPlannedLives;
   const double needed = std::ceil(3 / (1 - wish.risk) * (1 - 1e-9));
-  return static_cast<index_t>(
-      std::clamp(needed, double(kPlannedLives), double(kMostLives)));
+  return static_cast<index_t>(std::clamp(needed, double(kPlannedLives), double(kMostLives)));
 }
 
 std::vector<JobOutcome> planned_lives(const SimulatedJob& job, index_t runs) {

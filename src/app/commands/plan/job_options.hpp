@@ -18,8 +18,8 @@ struct Interval {
 struct JobOption {
   FoundPlan found;
   SimulatedJob job;
-  Interval hours, cost;          // of simulated lives; infinite where so many do not end
-  index_t lives = 0, ended = 0;  // simulated; of these, the ones that end
+  Interval hours, cost;                // of simulated lives; infinite where so many do not end
+  index_t lives = 0, ended = 0;        // simulated; of these, the ones that end
   double losses = 0, checkpoints = 0;  // in a life, mean
   [[nodiscard]] double ended_part() const {
     return lives > 0 ? static_cast<double>(ended) / static_cast<double>(lives) : 0;
@@ -46,9 +46,10 @@ struct JobWish {
 inline constexpr double kUnknownDisk = 2e8;
 
 /// Relative standard error of a step predicted from measured tables, before a run has corrected it
-/// (docs/results/planner.md). Data sheets tell peaks, and no step is faster: SimulatedJob::step_slower.
-/// Half of the steps take 1.6 times as long or longer, one in twenty 4 times. Published steps
-/// (docs/results/planner-published.md) took 1.3, 1.8 and, with slow links, 5 times as long.
+/// (docs/results/planner.md). Data sheets tell peaks, and no step is faster:
+/// SimulatedJob::step_slower. Half of the steps take 1.6 times as long or longer, one in twenty 4
+/// times. Published steps (docs/results/planner-published.md) took 1.3, 1.8 and, with slow links, 5
+/// times as long.
 inline constexpr double kMeasuredError = 0.05, kSheetSlower = 0.7;
 
 inline constexpr index_t kPlannedLives = 400;

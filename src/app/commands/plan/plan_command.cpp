@@ -166,8 +166,7 @@ std::vector<std::string> notes_of(const std::vector<JobOption>& options, const J
   if (wish.deadline_seconds)
     add_note_of_lives(
         options, cluster,
-        fmt::format("lives that are too few to show that {:g} % keep the deadline",
-                    100 * wish.risk)
+        fmt::format("lives that are too few to show that {:g} % keep the deadline", 100 * wish.risk)
             .c_str(),
         [&](const JobOption& one) {
           const bool few = static_cast<double>(one.lives) * (1 - wish.risk) * (1 + 1e-9) < 3;

@@ -22,8 +22,7 @@ bool rests_on_measurements(const FoundPlan& found, const Cluster& cluster) {
   const bool network = found.forecast.terms.messages_between() > 0;
   return measured(found.parts, cluster) &&
          std::all_of(cluster.levels.begin(), cluster.levels.end(), [&](const Level& level) {
-           return level.nodes == 1 || !network ||
-                  level.calibration.state == Calibrated::measured;
+           return level.nodes == 1 || !network || level.calibration.state == Calibrated::measured;
          });
 }
 
@@ -164,7 +163,7 @@ double best_minutes(const SimulatedJob& job, double own_minutes) {
 }  // namespace
 
 SimulatedJob planned_job(const NodesSearched& own, const std::vector<NodesSearched>& all,
-                           const JobWish& wish, const Cluster& cluster) {
+                         const JobWish& wish, const Cluster& cluster) {
   const FoundPlan& best = own.plans.front();
   SimulatedJob job;
   job.name = wish.name;

@@ -1,5 +1,5 @@
-// The job that a set of nodes with its best plan is, as simulate knows it: what `plan` tells of time
-// and cost is of this job, and this job is what it writes.
+// The job that a set of nodes with its best plan is, as simulate knows it: what `plan` tells of
+// time and cost is of this job, and this job is what it writes.
 #pragma once
 #include "app/commands/plan/job_options.hpp"
 

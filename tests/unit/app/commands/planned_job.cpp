@@ -135,7 +135,8 @@ TEST_CASE("what the input says of checkpoints is simulated, and what it leaves f
   wish.checkpoint_minutes = 0;  // only at the end
   CHECK(job_of().policy.interval_seconds >= 1e9);
   wish.checkpoint_steps = 100;
-  CHECK(job_of().policy.interval_seconds == Approx(std::max(1.0, 100 * free.sizes.back().step_seconds)));
+  CHECK(job_of().policy.interval_seconds ==
+        Approx(std::max(1.0, 100 * free.sizes.back().step_seconds)));
   // Steps wait for what is not written beside them.
   CHECK(free.costs.checkpoint_stall_seconds < free.costs.checkpoint_write_seconds);
   wish.checkpoint_asynchronous = false;
