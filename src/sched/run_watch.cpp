@@ -159,7 +159,7 @@ void RunWatch::look_for_files(bool begins) {
   }
 }
 
-// Slurm that does not answer, or knows no limit, leaves what was known.
+// Slurm that does not answer, or with something else than a limit, leaves what was known.
 void RunWatch::ask_slurm() {
   if (options_.slurm_job.empty()) return;
   const auto text = options_.scontrol({"-o", "show", "job", options_.slurm_job});
@@ -168,7 +168,7 @@ void RunWatch::ask_slurm() {
   if (!job) return;
   const std::lock_guard lock(mutex_);
   job_ = job;
-  slurm_end_.reset();
+  if (job->unlimited) slurm_end_.reset();
   if (job->left_seconds) slurm_end_ = PhaseClock::now() + *job->left_seconds;
 }
 

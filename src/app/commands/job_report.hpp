@@ -42,6 +42,7 @@ class JobReport {
   void later(const std::string& what, std::function<void()> work) {
     log_.later(what, std::move(work));
   }
+  void sync_files() { log_.sync(); }
   void settle_files(double seconds) { log_.settle(seconds); }
   [[nodiscard]] const FileService* files() const { return log_.files(); }
   void write_resolved(const std::string& text) { log_.write_resolved(text); }

@@ -121,8 +121,11 @@ class TrainJob {
   }
 
   /// An end that only this rank knows of; on rank 0 also one that all have come to.
-  void record_end(ExitCode code, const std::string& reason) {
-    if (report_) report_->settle_files(FileService::kLastSeconds);  // the last file is exit.json
+  /// `alone`: the launcher soon ends this process for the others, which have heard of it.
+  void record_end(ExitCode code, const std::string& reason, bool alone = false) {
+    constexpr double kMoment = 1;
+    // The last file is exit.json.
+    if (report_) report_->settle_files(alone ? kMoment : FileService::kLastSeconds);
     end_.record(code, reason, {began_at_, steps_run_, state_.steps_done(), last_saved()});
   }
 
@@ -371,6 +374,7 @@ class TrainJob {
     const Plan before = trainer_->plan();
     const ReshapeReport done = trainer_->reshape(plan);
     report_->expect(done.predicted);
+    stopping_->deaf_for(done.seconds);
     try {
       const BusyScope busy("writing the plan into " + config_.run.dir);
       state_.keep_plan();
@@ -427,6 +431,7 @@ class TrainJob {
       if (const std::string text = balancing_->hindrance(); !text.empty()) report_->note(text);
       const Decision now = decide(step.flags);
       decision_.stop |= now.stop;
+      if (decision_.stop != kNoFlag) saving_->hurry();
       decision_.report = decision_.report || now.report;
       decision_.checkpoint = decision_.checkpoint || now.checkpoint;
       decision_.reshape = decision_.reshape || now.reshape;
@@ -496,7 +501,8 @@ class TrainJob {
                        [this](double seconds) {
                          stopping_->save_done(seconds);
                          report_->writing(false);
-                       }},
+                       },
+                       [this] { report_->sync_files(); }},
         report_->files());
     const std::vector<TensorPart> parts = trainer_->parts_to_save();
     const std::string digest = whole_digest(world_, digest_of_parts(parts, Trainer::kPrivateState));
@@ -559,8 +565,10 @@ class TrainJob {
   void end_files() {
     constexpr double kAtStop = 5, kAtEnd = 60;
     const double limit = config_.debug.io_seconds;
-    saving_->end_removal(std::min(stopped_ ? kAtStop : kAtEnd, limit));
-    all_or_none(*checkpoint_group(world_), [&] { report_->settle_files(limit); });
+    const double most = stopped_ ? kAtStop : kAtEnd;
+    saving_->end_removal(limit > 0 ? std::min(most, limit) : most);
+    all_or_none(*checkpoint_group(world_),
+                [&] { report_->settle_files(stopped_ ? kAtStop : limit / 2); });
   }
 
   /// Returns the status.
@@ -643,7 +651,7 @@ int run_training(Communicator& world, const CommandLine& command, std::function<
     // The others hear of it first: to write it down, and Slurm's answers, may take minutes.
     if (!agreed) job.end_alone(cause.what());
     if (agreed) job.look_whether_it_passes(cause.code());
-    if (!agreed || world.rank() == 0) job.record_end(cause.code(), cause.what());
+    if (!agreed || world.rank() == 0) job.record_end(cause.code(), cause.what(), !agreed);
     last_act = job.last_act();
     if (!agreed && last_act) last_act();  // before MPI_Abort
     throw;
