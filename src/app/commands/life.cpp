@@ -64,7 +64,8 @@ bool Life::keep(const Work& work) {
   }
 }
 
-void Life::begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes) {
+void Life::begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes,
+                 const std::string& remark) {
   lock_ = &lock;
   dir_ = config.run.dir;
   chosen_ = config.checkpoint.restart != "auto";
@@ -82,6 +83,7 @@ void Life::begin(const Config& config, const RunLock& lock, index_t ranks, index
   life_.nodes = nodes;
   life_.started = seconds_since_1970() - process_age_seconds();
   life_.why = why_it_starts(goes_on_in_job_ ? "auto" : config.checkpoint.restart, before);
+  if (!remark.empty()) life_.why += "; " + remark;
   keep([&] { write_open_life(dir_, life_); });
 }
 

@@ -19,8 +19,9 @@ class Life {
   explicit Life(Warn warn) : warn_(std::move(warn)) {}
 
   /// The run folder is locked, by a lock that lives as long as there are calls. Closes the record
-  /// of a life that was killed, and removes exit.json (Error(io)).
-  void begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes);
+  /// of a life that was killed, and removes exit.json (Error(io)). `remark`: on why it starts.
+  void begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes,
+             const std::string& remark = {});
   /// An earlier life of this job has brought checkpoints: what -r says was meant for the first one.
   [[nodiscard]] bool goes_on_in_job() const { return goes_on_in_job_; }
   /// The state is loaded, or made, and the log begins behind it. Where nothing began, nothing

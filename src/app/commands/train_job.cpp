@@ -12,6 +12,7 @@
 #include "app/commands/job_end.hpp"
 #include "app/commands/job_report.hpp"
 #include "app/commands/job_state.hpp"
+#include "app/commands/kept_input.hpp"
 #include "app/commands/last_words.hpp"
 #include "app/commands/life.hpp"
 #include "app/commands/memory_room.hpp"
@@ -40,6 +41,7 @@
 namespace t3d {
 namespace {
 
+constexpr const char* kOldInput = "with the input of the life before, as the file has faults";
 constexpr const char* kInEvaluation = ": all steps are done, the last validation is not";
 
 // On rank 0. Asked to stop while an owner without a sign of life is waited for: stops.
@@ -155,7 +157,7 @@ class TrainJob {
     {
       const ReadPatience::Scope patient(patience_);
       config_ = load_input(world_, command_.input, command_.overrides, world_.size(), origins_,
-                           DataFiles::read);
+                           DataFiles::read, &input_);
     }
     last_words_.set_requeue(config_.run.requeue);
     world_.set_watchdog(config_.debug.watchdog_seconds);
@@ -217,7 +219,7 @@ class TrainJob {
     lock_ = lock_folders(folders, config_.run.name);
     const ReadPatience::Scope patient(patience_);  // the lock's own files have rules of their own
     for (const std::string& folder : folders) remove_old_checks(folder);
-    life_.begin(config_, *lock_, world_.size(), nodes);
+    life_.begin(config_, *lock_, world_.size(), nodes, input_.fault.empty() ? "" : kOldInput);
   }
 
   void start() {
@@ -236,6 +238,10 @@ class TrainJob {
       keep_records(info.has_value());
       life_.goes_on(info, trainer_->progress().steps, lineage.number);
     });
+    if (!input_.fault.empty())
+      report_->warn(fmt::format("{} has faults, and this life goes on with {}/accepted.toml, the "
+                                "input that was accepted last: {}",
+                                command_.input, config_.run.dir, input_.fault));
     for (const std::string& text : warnings) report_->warn(text);
     for (const std::string& text : early_notes_) report_->note(text);
     state_.tell_origin(*report_);
@@ -267,6 +273,7 @@ class TrainJob {
   void keep_records(bool goes_on) {
     try {
       report_->write_resolved(resolved_text(config_, origins_));
+      if (world_.rank() == 0) keep_input(config_.run.dir, command_.input, input_.text);
       state_.keep_plan();
     } catch (const Error& error) {
       if (!goes_on) throw;
@@ -603,6 +610,7 @@ class TrainJob {
   std::unique_ptr<PeerWatch> watch_;  // until everything below has ended
   std::unique_ptr<RunLock> lock_;     // rank 0's; given back when everything else has ended
   Origins origins_;
+  AcceptedInput input_;
   Config config_;
   JobEnd end_{config_, world_.rank(), life_, [this](const std::string& text) { warn(text); }};
   index_t began_at_ = -1;          // step of the checkpoint that this life goes on from

@@ -12,23 +12,28 @@ using Sources = std::map<std::string, std::vector<H5Source>>;
 /// Of these many boxes at once: a box has two texts and a rectangle.
 constexpr index_t kMostBoxes = index_t{1} << 18;
 
-Sources sources_of(const std::string& folder, const Manifest& manifest, const TensorNames& names) {
+Sources sources_of(const std::vector<IndexLines>& indexes, const Manifest& manifest,
+                   const TensorNames& names) {
   Sources sources;
-  for (index_t number = 0; number < std::ssize(manifest.files); ++number)
-    for (const auto& [name, pieces] : read_index(folder, manifest, number, names))
+  for (index_t number = 0; number < std::ssize(indexes); ++number)
+    for (const auto& [name, pieces] : indexes[static_cast<std::size_t>(number)].read(names))
       for (const ManifestPiece& piece : pieces)
         sources[name].push_back({manifest.files[static_cast<std::size_t>(number)].name,
                                  "/" + dataset_name(name, piece.box), piece.box});
   return sources;
 }
 
-/// Some tensors at a time: their boxes are in memory together.
+/// Some tensors at a time: their boxes are in memory together. Of each index is kept where the
+/// lines of its tensors are.
 void add_tensors(const H5File& file, const std::string& folder, const Manifest& manifest) {
+  std::vector<IndexLines> indexes;
+  for (index_t number = 0; number < std::ssize(manifest.files); ++number)
+    indexes.emplace_back(folder, manifest, number);
   TensorNames names;
   index_t boxes = 0;
   const auto add = [&] {
     if (names.empty()) return;
-    for (const auto& [name, sources] : sources_of(folder, manifest, names)) {
+    for (const auto& [name, sources] : sources_of(indexes, manifest, names)) {
       const ManifestTensor& tensor = manifest.tensors.at(name);
       file.create_virtual(name, tensor.dtype, tensor.rows, tensor.cols, tensor.vector, sources);
     }
