@@ -29,11 +29,6 @@ using TensorNames = std::set<std::string>;
 [[nodiscard]] FileIndex read_index(const std::string& folder, const Manifest& manifest,
                                    index_t file, const TensorNames& names = {});
 
-/// Bytes of memory that a box of a node file takes: its part of the index while that is read or
-/// written (text, and the numbers of one tensor as JSON), and the boxes that came of it. Measured
-/// (docs/numbers.md); for forecasts.
-inline constexpr index_t kIndexBytesPerBox = 192;
-
 /// An index for those who want some tensors after others: it is read and checked whole once, and
 /// later only the lines of what is wanted are. Error(io) as read_index.
 class IndexLines {
