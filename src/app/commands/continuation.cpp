@@ -39,7 +39,8 @@ std::string Continuation::changed_schedule() const {
   for (const std::string& difference : config_differences(before, config_)) {
     const bool length = difference.starts_with("run.steps") || difference.starts_with("run.tokens");
     const bool rate = difference.starts_with("schedule.") || difference.starts_with("optimizer.lr");
-    if (rate || (length && !constant && !same_length)) changed += (changed.empty() ? "" : "; ") + difference;
+    if (rate || (length && !constant && !same_length))
+      changed += (changed.empty() ? "" : "; ") + difference;
   }
   if (changed.empty()) return {};
   return fmt::format(

@@ -102,6 +102,11 @@ void Life::goes_on(const std::optional<CheckpointInfo>& from, index_t step, inde
 
 std::function<void()> Life::first_step_done() {
   life_.first_step_seconds = process_age_seconds();
+  return writes_life();
+}
+
+/// What is known now, whenever it is written.
+std::function<void()> Life::writes_life() const {
   return [dir = dir_, life = life_, lease = lock_->lease()] {
     try {
       lease.check();
@@ -110,11 +115,6 @@ std::function<void()> Life::first_step_done() {
       throw Error(ExitCode::io, not_kept(error));
     }
   };
-}
-
-void Life::keep_saved(index_t step) {
-  life_.saved_step = step;
-  keep([&] { write_open_life(dir_, life_); });
 }
 
 void Life::end(const ExitRecord& exit) {

@@ -79,8 +79,9 @@ index_t host_bytes(const Plan& plan, AsyncRule rule) {
   // Parts of several ranks are put together strip by strip.
   const index_t merged = state.ranks > 1 ? std::min(state.largest, kRoundBytes) : 0;
   const index_t checkpoint =
-      snapshot > 0 ? snapshot + kWriter + std::min(of_file, kMostBuffered) + merged
-                   : checkpoint_bytes(plan) + (state.ranks - 1) * checkpoint_bound(plan, false, ranks);
+      snapshot > 0
+          ? snapshot + kWriter + std::min(of_file, kMostBuffered) + merged
+          : checkpoint_bytes(plan) + (state.ranks - 1) * checkpoint_bound(plan, false, ranks);
   return ranks * (program.own + program.segments + kKernelPerRank) + checkpoint + kKernel + of_file;
 }
 

@@ -239,9 +239,10 @@ class TrainJob {
       life_.goes_on(info, trainer_->progress().steps, lineage.number);
     });
     if (!input_.fault.empty())
-      report_->warn(fmt::format("{} has faults, and this life goes on with {}/accepted.toml, the "
-                                "input that was accepted last: {}",
-                                command_.input, config_.run.dir, input_.fault));
+      report_->warn(
+          fmt::format("{} has faults, and this life goes on with {}/accepted.toml, the "
+                      "input that was accepted last: {}",
+                      command_.input, config_.run.dir, input_.fault));
     for (const std::string& text : warnings) report_->warn(text);
     for (const std::string& text : early_notes_) report_->note(text);
     state_.tell_origin(*report_);
@@ -308,9 +309,7 @@ class TrainJob {
   void begin_provenance() {
     provenance_ = std::make_unique<Provenance>(
         lock_.get(), config_.run.dir, [this](const std::string& text) { report_->warn(text); },
-        [this](const std::string& what, std::function<void()> work) {
-          report_->later(what, std::move(work));
-        });
+        later_);
     LifeStart start;
     start.life = life_.number();
     start.vendor_peak = report_->peak_rate();
@@ -417,13 +416,11 @@ class TrainJob {
         saving_->step_done(step.step, step.flags, !step.skipped);
       }
       last_words_.set_progress(step.step, last_saved());
-      life_.saved(last_saved());
+      life_.saved(last_saved(), later_);
       stopping_->step_done(step, trainer_->steps());
       for (const std::string& text : stopping_->take_warnings()) report_->warn(text);
       warn_of_lock();
-      life_.step_done([this](const std::string& what, std::function<void()> work) {
-        report_->later(what, std::move(work));
-      });
+      life_.step_done(later_);
       provenance_->step_done(trainer_->ended() && step.step == trainer_->progress().steps);
       if (++steps_reported_ == 1) {
         start_clock_.mark("first step");
@@ -475,7 +472,7 @@ class TrainJob {
   void save(bool now) {
     const PhaseClock::Scope scope(machine_->clock(), "checkpoint");
     saving_->save(state_.to_save(), trainer_->parts_to_save(), now, trainer_->ended());
-    life_.saved(last_saved());
+    life_.saved(last_saved(), later_);
     last_save_time_ = PhaseClock::now();
   }
 
@@ -607,6 +604,10 @@ class TrainJob {
   ReadPatience patience_{patience_of_start()};
   LastWords last_words_;
   Life life_{[this](const std::string& text) { warn(text); }};
+  const std::function<void(const std::string&, std::function<void()>)> later_{
+      [this](const std::string& what, std::function<void()> work) {
+        report_->later(what, std::move(work));
+      }};
   std::unique_ptr<PeerWatch> watch_;  // until everything below has ended
   std::unique_ptr<RunLock> lock_;     // rank 0's; given back when everything else has ended
   Origins origins_;

@@ -298,8 +298,8 @@ PeerWatch::PeerWatch(Communicator& world, const Options& options) {
   const auto add = [&](int peer, Descriptor socket, milliseconds patience, bool watched) {
     if (socket) set_silence_limit(socket, options.silent_seconds);
     if (socket) ++connections_;
-    neighbours.push_back({peer, peers[number(peer)].host, std::move(socket), patience, {}, {},
-                          false, watched});
+    neighbours.push_back(
+        {peer, peers[number(peer)].host, std::move(socket), patience, {}, {}, false, watched});
   };
   add(before, std::move(accepted.front()), kPatience, true);
   add(after, std::move(to_next), kMorePatience, true);

@@ -6,8 +6,9 @@
 // answer any more, the heartbeats remain unacknowledged. A process that is only stopped (SIGSTOP,
 // scontrol suspend) still acknowledges, as its system does it for it: no alarm. Whoever notices a
 // loss tells the others along the ring and along a binary tree over the ranks beside it, so that
-// many thousands hear of it after some ten hops; only neighbours in the ring watch each other. A launcher that ends the job by itself has a second to do
-// so. The ring also carries what a rank is busy with for longer (comm/busy.hpp).
+// many thousands hear of it after some ten hops; only neighbours in the ring watch each other. A
+// launcher that ends the job by itself has a second to do so. The ring also carries what a rank is
+// busy with for longer (comm/busy.hpp).
 #pragma once
 #include <functional>
 #include <memory>

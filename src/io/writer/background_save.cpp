@@ -243,9 +243,8 @@ class BackgroundSave::Impl {
     FileTask task{descriptions_, partial_,    node_file_name(groups_.file_number, state_, mark_),
                   state_.run_id, state_.step, options_.verify,
                   without_};
-    process_ =
-        std::make_unique<WriterProcess>("file", text_of(task), memory_->file(), limit_seconds_,
-                                        cores_);
+    process_ = std::make_unique<WriterProcess>("file", text_of(task), memory_->file(),
+                                               limit_seconds_, cores_);
   }
 
   /// What this rank's process says; throws what went wrong there. Publishing has happened where its
@@ -290,7 +289,8 @@ class BackgroundSave::Impl {
     task.options.keep = keep;
     if (options_.lock != nullptr) task.lease = *options_.lock;
     task.state.texts[kDigestText] = outcome_.digest;
-    process_ = std::make_unique<WriterProcess>("publish", text_of(task), -1, limit_seconds_, cores_);
+    process_ =
+        std::make_unique<WriterProcess>("publish", text_of(task), -1, limit_seconds_, cores_);
   }
 
   bool end_publishing() {

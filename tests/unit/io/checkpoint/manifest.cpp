@@ -316,13 +316,12 @@ TEST_CASE("a manifest grows with the files and not with the boxes") {
     lines.emplace_back(folder.path(), manifest, number);
   for (const auto& [name, tensor] : manifest.tensors)
     for (const IndexLines& of_file : lines) CHECK(of_file.read({name}).size() == 1);
-  WARN(
-      fmt::format("{} boxes: root of {} bytes, {:.2f} s to write all, {:.4f} s for a rank to "
-                  "read root and one index of {} bytes; the indexes tensor by tensor, as the "
-                  "master needs them: {:.1f} s for {} bytes",
-                  files * tensors * boxes, text.size(), seconds(start, written),
-                  seconds(written, read), manifest.files[0].index_bytes,
-                  seconds(lines_from, clock()), index_bytes));
+  WARN(fmt::format(
+      "{} boxes: root of {} bytes, {:.2f} s to write all, {:.4f} s for a rank to "
+      "read root and one index of {} bytes; the indexes tensor by tensor, as the "
+      "master needs them: {:.1f} s for {} bytes",
+      files * tensors * boxes, text.size(), seconds(start, written), seconds(written, read),
+      manifest.files[0].index_bytes, seconds(lines_from, clock()), index_bytes));
 }
 
 TEST_CASE("a forecast of an index holds for reading and writing it") {
@@ -334,7 +333,8 @@ TEST_CASE("a forecast of an index holds for reading and writing it") {
     const std::string name = fmt::format("blocks.{}.weight", t);
     shapes[name] = {DType::f32, 1000 * kBoxes, 8192, false};
     for (index_t n = 0; n < kBoxes; ++n)
-      index[name].push_back({{1000 * n, 0, 1000, 8192}, (t * kBoxes + n) * 32768000, (t * kBoxes + n) * 32});
+      index[name].push_back(
+          {{1000 * n, 0, 1000, 8192}, (t * kBoxes + n) * 32768000, (t * kBoxes + n) * 32});
   }
   Fragment fragment = fragment_of(shapes, index);
   ManifestFile file;
