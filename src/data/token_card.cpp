@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "comm/agree.hpp"
+#include "comm/busy.hpp"
 #include "comm/placement.hpp"
 #include "data/file_list.hpp"
 #include "data/token_formats.hpp"
@@ -115,7 +116,10 @@ std::vector<TokenCard> share_token_cards(Communicator& world, Communicator& mate
   std::string text;
   std::optional<Error> fault;
   try {
-    if (mates.rank() == 0) text = text_of_cards(read_token_cards(patterns, format));
+    if (mates.rank() == 0) {
+      const BusyScope busy("reading the token files");
+      text = text_of_cards(read_token_cards(patterns, format));
+    }
   } catch (const std::exception& error) {
     fault = on_this_rank(world, as_error(error));
   }

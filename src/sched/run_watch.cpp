@@ -14,6 +14,7 @@
 #include "core/phase_clock.hpp"
 #include "core/run_event.hpp"
 #include "device/process_status.hpp"
+#include "sched/requeue.hpp"
 
 namespace t3d {
 namespace {
@@ -166,6 +167,7 @@ void RunWatch::ask_slurm() {
   if (!text) return;
   const std::optional<SlurmJob> job = slurm_job_of(*text);
   if (!job) return;
+  hear_restarts(job->restarts);
   const std::lock_guard lock(mutex_);
   job_ = job;
   if (job->unlimited) slurm_end_.reset();

@@ -10,6 +10,7 @@
 #include "app/config/config_schema.hpp"
 #include "app/config/defaults.hpp"
 #include "comm/agree.hpp"
+#include "comm/busy.hpp"
 #include "io/checkpoint/state_digest.hpp"
 #include "io/posix_file.hpp"
 #include "train/step/reshape.hpp"
@@ -116,6 +117,7 @@ std::string JobState::new_run_id() const {
 void JobState::check_tokenizer() {
   all_or_none(world_, [&] {
     if (world_.rank() != 0) return;
+    const BusyScope busy("reading tokenizers");
     tokenizer_ = check_tokenizers(config_.data, texts_.train->tokens(), texts_.validation_sets(),
                                   checkpoint() ? &*checkpoint() : nullptr);
     // Tokens that were added to a vocabulary are not known to the weights' own tokenizer.

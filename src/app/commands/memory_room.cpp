@@ -29,12 +29,14 @@ class HostUse {
     names_ = all_gather_texts(world, names);
     const index_t file = config.checkpoint.ranks_per_file;
     const int rank = world.rank();
-    const auto of_host = std::find_if(names_.begin(), names_.end(), [&](const std::string& other) {
-      return other.starts_with(name_of({}) + "\n");
-    });
+    const auto on_host = [here = name_of({}) + "\n"](const std::string& other) {
+      return other.starts_with(here);
+    };
+    const auto of_host = std::find_if(names_.begin(), names_.end(), on_host);
     const bool writes = file > 0 ? rank % file == 0 : of_host == names_.begin() + rank;
+    const index_t of_file = file > 0 ? file : std::count_if(names_.begin(), names_.end(), on_host);
     const index_t to_come = std::max<index_t>(0, program_bytes(world.size()).all() - now.all) +
-                            checkpoint_bound(plan, writes);
+                            checkpoint_bound(plan, writes, of_file);
     kept_ = all_gather_numbers(world, static_cast<double>(now.kept));
     to_come_ = all_gather_numbers(world, static_cast<double>(to_come));
   }

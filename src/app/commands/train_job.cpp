@@ -12,6 +12,7 @@
 #include "app/commands/job_end.hpp"
 #include "app/commands/job_report.hpp"
 #include "app/commands/job_state.hpp"
+#include "app/commands/kept_input.hpp"
 #include "app/commands/last_words.hpp"
 #include "app/commands/life.hpp"
 #include "app/commands/memory_room.hpp"
@@ -40,6 +41,7 @@
 namespace t3d {
 namespace {
 
+constexpr const char* kOldInput = "with the input of the life before, as the file has faults";
 constexpr const char* kInEvaluation = ": all steps are done, the last validation is not";
 
 // On rank 0. Asked to stop while an owner without a sign of life is waited for: stops.
@@ -158,7 +160,7 @@ class TrainJob {
     {
       const ReadPatience::Scope patient(patience_);
       config_ = load_input(world_, command_.input, command_.overrides, world_.size(), origins_,
-                           DataFiles::read);
+                           DataFiles::read, &input_);
     }
     last_words_.set_requeue(config_.run.requeue);
     world_.set_watchdog(config_.debug.watchdog_seconds);
@@ -220,7 +222,7 @@ class TrainJob {
     lock_ = lock_folders(folders, config_.run.name);
     const ReadPatience::Scope patient(patience_);  // the lock's own files have rules of their own
     for (const std::string& folder : folders) remove_old_checks(folder);
-    life_.begin(config_, *lock_, world_.size(), nodes);
+    life_.begin(config_, *lock_, world_.size(), nodes, input_.fault.empty() ? "" : kOldInput);
   }
 
   void start() {
@@ -239,6 +241,11 @@ class TrainJob {
       keep_records(info.has_value());
       life_.goes_on(info, trainer_->progress().steps, lineage.number);
     });
+    if (!input_.fault.empty())
+      report_->warn(
+          fmt::format("{} has faults, and this life goes on with {}/accepted.toml, the "
+                      "input that was accepted last: {}",
+                      command_.input, config_.run.dir, input_.fault));
     for (const std::string& text : warnings) report_->warn(text);
     for (const std::string& text : early_notes_) report_->note(text);
     state_.tell_origin(*report_);
@@ -270,6 +277,7 @@ class TrainJob {
   void keep_records(bool goes_on) {
     try {
       report_->write_resolved(resolved_text(config_, origins_));
+      if (world_.rank() == 0) keep_input(config_.run.dir, command_.input, input_.text);
       state_.keep_plan();
     } catch (const Error& error) {
       if (!goes_on) throw;
@@ -304,9 +312,7 @@ class TrainJob {
   void begin_provenance() {
     provenance_ = std::make_unique<Provenance>(
         lock_.get(), config_.run.dir, [this](const std::string& text) { report_->warn(text); },
-        [this](const std::string& what, std::function<void()> work) {
-          report_->later(what, std::move(work));
-        });
+        later_);
     LifeStart start;
     start.life = life_.number();
     start.vendor_peak = report_->peak_rate();
@@ -414,13 +420,11 @@ class TrainJob {
         saving_->step_done(step.step, step.flags, !step.skipped);
       }
       last_words_.set_progress(step.step, last_saved());
-      life_.saved(last_saved());
+      life_.saved(last_saved(), later_);
       stopping_->step_done(step, trainer_->steps());
       for (const std::string& text : stopping_->take_warnings()) report_->warn(text);
       warn_of_lock();
-      life_.step_done([this](const std::string& what, std::function<void()> work) {
-        report_->later(what, std::move(work));
-      });
+      life_.step_done(later_);
       provenance_->step_done(trainer_->ended() && step.step == trainer_->progress().steps);
       if (++steps_reported_ == 1) {
         start_clock_.mark("first step");
@@ -473,7 +477,7 @@ class TrainJob {
   void save(bool now) {
     const PhaseClock::Scope scope(machine_->clock(), "checkpoint");
     saving_->save(state_.to_save(), trainer_->parts_to_save(), now, trainer_->ended());
-    life_.saved(last_saved());
+    life_.saved(last_saved(), later_);
     last_save_time_ = PhaseClock::now();
   }
 
@@ -608,9 +612,14 @@ class TrainJob {
   ReadPatience patience_{patience_of_start()};
   LastWords last_words_;
   Life life_{[this](const std::string& text) { warn(text); }};
+  const std::function<void(const std::string&, std::function<void()>)> later_{
+      [this](const std::string& what, std::function<void()> work) {
+        report_->later(what, std::move(work));
+      }};
   std::unique_ptr<PeerWatch> watch_;  // until everything below has ended
   std::unique_ptr<RunLock> lock_;     // rank 0's; given back when everything else has ended
   Origins origins_;
+  AcceptedInput input_;
   Config config_;
   JobEnd end_{config_, world_.rank(), life_, [this](const std::string& text) { warn(text); }};
   index_t began_at_ = -1;          // step of the checkpoint that this life goes on from
