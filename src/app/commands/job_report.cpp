@@ -215,6 +215,8 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   }
   record.tokens = static_cast<double>(step.tokens);
   record.tokens_per_second = record.tokens / step.seconds;
+  epochs_.read(record.tokens);
+  record.epochs = epochs_.most();
   const double flops = token_flops_ * record.tokens_per_second;
   raise_matmul_rate(flops);
   if (gemm_rate_ > 0) record.mfu = flops / gemm_rate_;
@@ -232,12 +234,7 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   phases_before_ = machine_.clock().seconds();
   record.bytes_by_axis = step_bytes_;
   record.memory_bytes = machine_.device().memory().reserved_peak;
-  for (const NamedLoss& set : valid) {
-    if (set.name.empty())
-      record.valid_loss = set.loss;
-    else
-      record.named_valid_losses.push_back(set);
-  }
+  record.validations = valid;
   record.gain = step.gain;
   record.gradient_signal = step.gradient_signal;
   record.gradient_noise = step.gradient_noise;
@@ -409,6 +406,7 @@ void JobReport::finish(const std::string& reason) {
   table.seconds = PhaseClock::now() - start_seconds_;
   table.tokens_per_second = step_seconds_ > 0 ? step_tokens_ / step_seconds_ : NAN;
   if (gemm_rate_ > 0 && step_seconds_ > 0) table.remarks.push_back(mfu_remark());
+  if (std::string text = epochs_.remark(); !text.empty()) table.remarks.push_back(std::move(text));
   if (noise_sequences_ > 0) table.remarks.push_back(batch_remark());
   for (const std::string& remark : prediction_.remarks()) table.remarks.push_back(remark);
   save_factors();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "app/commands/epochs.hpp"
 #include "app/commands/step_prediction.hpp"
 #include "app/commands/tracing.hpp"
 #include "app/config/config.hpp"
@@ -35,6 +36,8 @@ class JobReport {
   /// From here on bytes and times are those of steps.
   /// On rank 0: steps are predicted by this from now on; `run`: the run's id.
   void predict_by(StepPrediction prediction, const std::string& run);
+  /// Steps and the end say how often the texts were read.
+  void count_epochs(EpochCount epochs) { epochs_ = std::move(epochs); }
   void begin_steps();
   void note(const std::string& text) { log_.note(text); }
   void warn(const std::string& text) { log_.warn(text); }
@@ -111,6 +114,7 @@ class JobReport {
   std::map<std::string, index_t> step_bytes_;
   std::optional<Pause> pause_;      // of a change of plan whose price is not known yet
   std::vector<std::string> nodes_;  // host names, by rank
+  EpochCount epochs_;
   StepPrediction prediction_;
   std::string run_;                     // its id, where steps are predicted
   std::optional<StepFactors> earlier_;  // of the run's lives before

@@ -277,8 +277,11 @@ class TrainJob {
   void tell_epochs() {
     const double samples =
         static_cast<double>(trainer_->steps()) * static_cast<double>(trainer_->plan().sequences());
-    const EpochText epochs = epoch_text(epoch_sources(*texts_.train, config_.data),
-                                        samples * static_cast<double>(config_.model.context));
+    const auto context = static_cast<double>(config_.model.context);
+    const std::vector<EpochSource> sources = epoch_sources(*texts_.train, config_.data);
+    const EpochText epochs = epoch_text(sources, samples * context);
+    const auto before = static_cast<double>(trainer_->progress().samples);
+    report_->count_epochs({sources, before * context, samples * context});
     for (const std::string& text : epochs.lines) report_->note(text);
     if (!epochs.warning.empty()) report_->warn(epochs.warning);
   }
