@@ -99,12 +99,9 @@ JobReport::JobReport(Machine& machine, const Config& config, index_t start_step,
         machine, TraceWindow{config.debug.trace[0], config.debug.trace[1]}, config.run.dir);
 }
 
-void JobReport::open(const Trainer& trainer, double rate) {
+void JobReport::banner(const Trainer& trainer) {
   const Plan& plan = trainer.plan();
-  gemm_rate_ = rate;
-  vendor_rate_ = vendor_rate(plan);
   const ModelConfig& model = plan.model;
-  token_flops_ = flops_per_token(model, false);
   note(fmt::format("transformer3d {} ({}), {}, mesh {}, {} in {}, plan {}", kVersion, kGit,
                    counted(world_.size(), "rank"), plan.mesh().describe(), machine_.ops().name(),
                    name_of(plan.activation()), plan.hash()));
@@ -117,6 +114,13 @@ void JobReport::open(const Trainer& trainer, double rate) {
   if (const index_t idle = plan.ranks - plan.mesh().ranks(); idle > 0)
     warn(fmt::format("{} of {} {} idle", idle, counted(plan.ranks, "rank"),
                      idle == 1 ? "is" : "are"));
+}
+
+void JobReport::open(const Trainer& trainer, double rate) {
+  const Plan& plan = trainer.plan();
+  gemm_rate_ = rate;
+  vendor_rate_ = vendor_rate(plan);
+  token_flops_ = flops_per_token(plan.model, false);
   if (const DeviceChoice& choice = machine_.choice(); choice.gpu >= 0)
     note(fmt::format("rank 0 on {}; GPU ranks talk {}", machine_.device().name(),
                      choice.alone                                ? "to nobody"
@@ -137,7 +141,7 @@ void JobReport::open(const Trainer& trainer, double rate) {
     warn("emulated: some ranks are made slower ([emulate]); times are not this machine's");
   }
   note(fmt::format("steps {} to {}, {} of {} tokens each", first_step_, trainer.steps(),
-                   counted(plan.sequences(), "sequence"), model.context));
+                   counted(plan.sequences(), "sequence"), plan.model.context));
 }
 
 // Other programs on the cores make what is measured less than what the ranks reach.

@@ -31,7 +31,9 @@ class JobReport {
   JobReport(Machine& machine, const Config& config, index_t start_step, const LogLineage& lineage,
             bool quiet);
 
-  /// Writes the opening lines. `rate`: for MFU. Collective.
+  /// Which program, model and plan: the first lines.
+  void banner(const Trainer& trainer);
+  /// What was measured before the steps. `rate`: for MFU. Collective.
   void open(const Trainer& trainer, double rate);
   /// From here on bytes and times are those of steps.
   /// On rank 0: steps are predicted by this from now on; `run`: the run's id.

@@ -236,13 +236,14 @@ class TrainJob {
       keep_records(info.has_value());
       life_.goes_on(info, trainer_->progress().steps, lineage.number);
     });
+    report_->banner(*trainer_);
     for (const std::string& text : warnings) report_->warn(text);
     for (const std::string& text : early_notes_) report_->note(text);
     state_.tell_origin(*report_);
     last_words_.set_progress(trainer_->progress().steps, last_saved());
     if (!watch_->gaps().empty())
       report_->warn(watch_->gaps() + ": a rank that is lost may be noticed late");
-    state_.tell_plan(*report_);
+    state_.tell_plan(*report_, command_.verbose);
     if (const std::string text = placement_warning(world_); !text.empty()) report_->warn(text);
   }
 
