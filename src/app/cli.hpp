@@ -32,6 +32,7 @@ struct GenerateCommand {
 struct InspectCommand {
   std::string path;
   bool verify = false;
+  bool all = false;  // every line; else the first ten
 };
 
 struct ExportCommand {
@@ -153,6 +154,7 @@ struct CommandLine {
   std::optional<index_t> dry_run_ranks;  // absent: the ranks started
   index_t sbatch_ranks = 0;              // 0 = one on each node
   bool quiet = false;                    // only warnings on the screen
+  bool verbose = false;                  // with what the planner compared
   std::string text;
   TokenizeCommand tokenize;
   EvalCommand eval;

@@ -33,7 +33,7 @@ TOML
 all_losses() { python3 -c 'import json, sys
 for line in open(sys.argv[1]):
     record = json.loads(line)
-    sets = record.get("valid_losses", {})
+    sets = record.get("valid_losses", {}) | record.get("valid_losses_whole", {})
     print(record["step"], *("%.3f" % x for x in [record["loss"], *(sets[key] for key in sorted(sets))]))' "$1/log.jsonl"; }
 
 run 1 input.toml -d one --set run.steps=8 --set checkpoint.every_steps=4

@@ -197,8 +197,10 @@ void JobState::tell_origin(JobReport& report) const {
         fmt::format("resumed from {} at step {}", checkpoint()->path, checkpoint()->state.step));
 }
 
-void JobState::tell_plan(JobReport& report) const {
+void JobState::tell_plan(JobReport& report, bool verbose) const {
   for (const std::string& text : planned_.notes) report.note("plan: " + text);
+  if (verbose)
+    for (const std::string& text : planned_.candidates) report.note("plan: " + text);
   if (!planned_.memory_warning.empty())
     report.warn("memory will be short unless others give some back: " + planned_.memory_warning);
   for (const Replan& replan : replans_)

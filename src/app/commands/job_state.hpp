@@ -70,7 +70,7 @@ class JobState {
   void keep_plan() const;
   /// Of the input, the data, and that the run goes on.
   void tell_origin(JobReport& report) const;
-  void tell_plan(JobReport& report) const;
+  void tell_plan(JobReport& report, bool verbose) const;
   /// A sentence on the digest of the parts as they were loaded. Where all of it was taken over,
   /// what was loaded is what was saved.
   [[nodiscard]] std::string digest_note(const std::string& digest) const;

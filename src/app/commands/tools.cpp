@@ -1,4 +1,5 @@
 // The subcommands beside training: inspect, eval.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -54,6 +55,16 @@ void check_is_checkpoint(const std::string& path) {
   throw_error(ExitCode::no_input, "{} is not a checkpoint: it has no MANIFEST.json{}", path, list);
 }
 
+// The largest models have thousands of tensors, and checkpoints hold whole inputs.
+std::string first_lines(const std::string& text) {
+  constexpr std::ptrdiff_t kLines = 10;
+  const std::ptrdiff_t all = std::count(text.begin(), text.end(), '\n');
+  if (all <= kLines) return text;
+  std::size_t end = 0;
+  for (std::ptrdiff_t line = 1; line < kLines; ++line) end = text.find('\n', end) + 1;
+  return text.substr(0, end) + fmt::format("  ... and {} more lines: --all\n", all - kLines + 1);
+}
+
 }  // namespace
 
 int run_inspect(Communicator& world, const CommandLine& command) {
@@ -67,10 +78,10 @@ int run_inspect(Communicator& world, const CommandLine& command) {
     if (fault) throw_error(ExitCode::io, "cannot read {}: {}", path, fault.message());
     const bool folder = std::filesystem::is_directory(status);
     if (folder) check_is_checkpoint(path);
-    const std::string text = folder ? describe_checkpoint(path, command.inspect.verify)
-                                    : describe_tokens(path, command.inspect.verify);
-    write_output(text);
-    if (!text.ends_with('\n')) write_output("\n");
+    std::string text = folder ? describe_checkpoint(path, command.inspect.verify)
+                              : describe_tokens(path, command.inspect.verify);
+    if (!text.ends_with('\n')) text += '\n';
+    write_output(command.inspect.all ? text : first_lines(text));
     flush_output();
   });
   return 0;
