@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/commas.hpp"
 #include "core/counted.hpp"
 #include "hetero/forecast/axis_order.hpp"
 #include "hetero/simulate/many_lives.hpp"
