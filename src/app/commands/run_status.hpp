@@ -43,20 +43,20 @@ struct RunStatus {
   LockLook lock;
   std::optional<ExitRecord> exit;
   std::optional<double> exit_time;
-  std::optional<LoggedStep> last;          // the last line of log.jsonl
-  std::optional<double> log_time;          // when log.jsonl was written last
-  std::optional<double> median_seconds;    // of the last steps
-  std::optional<double> median_rate;       // of these: tokens per second
-  index_t median_of = 0;                   // so many
-  std::optional<Validated> validated;      // the last of these steps, of first batches
+  std::optional<LoggedStep> last;            // the last line of log.jsonl
+  std::optional<double> log_time;            // when log.jsonl was written last
+  std::optional<double> median_seconds;      // of the last steps
+  std::optional<double> median_rate;         // of these: tokens per second
+  index_t median_of = 0;                     // so many
+  std::optional<Validated> validated;        // the last of these steps, of first batches
   std::optional<Validated> validated_whole;  // of the whole set
-  std::optional<CheckpointGlance> newest;  // checkpoint
-  std::optional<index_t> saved_step;       // of the newest in the lineage that log.jsonl is of
-  MissingSteps missing;                    // of log.jsonl, where somebody has looked for them
-  std::optional<LifeRecord> life;          // that has not ended, or was killed
-  std::vector<LifeRecord> lives;           // the last that have ended, the oldest first
-  std::vector<std::string> events;         // of run.log: warnings and changes of plan
-  std::vector<std::string> faults;         // what could not be read
+  std::optional<CheckpointGlance> newest;    // checkpoint
+  std::optional<index_t> saved_step;         // of the newest in the lineage that log.jsonl is of
+  MissingSteps missing;                      // of log.jsonl, where somebody has looked for them
+  std::optional<LifeRecord> life;            // that has not ended, or was killed
+  std::vector<LifeRecord> lives;             // the last that have ended, the oldest first
+  std::vector<std::string> events;           // of run.log: warnings and changes of plan
+  std::vector<std::string> faults;           // what could not be read
 
   [[nodiscard]] bool alive() const {
     return state == RunState::starting || state == RunState::running || state == RunState::silent;

@@ -89,7 +89,8 @@ class RunLog::Impl : public std::enable_shared_from_this<RunLog::Impl> {
     hand_record(kept ? std::make_shared<const StepRecord>(record) : nullptr);
     measure(record);
     const double left = static_cast<double>(record.steps - record.step) * step_seconds_;
-    const bool ends = steps_seen_ == 1 || record.step == record.steps || !record.validations.empty();
+    const bool ends =
+        steps_seen_ == 1 || record.step == record.steps || !record.validations.empty();
     if (ends || record.step % options_.every_steps == 0) {
       const std::string line = step_line(record, left);
       hand_line(line);

@@ -56,7 +56,8 @@ struct StepRecord {
 
 /// "step 120/18865  loss 6.1342  norm 1.02  lr 1.03e-04  412 ms  1.27k tok/s  mfu 38%  imb 4%
 ///  comm 21%  left 05:41", the columns padded on the right so that they stand still; where the peak
-/// is known "mfu 38%  peak 31%", and where the text is read more than once "epoch 1.27  left 05:41".
+/// is known "mfu 38%  peak 31%", and where the text is read more than once "epoch 1.27  left
+/// 05:41".
 [[nodiscard]] std::string step_line(const StepRecord& record, double seconds_left);
 
 /// One line of log.jsonl, without the newline.

@@ -206,8 +206,7 @@ class Picture {
     };
     name(kRoof, "measured matmul rate, " + rate_text(roofline_.matmul_rate));
     name(kRoof, fmt::format("measured streaming, {:.3g} GB/s", roofline_.stream_rate / kGiga));
-    if (roofline_.vendor_peak > 0)
-      name(kPeak, "vendor peak, " + rate_text(roofline_.vendor_peak));
+    if (roofline_.vendor_peak > 0) name(kPeak, "vendor peak, " + rate_text(roofline_.vendor_peak));
   }
 
   void draw_points(Svg& svg) const {

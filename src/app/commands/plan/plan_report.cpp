@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/commas.hpp"
 #include "core/counted.hpp"
 #include "hetero/forecast/axis_order.hpp"
 #include "hetero/simulate/many_lives.hpp"
@@ -24,7 +25,9 @@ std::string memory_text(const FoundPlan& found) {
                room = static_cast<double>(found.room_bytes);
   const bool large = std::max(needed, room) >= 10.0 * (1 << 30);
   const double unit = large ? 1 << 30 : 1 << 20;
-  const auto text = [&](double bytes) { return fmt::format("{:.{}f}", bytes / unit, large ? 1 : 0); };
+  const auto text = [&](double bytes) {
+    return fmt::format("{:.{}f}", bytes / unit, large ? 1 : 0);
+  };
   return fmt::format("{}{} {}", text(needed), found.room_bytes == 0 ? "" : "/" + text(room),
                      large ? "GiB" : "MiB");
 }
@@ -47,8 +50,8 @@ std::string cost_text(double cost) {
 using Row = std::vector<std::string>;  // mark, nodes, cells
 
 Row head_row(const PlanReport& report) {
-  Row row{"", "nodes", "replicas x (p q r)", "micro", "step ms", "tokens/s", "memory", "time",
-          "cost"};
+  Row row{"",     "nodes", "replicas x (p q r)", "micro", "step ms", "tokens/s", "memory",
+          "time", "cost"};
   if (report.wish.deadline_seconds) row.emplace_back("in time");
   return row;
 }
@@ -217,13 +220,13 @@ std::string plan_text(const PlanReport& report, std::size_t top) {
   }
   std::string text = basis_text(report.basis);
   const auto grouped = [](index_t count) { return with_commas(static_cast<double>(count)); };
-  text += folded(
-      fmt::format(
-          "{}, {} candidate{}, {} priced in {:.2f} s{}",
-          counted(report.searched.size(), "set of nodes", "sets of nodes"), grouped(candidates),
-          candidates == 1 ? "" : "s", grouped(priced), report.search_seconds,
-          complete ? ", the others cannot be better" : "; not all that might be better were priced"),
-      2);
+  text += folded(fmt::format("{}, {} candidate{}, {} priced in {:.2f} s{}",
+                             counted(report.searched.size(), "set of nodes", "sets of nodes"),
+                             grouped(candidates), candidates == 1 ? "" : "s", grouped(priced),
+                             report.search_seconds,
+                             complete ? ", the others cannot be better"
+                                      : "; not all that might be better were priced"),
+                 2);
   text += folded(
       fmt::format("{} step{} of {} of {} tokens; cost in {}; time and cost: the middle of all "
                   "lives, and of the time where 90 % of them lie",

@@ -38,11 +38,10 @@ std::vector<std::string> guessed_parts(const Cluster& cluster, ComputeType compu
       "data-sheet guess: messages over {}");
   say(names_where(cluster.classes,
                   [](const NodeClass& one) {
-                    return std::any_of(
-                        one.operators.begin(), one.operators.end(),
-                        [](const OperatorTable& table) {
-                          return table.unreliable || spreads_widely(table.samples);
-                        });
+                    return std::any_of(one.operators.begin(), one.operators.end(),
+                                       [](const OperatorTable& table) {
+                                         return table.unreliable || spreads_widely(table.samples);
+                                       });
                   }),
       "measured too briefly: times of {} spread by more than 20 %; calibrate with --seconds more");
   say(names_where(cluster.levels,

@@ -120,8 +120,9 @@ TEST_CASE("the step line has its fixed form") {
 TEST_CASE("a validation of a whole set is told apart from one of its first batches") {
   StepRecord record = example();
   record.validations = {{"", 5.5}, {"", 5.25, true}, {"news", 4}, {"news", 3.5, true}};
-  CHECK(step_line(record, 60).ends_with(
-      "left 01:00  valid 5.5000  whole valid 5.2500  valid news 4.0000  whole valid news 3.5000"));
+  CHECK(step_line(record, 60)
+            .ends_with("left 01:00  valid 5.5000  whole valid 5.2500  valid news 4.0000  whole "
+                       "valid news 3.5000"));
   const std::string json = step_json(record);
   CHECK(json.find(R"("valid_loss":5.5,"valid_loss_whole":5.25,"valid_losses":{"news":4.0},)"
                   R"("valid_losses_whole":{"news":3.5},)") != std::string::npos);

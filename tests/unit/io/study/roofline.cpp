@@ -143,11 +143,10 @@ TEST_CASE("names and numbers in the picture lie on no others, and on no mark") {
   boxes(R"re(<text x="([\d.]+)" y="([\d.]+)" font-size="(\d+)"([^>]*)>([^<]*)<)re",
         [&](const std::smatch& m) {
           const double width = 6.2 * static_cast<double>(m[5].length()), y = std::stod(m[2]);
-          const double left = std::stod(m[1]) - (m[4].str().find("end") != std::string::npos
-                                                     ? width
-                                                 : m[4].str().find("middle") != std::string::npos
-                                                     ? width / 2
-                                                     : 0);
+          const double left =
+              std::stod(m[1]) - (m[4].str().find("end") != std::string::npos      ? width
+                                 : m[4].str().find("middle") != std::string::npos ? width / 2
+                                                                                  : 0);
           if (y > 62 && y < 450) texts.push_back({left, y - 9, left + width, y});
         });
   boxes(R"re(<rect x="([\d.]+)" y="([\d.]+)" width="9.0" height="9.0")re",
