@@ -41,9 +41,9 @@ void print_memory(const std::vector<RankCost>& costs) {
 void print_resident(const std::vector<RankCost>& costs, const Plan& plan, AsyncRule rule) {
   index_t most = 0, messages = 0, parameters = 0, all = 0;
   for (const RankCost& cost : costs) {
-    all += cost.ranks * (cost.memory.tensors_peak + cost.memory.messages);
-    most = std::max(most, cost.memory.tensors_peak + cost.memory.messages);
-    messages = std::max(messages, cost.memory.messages);
+    all += cost.ranks * needed_bytes(cost.memory, false);
+    most = std::max(most, needed_bytes(cost.memory, false));
+    messages = std::max(messages, cost.memory.messages + cost.memory.tables);
     parameters = std::max(parameters, cost.parameters);
   }
   const index_t snapshot = snapshot_bytes(plan, rule, parameters);

@@ -15,6 +15,10 @@ namespace {
 
 std::string text_of(index_t bytes) { return short_bytes(static_cast<double>(bytes)); }
 
+std::string tables_text(index_t bytes) {
+  return bytes > 0 ? " + tables of other ranks' shards " + text_of(bytes) : "";
+}
+
 std::string for_ranks(std::size_t ranks) {
   return ranks > 1 ? fmt::format(", for {} ranks", ranks) : "";
 }
@@ -175,7 +179,7 @@ std::string memory_shortage(const Coord& coord, const MemoryCost& memory, const 
         "the rank at d={} i={} j={} k={} needs {} ({}{}){}, and {}; a smaller batch.micro, "
         "batch.recompute = \"block\" or more ranks would help",
         coord.d, coord.i, coord.j, coord.k, text_of(own), parts,
-        on_gpu ? "" : " + messages " + text_of(memory.messages),
+        on_gpu ? "" : " + messages " + text_of(memory.messages) + tables_text(memory.tables),
         bound.ranks.size() > 1
             ? fmt::format(", the {} ranks there {}", bound.ranks.size(), text_of(all))
             : "",
