@@ -19,8 +19,11 @@ double seconds_of(const std::string& word) {
   double number = 0;
   const auto [end, reason] = std::from_chars(word.data(), word.data() + word.size(), number);
   const std::string unit(end, word.data() + word.size());
-  const std::map<std::string, double> units{{"", 1},     {"s", 1},    {"m", 60},
-                                            {"min", 60}, {"h", 3600}, {"d", 86400}};
+  const std::map<std::string, double> units{
+      {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"d", 86400}};
+  if (reason == std::errc{} && unit.empty())
+    throw_error(ExitCode::usage, "'{}' has no unit: {}h are hours, {}m minutes, {}s seconds",
+                printable(word, 40), word, word, word);
   const auto known = units.find(unit);
   if (reason != std::errc{} || known == units.end() || !(number > 0) || number > 1e9)
     throw_error(ExitCode::usage, "'{}' is no time such as 90m, 36h or 2d", printable(word, 40));

@@ -16,11 +16,12 @@ namespace {
 /// InfiniBand adapters for messages of GPUs. SXM boards as in NVIDIA's DGX: one for each A100, H100
 /// and H200 (DGX A100 user guide, "8x single-port ConnectX-6"; DGX BasePOD reference architecture,
 /// "eight single-port ConnectX-7"), one for two V100 (DGX-1: four for eight). PCIe cards sit in
-/// nodes of any make: one.
+/// nodes of any make: one. Of memory sheets write GB where the driver counts GiB; with GDDR6 a 16th
+/// is taken for error correction.
 struct GpuSheet {
   const char *name, *device;
   index_t gpus, nics;
-  double memory_gb, memory_gbs, link_gbs;
+  double memory_gib, memory_gbs, link_gbs;
   const char* source;
 };
 constexpr std::array<GpuSheet, 7> kGpus{{
@@ -35,7 +36,7 @@ constexpr std::array<GpuSheet, 7> kGpus{{
     {"h100-pcie", "NVIDIA H100 PCIe", 4, 1, 80, 2000, 128,
      "https://www.nvidia.com/en-us/data-center/h100/"},
     {"h200", "NVIDIA H200", 8, 8, 141, 4800, 900, "https://www.nvidia.com/en-us/data-center/h200/"},
-    {"l40s", "NVIDIA L40S", 4, 1, 48, 864, 64, "https://www.nvidia.com/en-us/data-center/l40s/"},
+    {"l40s", "NVIDIA L40S", 4, 1, 45, 864, 64, "https://www.nvidia.com/en-us/data-center/l40s/"},
 }};
 
 /// A network adapter in one direction.
@@ -68,14 +69,14 @@ Fit sheet_fit(OperatorKind kind, double flops, double bytes_per_second, double s
 }
 
 void add_gpu(const GpuSheet& sheet, Cluster& cluster) {
-  constexpr double kGiga = 1e9;
+  constexpr double kGiga = 1e9, kGibi = 1 << 30;
   NodeClass one;
   one.name = sheet.name;
   one.nodes = 1;
   one.ranks_per_node = sheet.gpus;
   one.gpus_per_rank = 1;
   one.device = sheet.device;
-  one.memory_bytes = static_cast<index_t>(sheet.memory_gb * kGiga);
+  one.memory_bytes = static_cast<index_t>(sheet.memory_gib * kGibi);
   one.calibration = {Calibrated::data_sheet, "", sheet.source};
   for (const ComputeType format :
        {ComputeType::fp32, ComputeType::tf32, ComputeType::bf16, ComputeType::fp16}) {

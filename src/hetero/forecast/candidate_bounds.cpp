@@ -118,10 +118,11 @@ double CandidateBounds::seconds(const JobCandidate& candidate, const PlanRecipe&
         static_cast<double>(parameter_count(m) - (m.tied_embeddings ? 0 : m.vocab * m.hidden)) * 2;
     flops = all;
   }
-  const double messages = whole_model ? messages_.seconds(candidate, recipe, tokens, here) : 0;
   const double streams = one_class_ ? stream_seconds(candidate, recipe, tokens) : 0;
-  const double compute = flops * (one_class_ ? flop_seconds_ : 1 / all_flops_) +
-                         update * unit(OperatorKind::optimizer) + streams;
+  const double products = flops * (one_class_ ? flop_seconds_ : 1 / all_flops_) + streams;
+  const double messages =
+      whole_model ? messages_.seconds(candidate, recipe, tokens, products, here) : 0;
+  const double compute = products + update * unit(OperatorKind::optimizer);
   return compute * (1 + meeting_share(jitter_, q * r)) + messages;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "hetero/cost/exposed_messages.hpp"
 #include "hetero/forecast/candidate.hpp"
 #include "hetero/forecast/node_members.hpp"
 
@@ -15,9 +16,10 @@ namespace t3d {
 class MessageBounds {
  public:
   MessageBounds(const ModelConfig& model, const JobNodes& nodes, const Cluster& cluster);
-  /// `tokens` of the largest slab in a step; `here`: of an order of axes, or no fewer than any has.
+  /// What is waited for beside `computing` seconds that can hide messages. `tokens` of the largest
+  /// slab in a step; `here`: of an order of axes, or no fewer than any has.
   [[nodiscard]] double seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
-                               double tokens, const OnNode& here) const;
+                               double tokens, double computing, const OnNode& here) const;
 
  private:
   /// Seconds of `messages` and `bytes` while so many groups send: at least those of one line.
@@ -42,8 +44,9 @@ class MessageBounds {
   /// Of a micro-batch's activations, over j and over k.
   [[nodiscard]] double linears_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
                                        double tokens, double micros, const OnNode& here) const;
-  [[nodiscard]] double weights_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
-                                       double micros, const OnNode& here) const;
+  [[nodiscard]] WeightMessages weights_seconds(const JobCandidate& candidate,
+                                               const PlanRecipe& recipe, double micros,
+                                               const OnNode& here) const;
 
   const ModelConfig& model_;
   double levels_, least_matrix_;  // the smallest of a block over their mean

@@ -40,17 +40,53 @@ StepForecast Forecaster::step(const AxisOrder& order) {
 
 void Forecaster::look_at_replicas() {
   const bool one_class = nodes_.parts().size() == 1;
+  std::map<Places, std::vector<Alike>> seen;
   index_t slot = 0;
   for (index_t d = 0; d < std::ssize(plan_.replicas); ++d) {
-    // A replica like the one before on nodes alike takes as long.
-    if (d == 0 || !one_class || plan_.replica(d) != plan_.replica(d - 1))
-      replicas_.push_back({d, slot, compute(d, slot), {}});
+    std::size_t like = 0;
+    if (!one_class) {
+      like = look_at_replica(d, slot, seen[places_of(d, slot)]);
+    } else {
+      // A replica like the one before on nodes alike takes as long.
+      if (d == 0 || plan_.replica(d) != plan_.replica(d - 1))
+        replicas_.push_back({d, slot, compute(d, slot), {}});
+      like = replicas_.size() - 1;
+    }
     const auto& [p, q, r] = plan_.replica(d).cuboid;
     slot += p * q * r;
-    mean_compute_ += replicas_.back().terms.compute();
+    mean_compute_ += replicas_[like].terms.compute();
   }
   looks_ = looked_at(slot);
   mean_compute_ /= static_cast<double>(plan_.replicas.size());
+}
+
+/// `alike`: with ranks at the same places of nodes. Returns one of replicas_ that computes as long.
+std::size_t Forecaster::look_at_replica(index_t d, index_t slot, std::vector<Alike>& alike) {
+  const auto same = std::find_if(alike.begin(), alike.end(), [&](const Alike& one) {
+    return plan_.replica(replicas_[one.first].d) == plan_.replica(d);
+  });
+  if (same == alike.end()) {
+    replicas_.push_back({d, slot, compute(d, slot), {}});
+    alike.push_back({replicas_.size() - 1, replicas_.size() - 1});
+    return alike.back().first;
+  }
+  if (same->last == same->first) {
+    same->last = replicas_.size();
+    replicas_.push_back(Replica(replicas_[same->first]));
+  }
+  replicas_[same->last].d = d;
+  replicas_[same->last].slot = slot;
+  return same->first;
+}
+
+Forecaster::Places Forecaster::places_of(index_t d, index_t slot) const {
+  const auto& [p, q, r] = plan_.replica(d).cuboid;
+  Places places;
+  for (index_t at = slot; at < slot + p * q * r; ++at) {
+    const JobNodes::Seat here = seat(at);
+    places.emplace_back(here.node_class, here.place);
+  }
+  return places;
 }
 
 const Forecaster::RankOperators& Forecaster::rank_seconds(const Coord& coord,
@@ -98,15 +134,29 @@ ForecastTerms Forecaster::compute(index_t d, index_t slot) {
   return slowest;
 }
 
+/// Replicas wait for each other where they meet: for the one whose way there is the longest.
 StepForecast Forecaster::with_messages() {
-  ForecastTerms worst;
+  std::vector<ForecastTerms> all;
   for (Replica& replica : replicas_) {
-    // Replicas alike have messages alike, but for who is on which node: the slowest one's count.
-    if (replica.d > 0 && own_seconds(replica.terms) <= own_seconds(worst)) continue;
-    ForecastTerms terms = replica.terms;
-    add_messages(replica, terms);
-    if (terms.sum() > worst.sum()) worst = terms;
+    all.push_back(replica.terms);
+    add_messages(replica, all.back());
   }
+  for (const Group group : {Group::d, Group::world}) {
+    const auto at = static_cast<std::size_t>(group);
+    const auto seconds = [&](const ForecastTerms& terms) {
+      return terms.inside[at] + terms.between[at];
+    };
+    const ForecastTerms slowest = *std::max_element(
+        all.begin(), all.end(),
+        [&](const ForecastTerms& a, const ForecastTerms& b) { return seconds(a) < seconds(b); });
+    for (ForecastTerms& terms : all) {
+      terms.inside[at] = slowest.inside[at];
+      terms.between[at] = slowest.between[at];
+    }
+  }
+  const ForecastTerms& worst = *std::max_element(
+      all.begin(), all.end(),
+      [](const ForecastTerms& a, const ForecastTerms& b) { return a.sum() < b.sum(); });
   return {worst, mean_compute_ > 0 ? worst.compute() / mean_compute_ : 1};
 }
 
@@ -119,17 +169,27 @@ void Forecaster::add_messages(Replica& of, ForecastTerms& terms) {
                     static_cast<index_t>(largest_part(replica.hidden))};
   const auto& [p, q, r] = replica.cuboid;
   const index_t slot = of.slot + (coord.i * q + coord.j) * r + coord.k;
-  const bool on_gpu = nodes_.cluster().classes[seat(slot).node_class].device != "cpu";
+  double micros = 0;
+  for (const auto& leaf : replica.leaves) micros += static_cast<double>(leaf.size());
+  terms.cover = message_cover(plan_.aggregate.method, plan_.recompute, micros, on_gpus(of));
   const TrafficTable traffic = traffic_of(of, coord, slot);
   for (std::size_t group = 0; group < ForecastTerms::kGroups; ++group) {
     const auto over = static_cast<Group>(group);
     if (traffic.on(over) == 0) continue;
-    const bool weights = over == Group::i || over == Group::ij || over == Group::ik;
-    const double exposed = weights && on_gpu ? 1 - kHidden : 1;
     const auto [inside, between] = slowest_reach(traffic, over, of.d);
-    terms.inside[group] += exposed * inside;
-    terms.between[group] += exposed * between;
+    terms.inside[group] += inside;
+    terms.between[group] += between;
   }
+}
+
+bool Forecaster::on_gpus(const Replica& of) const {
+  const auto is_gpu = [&](std::size_t node_class) {
+    return nodes_.cluster().classes[node_class].device != "cpu";
+  };
+  if (nodes_.parts().size() == 1) return is_gpu(nodes_.parts().front().node_class);
+  const Places places = places_of(of.d, of.slot);
+  return std::all_of(places.begin(), places.end(),
+                     [&](const auto& place) { return is_gpu(place.first); });
 }
 
 /// What a rank sends depends on its number where all ranks of the job sum a few numbers.

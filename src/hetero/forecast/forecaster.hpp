@@ -31,7 +31,8 @@ class Forecaster {
     Seconds operators{};
     double host = 0;
   };
-  /// Of those that are alike and follow each other, the first.
+  /// Of those that are alike and follow each other, the first; of those that are alike on nodes
+  /// alike, the first and the last.
   struct Replica {
     index_t d, slot;      // the first of its slots
     ForecastTerms terms;  // without messages
@@ -39,6 +40,12 @@ class Forecaster {
   };
   struct GroupSeconds {
     double inside = 0, between = 0;
+  };
+  /// Where a replica's ranks are, as far as messages may differ by it.
+  using Places = std::vector<std::pair<std::size_t, index_t>>;  // by rank: class, place on its node
+  /// Of replicas_; equal where there is one.
+  struct Alike {
+    std::size_t first, last;
   };
 
   [[nodiscard]] index_t world_rank(index_t slot) const {
@@ -49,6 +56,9 @@ class Forecaster {
                                     const SlabKeys::Key& slab);
   [[nodiscard]] ForecastTerms compute(index_t d, index_t slot);
   void look_at_replicas();
+  std::size_t look_at_replica(index_t d, index_t slot, std::vector<Alike>& alike);
+  [[nodiscard]] Places places_of(index_t d, index_t slot) const;
+  [[nodiscard]] bool on_gpus(const Replica& of) const;
   [[nodiscard]] StepForecast with_messages();
   void add_messages(Replica& of, ForecastTerms& terms);
   [[nodiscard]] TrafficTable traffic_of(Replica& of, const Coord& coord, index_t slot);

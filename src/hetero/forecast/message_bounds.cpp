@@ -121,11 +121,16 @@ double MessageBounds::calls_seconds(Verb verb, double calls, double bytes,
   return between + least(inside_, messages(inner), bytes - out, spread.groups);
 }
 
+// With the least computing and the least messages the sum of computing and of what is waited for is
+// the least, too (exposed_messages()).
 double MessageBounds::seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
-                              double tokens, const OnNode& here) const {
+                              double tokens, double computing, const OnNode& here) const {
   const double micros = micro_batches(candidate, recipe);
-  return linears_seconds(candidate, recipe, tokens, micros, here) +
-         weights_seconds(candidate, recipe, micros, here);
+  const MessageCover cover =
+      message_cover(recipe.base.aggregate.method, candidate.recompute, micros, on_gpus_);
+  const auto [inside, over] =
+      exposed_messages(weights_seconds(candidate, recipe, micros, here), computing, cover);
+  return linears_seconds(candidate, recipe, tokens, micros, here) + inside + over;
 }
 
 // Each linear gathers and sums in each direction, half of them over j and half over k.
@@ -159,8 +164,9 @@ double MessageBounds::linears_seconds(const JobCandidate& candidate, const PlanR
 }
 
 // A block's matrices are gathered and their gradients summed over i, then over the replicas.
-double MessageBounds::weights_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
-                                      double micros, const OnNode& here) const {
+WeightMessages MessageBounds::weights_seconds(const JobCandidate& candidate,
+                                              const PlanRecipe& recipe, double micros,
+                                              const OnNode& here) const {
   const auto& [p, q, r] = candidate.cuboid;
   const DType activation = activation_of(recipe.base.compute);
   const auto act = static_cast<double>(size_of(activation)),
@@ -169,7 +175,7 @@ double MessageBounds::weights_seconds(const JobCandidate& candidate, const PlanR
       kUneven * static_cast<double>(parameter_count(model_)) / static_cast<double>(q * r);
   const double matrices = 4 * static_cast<double>(model_.layers);
   const auto& [on_i, on_j, on_k, on_d] = here;
-  double seconds = 0;
+  WeightMessages seconds;
   if (p > 1) {
     const auto blocks = static_cast<double>(parameter_count(model_) -
                                             (2 * model_.vocab + model_.context) * model_.hidden);
@@ -180,15 +186,15 @@ double MessageBounds::weights_seconds(const JobCandidate& candidate, const PlanR
     const double gathers = kept ? 1 : (candidate.recompute == Recompute::block ? 3 : 2) * micros;
     const Spread where = spread(p, on_i);
     const double moved = weights * where.peers / static_cast<double>(p);
-    seconds += (on_gpus_ ? 1 - kHidden : 1) *
-               (calls_seconds(Verb::all_gather, matrices * gathers, gathers * act * moved, where) +
-                calls_seconds(Verb::reduce_scatter, matrices, acc * moved, where));
+    seconds.inside_replica =
+        calls_seconds(Verb::all_gather, matrices * gathers, gathers * act * moved, where) +
+        calls_seconds(Verb::reduce_scatter, matrices, acc * moved, where);
   }
   if (candidate.replicas > 1 && recipe.base.aggregate.method != AggregateMethod::adasum) {
     const Spread where = spread(candidate.replicas, on_d);
     const double moved = 2 * weights / static_cast<double>(p) * acc * where.peers /
                          static_cast<double>(candidate.replicas);
-    seconds += calls_seconds(Verb::all_reduce, matrices, moved, where);
+    seconds.over_replicas = calls_seconds(Verb::all_reduce, matrices, moved, where);
   }
   return seconds;
 }

@@ -5,8 +5,7 @@
 // Ranks of a slab meet at every product, slabs at every gather of weights, replicas at the end: a
 // step lasts as long as the slowest slab of the slowest replica. Where they meet often they wait
 // for whoever takes longest this time (hetero/cluster/meeting.hpp); between slabs that averages
-// out. Transports of host memory need the core that computes, so nothing of their messages is
-// hidden behind products; on GPUs kHidden of the weights' messages are.
+// out. Which messages products hide says hetero/cost/exposed_messages.hpp.
 #pragma once
 #include <array>
 #include <map>
@@ -16,12 +15,11 @@
 
 #include "hetero/cluster/level_estimator.hpp"
 #include "hetero/cluster/operator_estimator.hpp"
+#include "hetero/cost/exposed_messages.hpp"
 #include "hetero/forecast/job_nodes.hpp"
 #include "hetero/forecast/operator_calls.hpp"
 
 namespace t3d {
-
-inline constexpr double kHidden = 0.8;
 
 /// What the steps of a run say about the terms: each is multiplied by its factor. Of a step the
 /// part `waiting` is in no term.
@@ -35,13 +33,29 @@ struct ForecastTerms {
   double host = 0;                                 // starting operators
   double meeting = 0;                              // waiting for the others at products
   static constexpr std::size_t kGroups = static_cast<std::size_t>(Group::count_);
-  std::array<double, kGroups> inside{}, between{};  // messages that products do not hide
+  using GroupSeconds = std::array<double, kGroups>;
+  GroupSeconds inside{}, between{};  // messages, also those that products hide
+  MessageCover cover;
 
   [[nodiscard]] double compute() const;
+  /// Without what updates weights: messages are hidden behind this.
+  [[nodiscard]] double products() const;
+  /// Of messages in a group, the part that is waited for.
+  [[nodiscard]] double exposed(Group group) const;
+  // Messages that are waited for.
   [[nodiscard]] double messages_inside() const;
   [[nodiscard]] double messages_between() const;
   [[nodiscard]] double sum() const { return sum({}); }
   [[nodiscard]] double sum(const ForecastFactors& factors) const;
+
+ private:
+  struct Exposed {
+    double inside_replica = 1, over_replicas = 1;
+    [[nodiscard]] double of(Group group) const;
+  };
+  [[nodiscard]] Exposed exposed_parts(const ForecastFactors& factors) const;
+  [[nodiscard]] double messages_of(GroupSeconds ForecastTerms::*which,
+                                   const ForecastFactors& factors) const;
 };
 
 struct StepForecast {

@@ -31,15 +31,17 @@ class Price {
     const index_t layers = plan_.model.layers, places = p * q * r;
     const auto [i, j, k, world] = crossings_;
     MessageSeconds seconds;
-    seconds.weights = on(Group::i, p, i, weight_calls()) + on(Group::ij, p * q, i || j, 2) +
-                      on(Group::ik, p * r, i || k, 2);
+    seconds.weights.inside_replica = on(Group::i, p, i, weight_calls()) +
+                                     on(Group::ij, p * q, i || j, 2) +
+                                     on(Group::ik, p * r, i || k, 2);
     seconds.activations = on(Group::j, q, j, micros_ * layers * linear_calls()) +
                           on(Group::k, r, k, micros_ * layers * (linear_calls() + norm_calls())) +
                           on(Group::jk, q * r, j || k, micros_);
     const index_t replicas = std::ssize(plan_.replicas);
-    seconds.update = on(Group::d, replicas, world, replicas > 1 ? kLinears * layers : 0) +
-                     on(Group::cuboid, places, i || j || k, 1) +
-                     on(Group::world, plan_.ranks, world, 2);
+    seconds.weights.over_replicas =
+        on(Group::d, replicas, world, replicas > 1 ? kLinears * layers : 0);
+    seconds.update =
+        on(Group::cuboid, places, i || j || k, 1) + on(Group::world, plan_.ranks, world, 2);
     return seconds;
   }
 

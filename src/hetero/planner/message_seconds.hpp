@@ -2,6 +2,7 @@
 // and the number of collectives, at the prices of links. A prediction for choosing between plans:
 // links are taken as not shared.
 #pragma once
+#include "hetero/cost/exposed_messages.hpp"
 #include "hetero/speed/speeds.hpp"
 
 namespace t3d {
@@ -14,9 +15,9 @@ struct NodeCrossings {
 };
 
 struct MessageSeconds {
-  double weights = 0;      // over i: prefetched and summed behind the products
+  WeightMessages weights;  // over i, and over the replicas
   double activations = 0;  // inside a slab: the next product waits for them
-  double update = 0;       // aggregation, optimizer, report
+  double update = 0;       // optimizer, report
 };
 /// Of the rank at `coord` in one step.
 [[nodiscard]] MessageSeconds message_seconds(const Plan& plan, const Coord& coord,

@@ -119,8 +119,22 @@ class Prediction {
     if (is_new) entry->second = message_seconds(plan_, coord, speeds_, crossings, memo_);
     const MessageSeconds& taken = entry->second;
     ReplicaSeconds& seconds = result_.replicas.back();
-    seconds.messages = taken.activations + std::max(0.0, taken.weights - seconds.compute);
-    result_.update_messages = std::max(result_.update_messages, taken.update);
+    double micros = 0;
+    for (const auto& leaf : replica.leaves) micros += static_cast<double>(leaf.size());
+    const auto [own, over] = exposed_messages(
+        taken.weights, seconds.compute,
+        message_cover(plan_.aggregate.method, plan_.recompute, micros, on_gpus(d)));
+    seconds.messages = taken.activations + own;
+    result_.update_messages = std::max(result_.update_messages, taken.update + over);
+  }
+
+  [[nodiscard]] bool on_gpus(index_t d) const {
+    for (index_t slot = 0; slot < slots_of(plan_.replica(d).cuboid); ++slot) {
+      const std::string& device =
+          speeds_.ranks[world_rank(slot_ + static_cast<std::size_t>(slot))].device;
+      if (device.empty() || device == "cpu") return false;
+    }
+    return true;
   }
 
   [[nodiscard]] NodeCrossings crossings_of(index_t d) const {

@@ -3,7 +3,8 @@
 //
 // The ranks of a slab meet at every product, so each class of operators takes them as long as the
 // slowest of them. Slabs meet once per layer, where weights are gathered: the slowest slab is its
-// replica's time. Weights travel behind the products, activations do not. Whole matrices (Muon) are
+// replica's time. Which weights' messages travel behind the products says
+// hetero/cost/exposed_messages.hpp; activations do not. Whole matrices (Muon) are
 // dealt to all ranks of a replica, which meet before and after them: the slowest is their time.
 #pragma once
 #include <vector>

@@ -38,6 +38,7 @@ class JobLife {
         faults_(draw.seed, "faults", draw.run) {
     RandomStream errors(draw.seed, "error", draw.run);
     error_ = std::exp(job.step_error * errors.normal());
+    if (job.step_slower > 0) error_ *= std::exp(job.step_slower * std::abs(errors.normal()));
   }
 
   JobOutcome run(const LifeLimits& limits) {

@@ -244,14 +244,17 @@ void read_head(const JsonValue& root, SimulatedJob& job) {
   if (root.has("source")) job.source = root.member("source").text();
   if (root.has("currency")) job.currency = root.member("currency").text();
   if (root.has("samples")) job.samples = root.member("samples").number(1, kMostSamples, 1);
-  read_numbers(root, {{"step_spread", &job.step_spread, 2}, {"step_error", &job.step_error, 1}});
+  read_numbers(root, {{"step_spread", &job.step_spread, 2},
+                      {"step_error", &job.step_error, 1},
+                      {"step_slower", &job.step_slower, 2}});
 }
 
 SimulatedJob job_of(const JsonValue& root) {
   SimulatedJob job;
-  if (!root.expect_object({"format", "version", "samples", "classes", "sizes", "name", "source",
-                           "currency", "step_spread", "step_error", "costs", "site", "policy"},
-                          5))
+  if (!root.expect_object(
+          {"format", "version", "samples", "classes", "sizes", "name", "source", "currency",
+           "step_spread", "step_error", "step_slower", "costs", "site", "policy"},
+          5))
     return job;
   read_head(root, job);
   if (root.has("classes")) read_classes(root.member("classes"), job);
@@ -354,6 +357,7 @@ std::string job_plan_text(const SimulatedJob& job) {
   for (const JobSize& size : job.sizes) json["sizes"].push_back(json_of(size, job.classes));
   json["step_spread"] = job.step_spread;
   json["step_error"] = job.step_error;
+  json["step_slower"] = job.step_slower;
   json["costs"] = {{"checkpoint_stall_seconds", job.costs.checkpoint_stall_seconds},
                    {"checkpoint_write_seconds", job.costs.checkpoint_write_seconds},
                    {"restart_seconds", job.costs.restart_seconds},

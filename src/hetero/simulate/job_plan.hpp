@@ -24,6 +24,7 @@
 //       "step_seconds": 1.2, "samples_per_step": 256}],
 //     "step_spread": 0.03,             of one step, relative standard deviation; 0
 //     "step_error": 0.02,              of all predicted step times, relative standard error; 0
+//     "step_slower": 0,                the same, but none is shorter than predicted; 0
 //     "costs": {"checkpoint_stall_seconds": 0.1, "checkpoint_write_seconds": 20,
 //               "restart_seconds": 30, "reshape_seconds": 10, "spare_seconds": 5,
 //               "copy_seconds": 0},    absent ones are 0

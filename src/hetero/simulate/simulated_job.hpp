@@ -83,6 +83,9 @@ struct SimulatedJob {
   std::vector<JobSize> sizes;  // ascending by samples per second
   double step_spread = 0;      // relative standard deviation of one step's time
   double step_error = 0;  // relative standard error of all step times: one factor for a whole run
+  /// Where step times are peaks' and no run is faster: all of them take exp(step_slower |n|) times
+  /// as long, n normal, one for a whole run.
+  double step_slower = 0;
   JobCosts costs;
   JobSite site;
   SimulationPolicy policy;

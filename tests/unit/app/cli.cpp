@@ -150,9 +150,9 @@ TEST_CASE("simulate, and times with units") {
   CHECK(line.simulate.runs == 7);
   CHECK(line.simulate.policies == Arguments{"copies=2,spares=1", "sizing=wait"});
   CHECK(line.simulate.deadline_seconds == 5400);
-  CHECK(parse({"simulate", "p", "--deadline", "90"}).simulate.deadline_seconds == 90);
+  CHECK(parse({"simulate", "p", "--deadline", "90s"}).simulate.deadline_seconds == 90);
   CHECK(parse({"simulate", "p", "--deadline", "2d"}).simulate.deadline_seconds == 2 * 86400);
-  for (const char* bad : {"h", "-1h", "0", "1 h", "1w", "nan", "inf", "1e99d"})
+  for (const char* bad : {"h", "40", "-1h", "0", "1 h", "1w", "nan", "inf", "1e99d"})
     CHECK(usage_error({"simulate", "p", "--deadline", bad}) != "");
 }
 

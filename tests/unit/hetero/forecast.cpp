@@ -181,8 +181,10 @@ TEST_CASE("ranks of a node share its adapters, however they are grouped") {
 
 TEST_CASE("the search's best plan is that of pricing all candidates") {
   for (Config config : {gpt_input(), llama_input()})
-    for (const index_t count : {1, 2, 3, 6}) {
-      const Cluster cluster = small_cluster(6);
+    for (const auto& [count, device] :
+         {std::pair{1, "cpu"}, {2, "cpu"}, {3, "cpu"}, {6, "cpu"}, {2, "gpu"}, {6, "gpu"}}) {
+      Cluster cluster = small_cluster(6);
+      cluster.classes.front().device = device;
       ClusterRates rates(cluster);
       config.batch.sequences = 24;
       SearchRequest request = request_of(config);
@@ -254,6 +256,11 @@ TEST_CASE("no bound is above the price of its candidate") {
   }
   Cluster noisy = products;
   noisy.classes.front().jitter = 0.3;
+  // Messages partly behind products: neither is much longer than the other.
+  Cluster gpus = small_cluster(3);
+  gpus.classes.front().device = "gpu";
+  Cluster gpu_links = links;
+  gpu_links.classes.front().device = "gpu";
   for (Config config : {gpt_input(), llama_input()})
     for (const index_t sequences : {9, 21, 24}) {  // cut evenly into 3 + 3 + 3, not 4 + 4 + 1
       config.batch.sequences = sequences;
@@ -263,6 +270,8 @@ TEST_CASE("no bound is above the price of its candidate") {
         CHECK(largest_bound(config, noisy, count) <= 1);
         CHECK(largest_bound(config, links, count) <= 1);
         CHECK(largest_bound(config, latencies, count) <= 1);
+        CHECK(largest_bound(config, gpus, count) <= 1);
+        CHECK(largest_bound(config, gpu_links, count) <= 1);
       }
     }
 }

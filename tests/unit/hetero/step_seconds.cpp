@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "hetero/cost/exposed_messages.hpp"
 #include "hetero/cost/traffic.hpp"
 #include "hetero/planner/message_seconds.hpp"
 #include "support/catch.hpp"
@@ -119,25 +120,30 @@ TEST_CASE("whole matrices take as long as the slowest of all ranks of a replica"
   CHECK(near(predict_step(plan, speeds).step, batch + matrices));
 }
 
-TEST_CASE("messages inside a slab are waited for, weights travel behind the products") {
+TEST_CASE("messages inside a slab are waited for, weights travel behind the products of GPUs") {
   const PlanRecipe recipe = small_recipe(8, 8);
   const Plan plan = even_plan(recipe, 1, {2, 2, 2});
   Speeds speeds = speeds_of(std::vector<double>(8, 1.0));
   speeds.inside = {0, 1e-9};
   const TrafficTable traffic = step_traffic(plan, {0, 0, 0, 0});
   const auto bytes = [&](Group group) { return 1e-9 * static_cast<double>(traffic.on(group)); };
+  const double slab = bytes(Group::j) + bytes(Group::k) + bytes(Group::jk),
+               weights = bytes(Group::i) + bytes(Group::ij) + bytes(Group::ik);
   StepSeconds step = predict_step(plan, speeds);
-  REQUIRE(bytes(Group::i) < step.compute());
-  CHECK(near(step.replicas[0].messages, bytes(Group::j) + bytes(Group::k) + bytes(Group::jk)));
+  REQUIRE(weights < step.compute());
+  CHECK(near(step.replicas[0].messages, slab + weights));  // CPUs copy with the cores that compute
   CHECK(near(step.update_messages, bytes(Group::world)));
   CHECK(near(step.step, step.compute() + step.replicas[0].messages + step.update_messages));
+  for (RankSpeed& rank : speeds.ranks) rank.device = "gpu";
+  step = predict_step(plan, speeds);
+  CHECK(near(step.replicas[0].messages, slab + (1 - kHidden) * weights));
+  speeds.ranks[3].device = "cpu";  // the others wait for it
+  CHECK(near(predict_step(plan, speeds).replicas[0].messages, slab + weights));
+  speeds.ranks[3].device = "gpu";
   // So slow that products do not hide the weights.
   speeds.inside = {0, 1e-6};
   step = predict_step(plan, speeds);
-  CHECK(near(step.replicas[0].messages,
-             1000 * (bytes(Group::j) + bytes(Group::k) + bytes(Group::jk) + bytes(Group::i) +
-                     bytes(Group::ij) + bytes(Group::ik)) -
-                 step.compute()));
+  CHECK(near(step.replicas[0].messages, 1000 * (slab + weights) - step.compute()));
 }
 
 TEST_CASE("a latency for each message that follows another, by the links between nodes") {
@@ -146,13 +152,13 @@ TEST_CASE("a latency for each message that follows another, by the links between
   Speeds speeds = speeds_of({1, 1, 1, 1});
   speeds.inside = {1e-6, 0};
   speeds.between = {1e-3, 0};
-  // 4 layers, 8 collectives over j, 3 other ranks; one over j and k.
-  CHECK(near(predict_step(plan, speeds).replicas[0].messages, 1e-6 * 3 * (4 * 8 + 1)));
+  // 4 layers, 8 collectives over j, 3 other ranks; one over j and k, two of vectors over i and j.
+  CHECK(near(predict_step(plan, speeds).replicas[0].messages, 1e-6 * 3 * (4 * 8 + 1 + 2)));
   for (const int rank : {2, 3}) speeds.ranks[static_cast<std::size_t>(rank)].node = "other";
-  CHECK(near(predict_step(plan, speeds).replicas[0].messages, 1e-3 * 3 * (4 * 8 + 1)));
+  CHECK(near(predict_step(plan, speeds).replicas[0].messages, 1e-3 * 3 * (4 * 8 + 1 + 2)));
   const Plan pairs = even_plan(recipe, 2, {1, 2, 1});
   const StepSeconds step = predict_step(pairs, speeds);
-  CHECK(near(step.replicas[0].messages, 1e-6 * (4 * 8 + 1)));
+  CHECK(near(step.replicas[0].messages, 1e-6 * (4 * 8 + 1 + 2)));
   CHECK(step.update_messages > 1e-3);
 }
 

@@ -31,7 +31,7 @@ std::string phase_input(const ElasticPlan& plan, const std::vector<PhaseSteps>& 
   }
   config.batch.sequences = option.batch;
   config.run.pause_at = at + 1 < phases.size() ? phases[at].last : 0;
-  return planned_input(std::move(config), origins, option.found, "");
+  return planned_input(std::move(config), origins, option.found, option.job, "");
 }
 
 /// The end of submit.sh. What Slurm told the job that calls it is not the next one's, least of all

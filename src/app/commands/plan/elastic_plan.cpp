@@ -116,7 +116,7 @@ ElasticPlan elastic_plan(const Config& config, const PlanCommand& command, const
   const auto add = [&](const JobOption& lived, const FoundPlan& found, index_t batch) {
     if (!std::isfinite(lived.hours.middle)) return;
     plan.sizes.push_back(size_of(lived, found, batch, wish.steps));
-    plan.options.push_back({batch, found});
+    plan.options.push_back({batch, found, lived.job});
   };
   for (const index_t batch : batches_of(config, command, most_noise, plan.batch_rule)) {
     std::vector<NodesSearched> searched;
@@ -131,7 +131,7 @@ ElasticPlan elastic_plan(const Config& config, const PlanCommand& command, const
   }
   if (plan.sizes.empty())
     throw_error(ExitCode::config, "--elastic looks at nodes of one class: no plan fits on them");
-  plan.planned_option = {wish.sequences, own_choice.found};
+  plan.planned_option = {wish.sequences, own_choice.found, own_choice.job};
   plan.planned = fixed_schedule(
       stretches, {size_of(own_choice, own_choice.found, wish.sequences, wish.steps)}, 0);
   const std::string objective = objective_of(wish);

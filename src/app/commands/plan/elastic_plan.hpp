@@ -15,6 +15,7 @@ namespace t3d {
 struct ElasticOption {
   index_t batch = 0;
   FoundPlan found;
+  SimulatedJob job;  // with the input's batch on the same nodes
 };
 
 struct ElasticPlan {

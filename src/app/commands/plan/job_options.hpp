@@ -18,8 +18,9 @@ struct Interval {
 struct JobOption {
   FoundPlan found;
   SimulatedJob job;
-  Interval hours, cost;          // of simulated lives; infinite where so many do not end
-  index_t lives = 0, ended = 0;  // simulated; of these, the ones that end
+  Interval hours, cost;                // of simulated lives; infinite where so many do not end
+  index_t lives = 0, ended = 0;        // simulated; of these, the ones that end
+  double losses = 0, checkpoints = 0;  // in a life, mean
   [[nodiscard]] double ended_part() const {
     return lives > 0 ? static_cast<double>(ended) / static_cast<double>(lives) : 0;
   }
@@ -34,23 +35,30 @@ struct JobWish {
   std::optional<double> deadline_seconds, budget;
   std::string objective;  // time, cost, pareto; empty = cost with a deadline, else time
   double risk = 0.95;
-  /// Between two checkpoints, by the input: whichever comes first; 0 = not by this. With neither,
-  /// the simulated lives have Young's interval.
-  double checkpoint_seconds = 0;
+  /// Between two checkpoints, as the input says: whichever comes first; 0 = not by this. Free: it
+  /// does not say; then the minutes may be others, those of SimulatedJob::policy.
+  double checkpoint_minutes = 0;
   index_t checkpoint_steps = 0;
+  bool checkpoint_free = false, checkpoint_asynchronous = true;
 };
 
 /// Bytes per second of a file system that was not measured: of a shared one on a busy day.
 inline constexpr double kUnknownDisk = 2e8;
 
-/// Relative standard error of a predicted step, before a run has corrected it: of measured tables
-/// (docs/results/planner.md) and of data sheets.
-inline constexpr double kMeasuredError = 0.05, kSheetError = 0.3;
+/// Relative standard error of a step predicted from measured tables, before a run has corrected it
+/// (docs/results/planner.md). Data sheets tell peaks, and no step is faster:
+/// SimulatedJob::step_slower. Half of the steps take 1.6 times as long or longer, one in twenty 4
+/// times. Published steps (docs/results/planner-published.md) took 1.3, 1.8 and, with slow links, 5
+/// times as long.
+inline constexpr double kMeasuredError = 0.05, kSheetSlower = 0.7;
 
 inline constexpr index_t kPlannedLives = 400;
 /// Simulated lives that tell time and cost: so many, or fewer where nodes are lost so fast that
 /// these would take long.
-[[nodiscard]] std::vector<JobOutcome> planned_lives(const SimulatedJob& job);
+[[nodiscard]] std::vector<JobOutcome> planned_lives(const SimulatedJob& job,
+                                                    index_t runs = kPlannedLives);
+/// As many as can tell that a deadline is kept with the wished probability: 3 of them may miss it.
+[[nodiscard]] index_t planned_runs(const JobWish& wish);
 
 /// One for each set of nodes in which something fits, by ascending time.
 [[nodiscard]] std::vector<JobOption> job_options(const std::vector<NodesSearched>& searched,

@@ -135,8 +135,8 @@ void add_note_of_lives(const std::vector<JobOption>& options, const Cluster& clu
 }
 
 /// That a reader of the figures should know.
-std::vector<std::string> notes_of(const std::vector<JobOption>& options, const Cluster& cluster,
-                                  std::vector<std::string> notes) {
+std::vector<std::string> notes_of(const std::vector<JobOption>& options, const JobWish& wish,
+                                  const Cluster& cluster, std::vector<std::string> notes) {
   std::set<std::string> without_hazard;
   for (const JobOption& option : options)
     for (const JobPart& part : option.found.parts) {
@@ -154,12 +154,25 @@ std::vector<std::string> notes_of(const std::vector<JobOption>& options, const C
         return one.ended < one.lives ? fmt::format("{:.0f} %", 100 * (1 - one.ended_part())) : "";
       },
       notes);
+  const index_t wanted = planned_runs(wish);
   add_note_of_lives(
-      options, cluster, "so few lives tell time and cost, as each has very many losses",
-      [](const JobOption& one) {
-        return one.lives < kPlannedLives ? fmt::format("{}", one.lives) : std::string();
+      options, cluster, "so few lives tell time and cost, as each is very long",
+      [&](const JobOption& one) {
+        if (one.lives >= wanted) return std::string();
+        return fmt::format("{} with {:.0f} losses and {:.0f} checkpoints each", one.lives,
+                           one.losses, one.checkpoints);
       },
       notes);
+  if (wish.deadline_seconds)
+    add_note_of_lives(
+        options, cluster,
+        fmt::format("lives that are too few to show that {:g} % keep the deadline", 100 * wish.risk)
+            .c_str(),
+        [&](const JobOption& one) {
+          const bool few = static_cast<double>(one.lives) * (1 - wish.risk) * (1 + 1e-9) < 3;
+          return few ? fmt::format("{}", one.lives) : std::string();
+        },
+        notes);
   if (cluster.classes.size() > kMostMixedClasses)
     notes.push_back(fmt::format("only the first {} of {} classes were mixed with each other",
                                 kMostMixedClasses, cluster.classes.size()));
@@ -176,7 +189,7 @@ void write_files(const PlanReport& report, const Config& config, const Origins& 
   std::vector<std::pair<const char*, std::string>> files{
       {"job_plan.json", job_plan},
       {"plan.toml", planned_file(chosen.found.plan)},
-      {"input.toml", planned_input(config, origins, chosen.found,
+      {"input.toml", planned_input(config, origins, chosen.found, chosen.job,
                                    std::filesystem::absolute(folder + "/plan.toml").string())},
       {"plans.json", plan_json(report)},
       {"plans.csv", plan_csv(report)},
@@ -263,8 +276,10 @@ void plan_it(const CommandLine& line) {
                command.budget,
                command.objective,
                command.risk,
-               60 * config.checkpoint.every_minutes,
-               config.checkpoint.every_steps};
+               config.checkpoint.every_minutes,
+               config.checkpoint.every_steps,
+               checkpoints_are_free(origins),
+               config.checkpoint.asynchronous != AsyncRule::off};
   const std::vector<JobOption> options = job_options(searched, wish, cluster);
   const PlanReport report{cluster,
                           searched,
@@ -273,7 +288,7 @@ void plan_it(const CommandLine& line) {
                           wish,
                           config.model.context,
                           seconds,
-                          notes_of(options, cluster, notes),
+                          notes_of(options, wish, cluster, notes),
                           guessed_parts(cluster, request.recipe.base.compute)};
   if (command.json && !command.elastic) {
     write_output(plan_json(report));

@@ -7,8 +7,13 @@
 
 namespace t3d {
 
+bool checkpoints_are_free(const Origins& origins) {
+  return !origins.contains("checkpoint.every_minutes") &&
+         !origins.contains("checkpoint.every_steps");
+}
+
 std::string planned_input(Config config, const Origins& origins, const FoundPlan& found,
-                          const std::string& plan_file) {
+                          const SimulatedJob& job, const std::string& plan_file) {
   const Plan& plan = found.plan;
   // No keys express the widths of mixed classes.
   if (found.parts.size() > 1)
@@ -20,6 +25,8 @@ std::string planned_input(Config config, const Origins& origins, const FoundPlan
   config.mesh.cuboid = plan.replicas.front().cuboid;
   config.batch.micro = plan.largest_micro();
   config.batch.recompute = plan.recompute;
+  if (checkpoints_are_free(origins))
+    config.checkpoint.every_minutes = job.policy.interval_seconds / 60;
   // Computed of run.dir, which a run may be given another of: two must not share their checkpoints.
   if (!origins.contains("checkpoint.dir")) config.checkpoint.dir.clear();
   return resolved_text(config, origins);

@@ -195,8 +195,11 @@ std::vector<std::pair<std::string, double>> terms_of(const ForecastTerms& terms)
   all.emplace_back("waiting at products", terms.meeting);
   for (std::size_t group = 0; group < ForecastTerms::kGroups; ++group) {
     const std::string_view axis = name_of(static_cast<Group>(group));
-    all.emplace_back(fmt::format("messages over {} inside a node", axis), terms.inside[group]);
-    all.emplace_back(fmt::format("messages over {} between nodes", axis), terms.between[group]);
+    const double exposed = terms.exposed(static_cast<Group>(group));
+    all.emplace_back(fmt::format("messages over {} inside a node", axis),
+                     exposed * terms.inside[group]);
+    all.emplace_back(fmt::format("messages over {} between nodes", axis),
+                     exposed * terms.between[group]);
   }
   std::erase_if(all, [](const auto& term) { return term.second <= 0; });
   std::sort(all.begin(), all.end(),
