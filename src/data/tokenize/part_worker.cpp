@@ -17,8 +17,7 @@ constexpr index_t kPieceBytes = index_t{1} << 20;  // of a text, encoded at once
 class PartFile {
  public:
   PartFile(const std::string& path, const Tokenizer& tokenizer)
-      : writer_(path,
-                {tokenizer.vocab(), tokenizer.kind(), "", "", 0, 0, tokenizer.special_ids()}) {}
+      : writer_(path, {tokenizer.vocab(), tokenizer.kind(), "", "", 0, 0}) {}
 
   void add(const std::vector<std::int32_t>& ids, bool counts) {
     writer_.append(ids.data(), std::ssize(ids), counts);
@@ -51,7 +50,7 @@ class PartWorker {
       : plan_(plan),
         options_(options),
         tokenizer_(tokenizer),
-        special_(tokenizer.special_ids()),
+        special_(plan.special),
         stop_(stop) {
     for (const std::string& which : outputs_of(part, options))
       files_.push_back(
