@@ -222,11 +222,9 @@ class TokenizeJob {
       tokenizer_.special =
           special_ids_of_text(broadcast_text(*world_, special_text(tokenizer_.special)));
     }
-    all_or_none(world_,
-                [&] {
-                  plan_ = plan_parts(std::move(plan_.inputs), options_, *tokenizer_.make(),
-                                     tokenizer_.special);
-                });
+    all_or_none(world_, [&] {
+      plan_ = plan_parts(std::move(plan_.inputs), options_, *tokenizer_.make(), tokenizer_.special);
+    });
     std::string digest;
     for (const TokenizePart& part : plan_.parts) digest += part.name;
     const std::string first = world_ == nullptr ? digest : broadcast_text(*world_, digest);
@@ -268,7 +266,7 @@ class TokenizeJob {
   void merge() {
     const auto tokenizer = tokenizer_.make();
     TokenFileInfo info{
-        tokenizer->vocab(),      tokenizer->kind(), tokenizer->model(), source_text(), 0, 0,
+        tokenizer->vocab(), tokenizer->kind(), tokenizer->model(), source_text(), 0, 0,
         tokenizer_.special};
     result_.vocab = info.vocab;
     const MergedTokens train = merge_parts(plan_, folder_, "train", options_, prefix_, info);

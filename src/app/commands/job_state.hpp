@@ -105,7 +105,7 @@ class JobState {
   std::string run_id_;
   Lineage lineage_;
   RunTokenizer tokenizer_;
-  std::string special_text_;  // of begin and end of a text; empty = not known
+  std::string special_text_;             // of begin and end of a text; empty = not known
   std::string data_text_, data_change_;  // data_identity.hpp
 };
 

@@ -66,17 +66,16 @@ struct EvalResult {
 
   [[nodiscard]] double bits_per_byte() const { return loss / std::log(2.0) / bytes_per_token; }
   [[nodiscard]] std::string text() const {
-    std::string text =
-        fmt::format("checkpoint {} (step {})\n{} of {} tokens\nloss {:.6f}  perplexity {:.4f}",
-                    checkpoint, step, counted(sequences, "sequence"), context, loss, std::exp(loss));
+    std::string text = fmt::format(
+        "checkpoint {} (step {})\n{} of {} tokens\nloss {:.6f}  perplexity {:.4f}", checkpoint,
+        step, counted(sequences, "sequence"), context, loss, std::exp(loss));
     if (bytes_per_token > 0) text += fmt::format("  bits per byte {:.4f}", bits_per_byte());
     return text + "\n";
   }
   [[nodiscard]] std::string json() const {
     using Json = nlohmann::ordered_json;
-    Json object{{"checkpoint", checkpoint}, {"step", step},
-                {"sequences", sequences},   {"context", context},
-                {"loss", loss},             {"perplexity", std::exp(loss)}};
+    Json object{{"checkpoint", checkpoint}, {"step", step}, {"sequences", sequences},
+                {"context", context},       {"loss", loss}, {"perplexity", std::exp(loss)}};
     if (bytes_per_token > 0) object["bits_per_byte"] = bits_per_byte();
     return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
@@ -130,8 +129,12 @@ int run_evaluation(Communicator& world, const CommandLine& command) {
         fmt::format("the loss of {} on {} is {}", loaded.checkpoint.path, wish.token_file, loss));
   // Bits per byte compare texts, which ids of an unknown tokenizer are not.
   const double bytes = comparable ? source->tokens().bytes_per_token() : 0;
-  const EvalResult result{loaded.checkpoint.path, loaded.checkpoint.state.step, total,
-                          config.model.context, loss, bytes};
+  const EvalResult result{loaded.checkpoint.path,
+                          loaded.checkpoint.state.step,
+                          total,
+                          config.model.context,
+                          loss,
+                          bytes};
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
     write_output(wish.json ? result.json() : result.text());

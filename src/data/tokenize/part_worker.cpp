@@ -47,11 +47,7 @@ class PartWorker {
  public:
   PartWorker(const TokenizePlan& plan, const TokenizePart& part, const TokenizeOptions& options,
              const Tokenizer& tokenizer, const std::string& folder, const std::atomic<bool>& stop)
-      : plan_(plan),
-        options_(options),
-        tokenizer_(tokenizer),
-        special_(plan.special),
-        stop_(stop) {
+      : plan_(plan), options_(options), tokenizer_(tokenizer), special_(plan.special), stop_(stop) {
     for (const std::string& which : outputs_of(part, options))
       files_.push_back(
           std::make_unique<PartFile>(part_path(folder, part, which) + ".h5", tokenizer));

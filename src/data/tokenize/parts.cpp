@@ -17,11 +17,10 @@ constexpr int kWay = 2;  // of making parts; another one does not take those of 
 std::string settings_text(const TokenizeOptions& options, const Tokenizer& tokenizer,
                           const SpecialIds& special) {
   return fmt::format("{}\n{}\n{:x}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{} {}\n", kWay,
-                     tokenizer.kind(),
-                     tokenizer_hash(tokenizer), options.valid_fraction, options.fields.text,
-                     options.fields.prompt, options.fields.completion, options.document_lines,
-                     options.document_end, options.document_begin, options.skip_bad_lines,
-                     options.line_bytes, special.bos, special.eos);
+                     tokenizer.kind(), tokenizer_hash(tokenizer), options.valid_fraction,
+                     options.fields.text, options.fields.prompt, options.fields.completion,
+                     options.document_lines, options.document_end, options.document_begin,
+                     options.skip_bad_lines, options.line_bytes, special.bos, special.eos);
 }
 
 /// Enough parts for many workers, and not too many files.

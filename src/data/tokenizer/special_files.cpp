@@ -68,8 +68,8 @@ class ModelFiles {
 std::int32_t token_named(const Json& config, const char* key, const Tokenizer& tokenizer) {
   const auto found = config.find(key);
   if (found == config.end()) return -1;
-  const Json& value = found->is_object() && found->contains("content") ? (*found)["content"]
-                                                                       : *found;
+  const Json& value =
+      found->is_object() && found->contains("content") ? (*found)["content"] : *found;
   return value.is_string() ? tokenizer.token_id(value.get<std::string>()) : -1;
 }
 
@@ -103,10 +103,10 @@ SpecialIds special_ids_of_folder(const std::string& folder, const Tokenizer* tok
   if (tokenizer != nullptr) {
     const SpecialIds guess = tokenizer->special_ids();
     if (ids.eos >= 0 && guess.eos >= 0 && ids.eos != guess.eos)
-      notes.push_back(fmt::format("the end of a text is {} by the files of {}; by its name it "
-                                  "would be {}",
-                                  shown(ids.eos, *tokenizer), folder,
-                                  shown(guess.eos, *tokenizer)));
+      notes.push_back(
+          fmt::format("the end of a text is {} by the files of {}; by its name it "
+                      "would be {}",
+                      shown(ids.eos, *tokenizer), folder, shown(guess.eos, *tokenizer)));
     take_first(ids.bos, guess.bos);
     take_first(ids.eos, guess.eos);
     take_first(ids.pad, guess.pad);

@@ -1,4 +1,5 @@
-// What the files of a model say of its special tokens, in the order in which transformers asks them:
+// What the files of a model say of its special tokens, in the order in which transformers asks
+// them:
 //
 //   generation_config.json, then config.json   eos_token_id (a number or a list), bos_token_id,
 //                                              pad_token_id: of texts that the model writes

@@ -17,8 +17,7 @@ std::uint32_t header_crc(const TokenFileHeader& header, std::int64_t version) {
     for (const auto& [name, id] : named_ids(info.special)) text += fmt::format("{}\n", *id);
   }
   if (version > 2)
-    text +=
-        fmt::format("{}\n{}\n", text_of_ends(info.special), number_of_adds_bos(info.special));
+    text += fmt::format("{}\n{}\n", text_of_ends(info.special), number_of_adds_bos(info.special));
   std::uint32_t crc = crc32c(info.model, crc32c(text));
   for (const auto& [name, table] : crc_tables(header))
     crc = crc32c(table->data(), table->size() * sizeof(std::uint32_t), crc);

@@ -44,8 +44,9 @@ TEST_CASE("a model's files say how a text ends, in the order of transformers") {
   CHECK(read(folder).notes.size() == 1);  // files and name differ
   write(folder, "generation_config.json", R"({"eos_token_id": [2, 0], "pad_token_id": 0})");
   CHECK(read(folder).ids == SpecialIds{1, 2, 0, 0, {2, 0}});
-  write(folder, "tokenizer_config.json",
-        R"({"eos_token": {"content": "<|endoftext|>"}, "bos_token": null, "add_bos_token": false})");
+  write(
+      folder, "tokenizer_config.json",
+      R"({"eos_token": {"content": "<|endoftext|>"}, "bos_token": null, "add_bos_token": false})");
   CHECK(read(folder).ids == SpecialIds{1, 0, 0, 0, {2, 0}, false});
   CHECK(read(folder).notes.empty());
   CHECK(read(folder).ids.all_ends() == std::vector<std::int32_t>{2, 0});
@@ -62,8 +63,9 @@ TEST_CASE("ids that no token has are left out, and files that are no objects ref
 }
 
 TEST_CASE("special ids go as text and come back") {
-  for (const SpecialIds& ids : {SpecialIds{}, SpecialIds{1, 2, -1, 0}, SpecialIds{1, 2, 3, 0, {2, 5}},
-                                SpecialIds{1, -1, -1, -1, {}, true}})
+  for (const SpecialIds& ids :
+       {SpecialIds{}, SpecialIds{1, 2, -1, 0}, SpecialIds{1, 2, 3, 0, {2, 5}},
+        SpecialIds{1, -1, -1, -1, {}, true}})
     CHECK(special_ids_of_text(special_text(ids)) == ids);
   CHECK_THROWS_AS(special_ids_of_text("{}"), Error);
 }

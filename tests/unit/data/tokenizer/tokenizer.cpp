@@ -111,7 +111,8 @@ TEST_CASE("a tokenizer that is trained here has an end of documents, which no te
   }
 }
 
-TEST_CASE("a vocabulary that is too small for a text's characters is answered with the needed one") {
+TEST_CASE(
+    "a vocabulary that is too small for a text's characters is answered with the needed one") {
   const ScratchFolder folder("small_vocab");
   std::string text;
   for (int n = 0; n < 60; ++n)

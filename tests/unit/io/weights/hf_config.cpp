@@ -1,4 +1,5 @@
-// config.json of Hugging Face's models: which of them are ours, and what is written for one of ours.
+// config.json of Hugging Face's models: which of them are ours, and what is written for one of
+// ours.
 #include "io/weights/hf_config.hpp"
 
 #include <nlohmann/json.hpp>
@@ -12,14 +13,10 @@ using namespace t3d;
 namespace {
 
 nlohmann::json mistral() {
-  return {{"model_type", "mistral"},
-          {"hidden_size", 32},
-          {"num_hidden_layers", 1},
-          {"num_attention_heads", 4},
-          {"num_key_value_heads", 2},
-          {"intermediate_size", 48},
-          {"vocab_size", 100},
-          {"max_position_embeddings", 128},
+  return {{"model_type", "mistral"},  {"hidden_size", 32},
+          {"num_hidden_layers", 1},   {"num_attention_heads", 4},
+          {"num_key_value_heads", 2}, {"intermediate_size", 48},
+          {"vocab_size", 100},        {"max_position_embeddings", 128},
           {"sliding_window", 24}};
 }
 
