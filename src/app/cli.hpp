@@ -13,6 +13,7 @@ namespace t3d {
 struct EvalCommand {
   std::string checkpoint, token_file;
   index_t sequences = 0;  // 0 = all
+  bool json = false;
 };
 
 struct GenerateCommand {
@@ -26,6 +27,7 @@ struct GenerateCommand {
   index_t top_k = 0;  // 0 = off
   double top_p = 1;   // 1 = off
   bool greedy = false, ignore_eos = false, json = false, no_stream = false;
+  std::optional<bool> document_begin;  // the begin of a document before prompts; as the model's own
   std::int64_t seed = 1;
 };
 
@@ -38,6 +40,7 @@ struct InspectCommand {
 struct ExportCommand {
   std::string checkpoint, folder;
   std::string format = "hf", dtype = "fp32";
+  std::vector<std::string> eos;  // ids or tokens that end a text; empty = the checkpoint's
 };
 
 struct ImportCommand {

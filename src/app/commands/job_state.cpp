@@ -1,5 +1,6 @@
 #include "app/commands/job_state.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "app/config/defaults.hpp"
 #include "comm/agree.hpp"
 #include "comm/busy.hpp"
+#include "data/tokenizer/special_files.hpp"
 #include "io/checkpoint/state_digest.hpp"
 #include "io/posix_file.hpp"
 #include "train/step/reshape.hpp"
@@ -125,10 +127,38 @@ void JobState::check_tokenizer() {
       (void)same_tokenizer(tokenizer_of(*init_source_),
                            {tokenizer_.hash, tokenizer_of(texts_.train->tokens()).who},
                            tokenizer_.notes);
+    special_text_ = special_text_of_run();
     const std::string file = tokenizer_file(config_.checkpoint.dir, tokenizer_.hash);
     if (!tokenizer_.model.empty() && !path_exists(file)) write_text_durably(file, tokenizer_.model);
   });
   world_.broadcast({&tokenizer_.hash, DType::i32, 1, 2}, 0).wait_host();
+  special_text_ = broadcast_text(world_, special_text_);
+}
+
+// What the weights came with, and the end that the training text teaches beside it. Empty: nothing
+// is known.
+std::string JobState::special_text_of_run() {
+  SpecialIds known;
+  if (init_source_)
+    known = special_ids_of(*init_source_, tokenizer_.notes);
+  else if (checkpoint())
+    known = special_ids_of(checkpoint()->state, nullptr);
+  SpecialIds& own = tokenizer_.special;
+  if (known != SpecialIds()) {
+    if (own.eos >= 0 && known.eos >= 0 && own.eos != known.eos)
+      tokenizer_.notes.push_back(fmt::format(
+          "documents of {} end with {}, those of the weights with {}: both end a text from now on "
+          "(tokenize --eos)",
+          texts_.train->tokens().describe(), own.eos, known.eos));
+    std::vector<std::int32_t> ends = known.all_ends();
+    if (own.eos >= 0 && std::ranges::find(ends, own.eos) == ends.end()) ends.push_back(own.eos);
+    if (own.eos < 0) own.eos = known.eos;
+    for (const auto& [mine, theirs] : {std::pair{&own.bos, known.bos}, {&own.pad, known.pad}})
+      if (theirs >= 0) *mine = theirs;
+    own.adds_bos = known.adds_bos;
+    own.ends = ends == std::vector{own.eos} ? std::vector<std::int32_t>() : ends;
+  }
+  return own == SpecialIds() ? std::string() : special_text(own);
 }
 
 // Says what the run is trained on, and compares it with what it was.
@@ -174,6 +204,7 @@ CheckpointState JobState::to_save() const {
   if (planned_.speeds) state.texts[kSpeedsText] = planned_.speeds->text();
   state.texts[kBasisText] = planned_.basis.text();
   state.texts[kDataText] = data_text_;
+  if (!special_text_.empty()) state.texts[kSpecialText] = special_text_;
   if (tokenizer_.hash != 0) state.texts[kTokenizerText] = tokenizer_text(tokenizer_.hash);
   return state;
 }

@@ -82,6 +82,7 @@ class JobState {
   void form(const Config& asked, const std::optional<CheckpointInfo>& info);
   void stop_if_asked() const;
   void check_tokenizer();
+  [[nodiscard]] std::string special_text_of_run();
   void check_data();
   [[nodiscard]] std::string new_run_id() const;
 
@@ -104,6 +105,7 @@ class JobState {
   std::string run_id_;
   Lineage lineage_;
   RunTokenizer tokenizer_;
+  std::string special_text_;             // of begin and end of a text; empty = not known
   std::string data_text_, data_change_;  // data_identity.hpp
 };
 

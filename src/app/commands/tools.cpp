@@ -1,7 +1,10 @@
 // The subcommands beside training: inspect, eval.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "app/commands/commands.hpp"
@@ -28,6 +31,8 @@ std::string describe_token_file(const std::string& path, bool verify) {
                                  {"padding", info.special.pad},
                                  {"unknown", info.special.unknown}})
     if (id >= 0) text += fmt::format("\n{} is id {}", name, id);
+  if (!info.special.ends.empty())
+    text += fmt::format("\ntexts end with {}", fmt::join(info.special.ends, ", "));
   if (info.partial_loss) text += "\nsome tokens do not count in the loss";
   if (info.text_bytes > 0) text += fmt::format("\n{} bytes of text", info.text_bytes);
   if (!info.source.empty()) text += fmt::format("\nfrom {}", info.source);
@@ -64,6 +69,28 @@ std::string first_lines(const std::string& text) {
   for (std::ptrdiff_t line = 1; line < kLines; ++line) end = text.find('\n', end) + 1;
   return text.substr(0, end) + fmt::format("  ... and {} more lines: --all\n", all - kLines + 1);
 }
+
+struct EvalResult {
+  std::string checkpoint;
+  index_t step, sequences, context;
+  double loss, bytes_per_token;  // bytes_per_token: 0 = unknown
+
+  [[nodiscard]] double bits_per_byte() const { return loss / std::log(2.0) / bytes_per_token; }
+  [[nodiscard]] std::string text() const {
+    std::string text = fmt::format(
+        "checkpoint {} (step {})\n{} of {} tokens\nloss {:.6f}  perplexity {:.4f}", checkpoint,
+        step, counted(sequences, "sequence"), context, loss, std::exp(loss));
+    if (bytes_per_token > 0) text += fmt::format("  bits per byte {:.4f}", bits_per_byte());
+    return text + "\n";
+  }
+  [[nodiscard]] std::string json() const {
+    using Json = nlohmann::ordered_json;
+    Json object{{"checkpoint", checkpoint}, {"step", step}, {"sequences", sequences},
+                {"context", context},       {"loss", loss}, {"perplexity", std::exp(loss)}};
+    if (bytes_per_token > 0) object["bits_per_byte"] = bits_per_byte();
+    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+};
 
 }  // namespace
 
@@ -111,16 +138,17 @@ int run_evaluation(Communicator& world, const CommandLine& command) {
     throw AgreedError(
         ExitCode::diverged,
         fmt::format("the loss of {} on {} is {}", loaded.checkpoint.path, wish.token_file, loss));
-  std::string text =
-      fmt::format("checkpoint {} (step {})\n{} of {} tokens\nloss {:.6f}  perplexity {:.4f}",
-                  loaded.checkpoint.path, loaded.checkpoint.state.step, counted(total, "sequence"),
-                  config.model.context, loss, std::exp(loss));
   // Bits per byte compare texts, which ids of an unknown tokenizer are not.
   const double bytes = comparable ? source->tokens().bytes_per_token() : 0;
-  if (bytes > 0) text += fmt::format("  bits per byte {:.4f}", loss / std::log(2.0) / bytes);
+  const EvalResult result{loaded.checkpoint.path,
+                          loaded.checkpoint.state.step,
+                          total,
+                          config.model.context,
+                          loss,
+                          bytes};
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
-    write_output(text + "\n");
+    write_output(wish.json ? result.json() : result.text());
     flush_output();
   });
   return 0;
