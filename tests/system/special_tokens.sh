@@ -7,7 +7,7 @@ cp -r "$models/llama" chat
 python3 - <<'PY'
 import json
 words = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<unk>", "the", "king", "sings"]
-added = [{"id": n, "content": word, "special": True} for n, word in enumerate(words[:3])]
+added = [{"id": n, "content": word, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True} for n, word in enumerate(words[:3])]
 json.dump({"added_tokens": added, "pre_tokenizer": {"type": "WhitespaceSplit"},
            "model": {"type": "WordLevel", "unk_token": "<unk>", "vocab": {word: n for n, word in enumerate(words)}}},
           open("chat/tokenizer.json", "w"))

@@ -94,8 +94,9 @@ std::string train_sentencepiece(const std::vector<std::string>& files, const std
     const std::string why = status.ToString();
     if (const index_t needed = needed_vocab(why); needed > vocab)
       throw_error(ExitCode::config,
-                  "--vocab {}: the characters of this text alone need a vocabulary of {}", vocab,
-                  needed);
+                  "cannot train a {} tokenizer of {} ids: the characters of this text alone need "
+                  "--vocab {}",
+                  kind, vocab, needed);
     throw_error(ExitCode::config, "cannot train a {} tokenizer of {} ids: {}", kind, vocab, why);
   }
   return model;

@@ -276,7 +276,9 @@ TEST_CASE("documents end with the id that the files of the model say, or the use
   const std::string at = folder.path() + "/";
   write(at + "t.jsonl", json("a a") + json("a"));
   const auto token = [](int id, const std::string& text) {
-    return "{\"id\":" + std::to_string(id) + ",\"content\":\"" + text + "\",\"special\":true}";
+    return "{\"id\":" + std::to_string(id) + ",\"content\":\"" + text +
+           "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,\"normalized\":false,"
+           "\"special\":true}";
   };
   write(at + "m/tokenizer.json",
         "{\"added_tokens\":[" + token(0, "<|endoftext|>") + "," + token(2, "<|im_end|>") +

@@ -12,10 +12,14 @@ using t3d::test::ScratchFolder;
 
 namespace {
 
-constexpr const char* kTokenizer = R"({"added_tokens": [
-  {"id": 0, "content": "<|endoftext|>", "special": true},
-  {"id": 1, "content": "<|im_start|>", "special": true},
-  {"id": 2, "content": "<|im_end|>", "special": true}],
+std::string added(int id, const std::string& text) {
+  return "{\"id\": " + std::to_string(id) + ", \"content\": \"" + text +
+         "\", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
+         "\"normalized\": false, \"special\": true}";
+}
+
+const std::string kTokenizer = "{\"added_tokens\": [" + added(0, "<|endoftext|>") + "," +
+                               added(1, "<|im_start|>") + "," + added(2, "<|im_end|>") + R"(],
   "model": {"type": "WordLevel", "unk_token": "<|endoftext|>",
             "vocab": {"<|endoftext|>": 0, "<|im_start|>": 1, "<|im_end|>": 2, "a": 3}}})";
 

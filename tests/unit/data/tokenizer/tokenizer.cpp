@@ -187,7 +187,8 @@ TEST_CASE("a BPE model that is trained here goes out as tokenizer.json with the 
   write_text(folder, "tokenizer.model", "no model");
   CHECK(load_tokenizer(folder.path())->kind() == "tokenizer.json");
   const auto other = make_sentencepiece_tokenizer(train_sentencepiece({path}, "unigram", 400));
-  CHECK(other->files().size() == 1);
+  CHECK(std::ranges::none_of(
+      other->files(), [](const TokenizerFile& file) { return file.name == "tokenizer.json"; }));
 }
 
 TEST_CASE("SentencePiece and bytes give a text id by id") {
