@@ -113,7 +113,8 @@ def main():
             for mode in args.modes:
                 runs = [run(args, mode, replicas, seed, lr) for seed in args.seeds]
                 last = statistics.median(
-                    [r["valid_loss"] for r in records if r.get("valid_loss") is not None][-1] for records in runs)
+                    [r[key] for r in records for key in ("valid_loss", "valid_loss_whole") if r.get(key) is not None][-1]
+                    for records in runs)
                 gains = [r["adasum_gain"] for records in runs for r in records if "adasum_gain" in r]
                 gain = f"{statistics.median(gains):.2f}" if gains else "-"
                 steps = text([steps_to(records, args.target) for records in runs])

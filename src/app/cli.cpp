@@ -102,7 +102,9 @@ void add_main_job(CLI::App& app, Parsed& p) {
   app.add_option("--write-sbatch", p.sbatch,
                  "print a job script of this input for so many ranks (by default one on each node)")
       ->type_name("[RANKS]");
-  app.add_flag("-q", p.line.quiet, "show only warnings and errors; the files are the same");
+  CLI::Option* const quiet =
+      app.add_flag("-q", p.line.quiet, "show only warnings and errors; the files are the same");
+  app.add_flag("-v", p.line.verbose, "show all plans that the planner compared")->excludes(quiet);
   app.add_flag("--defaults", p.defaults, "print a complete input with comments");
   app.add_option("--explain", p.explain, "print the help of an input key or table")
       ->type_name("KEY");

@@ -13,6 +13,7 @@ namespace t3d {
 struct EvalCommand {
   std::string checkpoint, token_file;
   index_t sequences = 0;  // 0 = all
+  bool json = false;
 };
 
 struct GenerateCommand {
@@ -26,17 +27,20 @@ struct GenerateCommand {
   index_t top_k = 0;  // 0 = off
   double top_p = 1;   // 1 = off
   bool greedy = false, ignore_eos = false, json = false, no_stream = false;
+  std::optional<bool> document_begin;  // the begin of a document before prompts; as the model's own
   std::int64_t seed = 1;
 };
 
 struct InspectCommand {
   std::string path;
   bool verify = false;
+  bool all = false;  // every line; else the first ten
 };
 
 struct ExportCommand {
   std::string checkpoint, folder;
   std::string format = "hf", dtype = "fp32";
+  std::vector<std::string> eos;  // ids or tokens that end a text; empty = the checkpoint's
 };
 
 struct ImportCommand {
@@ -153,6 +157,7 @@ struct CommandLine {
   std::optional<index_t> dry_run_ranks;  // absent: the ranks started
   index_t sbatch_ranks = 0;              // 0 = one on each node
   bool quiet = false;                    // only warnings on the screen
+  bool verbose = false;                  // with what the planner compared
   std::string text;
   TokenizeCommand tokenize;
   EvalCommand eval;

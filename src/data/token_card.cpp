@@ -6,9 +6,11 @@
 #include <optional>
 
 #include "comm/agree.hpp"
+#include "comm/busy.hpp"
 #include "comm/placement.hpp"
 #include "data/file_list.hpp"
 #include "data/token_formats.hpp"
+#include "data/tokenizer/special_files.hpp"
 #include "io/packer.hpp"
 
 namespace t3d {
@@ -38,10 +40,6 @@ void visit_numbers(Card& card, const Visit& visit) {
   visit(info.tokens);
   visit(info.documents);
   visit(info.partial_loss);
-  visit(info.special.bos);
-  visit(info.special.eos);
-  visit(info.special.pad);
-  visit(info.special.unknown);
   visit(card.header.checksum);
 }
 
@@ -60,6 +58,7 @@ std::string text_of_cards(const std::vector<TokenCard>& cards) {
     visit_numbers(card, [&](auto value) { out.add(index_t{value}); });
     out.add(info.tokenizer);
     out.add(info.source);
+    out.add(special_text(info.special));
     const bool same = model != nullptr && *model == info.model;
     out.add(index_t{same});
     if (!same) out.add(info.model);
@@ -84,6 +83,7 @@ std::vector<TokenCard> cards_of_text(const std::string& text) {
     });
     info.tokenizer = in.text();
     info.source = in.text();
+    info.special = special_ids_of_text(in.text());
     info.model = in.number() != 0 ? cards.back().header.info.model : in.text();
     for (const auto member : kTables) {
       CrcTable& table = card.header.*member;
@@ -115,7 +115,10 @@ std::vector<TokenCard> share_token_cards(Communicator& world, Communicator& mate
   std::string text;
   std::optional<Error> fault;
   try {
-    if (mates.rank() == 0) text = text_of_cards(read_token_cards(patterns, format));
+    if (mates.rank() == 0) {
+      const BusyScope busy("reading the token files");
+      text = text_of_cards(read_token_cards(patterns, format));
+    }
   } catch (const std::exception& error) {
     fault = on_this_rank(world, as_error(error));
   }

@@ -40,6 +40,7 @@ class TokenFileSource final : public TokenSource {
   std::uint64_t tokenizer_hash() const override {
     return t3d::tokenizer_hash(info().tokenizer, info().model);
   }
+  SpecialIds special_ids() const override { return info().special; }
   std::vector<CorpusFile> files() const override {
     return {{card_.path, card_.bytes, size(), card_.header.checksum}};
   }

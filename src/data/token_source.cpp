@@ -82,6 +82,7 @@ class JoinedSource final : public TokenSource {
   }
   std::string tokenizer_model() const override { return sources_.front()->tokenizer_model(); }
   std::uint64_t tokenizer_hash() const override { return sources_.front()->tokenizer_hash(); }
+  SpecialIds special_ids() const override { return sources_.front()->special_ids(); }
   std::vector<CorpusFile> files() const override {
     std::vector<CorpusFile> all;
     for (const auto& source : sources_)

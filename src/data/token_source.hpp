@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/choices.hpp"
+#include "core/special_ids.hpp"
 #include "core/types.hpp"
 
 namespace t3d {
@@ -55,6 +56,8 @@ class TokenSource {
   /// Hash of the tokenizer that made the ids (data/tokenizer/tokenizer.hpp); 0 when the format does
   /// not say (llmc, u16, u32). All files of a source have the same one.
   [[nodiscard]] virtual std::uint64_t tokenizer_hash() const { return 0; }
+  /// Where the format says them; else none.
+  [[nodiscard]] virtual SpecialIds special_ids() const { return {}; }
   /// The files behind the source, in order; empty for what is in memory.
   [[nodiscard]] virtual std::vector<CorpusFile> files() const { return {}; }
 };

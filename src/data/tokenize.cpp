@@ -17,6 +17,7 @@
 #include "data/tokenize/merge_parts.hpp"
 #include "data/tokenize/part_worker.hpp"
 #include "data/tokenize/training_texts.hpp"
+#include "data/tokenizer/special_files.hpp"
 #include "device/host_limits.hpp"
 #include "io/partial_file.hpp"
 #include "io/posix_file.hpp"
@@ -36,22 +37,37 @@ RunningCommand& running_command() {
   return command;
 }
 
-/// Kind and model: what the other ranks need.
+/// What the other ranks need.
 struct ChosenTokenizer {
   std::string kind, model;
+  SpecialIds special;
   [[nodiscard]] std::unique_ptr<Tokenizer> make() const { return make_tokenizer(kind, model); }
 };
 
 ChosenTokenizer choose_tokenizer(const std::vector<TextInput>& inputs, const std::string& folder,
-                                 const TokenizeOptions& options) {
-  if (options.model_file.empty() && options.kind == "bytes") return {options.kind, {}};
+                                 const TokenizeOptions& options, std::vector<std::string>& notes) {
+  if (options.model_file.empty() && options.kind == "bytes") return {options.kind, {}, {}};
   if (options.model_file.empty()) {
     const TrainingTexts texts(inputs, folder, options);
     const std::string model = train_sentencepiece(texts.files(), options.kind, options.vocab);
-    return {make_sentencepiece_tokenizer(model)->kind(), model};
+    const auto made = make_sentencepiece_tokenizer(model);
+    return {made->kind(), model, made->special_ids()};
   }
   const auto tokenizer = load_tokenizer(options.model_file);
-  return {tokenizer->kind(), tokenizer->model()};
+  return {tokenizer->kind(), tokenizer->model(),
+          load_special_ids(options.model_file, *tokenizer, notes)};
+}
+
+/// As the user wants the documents. A run from fresh weights learns that they begin so.
+void take_wishes(const TokenizeOptions& options, ChosenTokenizer& chosen) {
+  SpecialIds& special = chosen.special;
+  if (!options.document_eos.empty()) {
+    const auto tokenizer = chosen.make();
+    special.eos = named_id(options.document_eos, tokenizer.get(), tokenizer->vocab());
+    if (!special.ends.empty() && std::ranges::find(special.ends, special.eos) == special.ends.end())
+      special.ends.insert(special.ends.begin(), special.eos);
+  }
+  if (special.bos >= 0) special.adds_bos = options.document_begin;
 }
 
 /// A file that says that some rank has failed.
@@ -189,17 +205,26 @@ class TokenizeJob {
       if (!(options_.valid_fraction >= 0.0 && options_.valid_fraction < 1.0))
         throw_error(ExitCode::config, "a valid fraction of {} is not in [0, 1)",
                     options_.valid_fraction);
+      if (!options_.fields.prompt.empty() && options_.output != TokenOutput::hdf5)
+        throw_error(ExitCode::config,
+                    "--prompt-field: megatron and llmc cannot keep which tokens are a prompt's, "
+                    "and all would count in the loss; --format hdf5 keeps it");
       plan_.inputs = list_texts(names_);
       make_folder(folder_);
       if (rank() == 0) ::unlink(failed_mark(folder_).c_str());
-      if (rank() == 0) tokenizer_ = choose_tokenizer(plan_.inputs, folder_, options_);
+      if (rank() != 0) return;
+      tokenizer_ = choose_tokenizer(plan_.inputs, folder_, options_, result_.notes);
+      take_wishes(options_, tokenizer_);
     });
     if (world_ != nullptr) {
       tokenizer_.kind = broadcast_text(*world_, tokenizer_.kind);
       tokenizer_.model = broadcast_text(*world_, tokenizer_.model);
+      tokenizer_.special =
+          special_ids_of_text(broadcast_text(*world_, special_text(tokenizer_.special)));
     }
-    all_or_none(world_,
-                [&] { plan_ = plan_parts(std::move(plan_.inputs), options_, *tokenizer_.make()); });
+    all_or_none(world_, [&] {
+      plan_ = plan_parts(std::move(plan_.inputs), options_, *tokenizer_.make(), tokenizer_.special);
+    });
     std::string digest;
     for (const TokenizePart& part : plan_.parts) digest += part.name;
     const std::string first = world_ == nullptr ? digest : broadcast_text(*world_, digest);
@@ -241,8 +266,8 @@ class TokenizeJob {
   void merge() {
     const auto tokenizer = tokenizer_.make();
     TokenFileInfo info{
-        tokenizer->vocab(),      tokenizer->kind(), tokenizer->model(), source_text(), 0, 0,
-        tokenizer->special_ids()};
+        tokenizer->vocab(), tokenizer->kind(), tokenizer->model(), source_text(), 0, 0,
+        tokenizer_.special};
     result_.vocab = info.vocab;
     const MergedTokens train = merge_parts(plan_, folder_, "train", options_, prefix_, info);
     result_.train_path = train.path;

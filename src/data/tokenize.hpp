@@ -22,6 +22,7 @@ struct TokenizeOptions {
   bool document_lines = false;  // in text files, too
   bool document_end = true;     // the tokenizer's eos behind every document, where it has one
   bool document_begin = false;  // its bos before it
+  std::string document_eos;     // its end: an id or a token; empty = as the tokenizer's files say
   bool skip_bad_lines = false;  // else the first one is an error
   index_t threads = 0;          // of a process; 0 = its cores
   TokenOutput output = TokenOutput::hdf5;
@@ -34,6 +35,7 @@ struct TokenizeResult {
   std::vector<std::string> older_valid;  // then: files of that name, of an earlier command
   index_t train_tokens = 0, valid_tokens = 0, documents = 0;
   index_t vocab = 0, text_bytes = 0;
+  std::vector<std::string> notes;       // on the special tokens
   index_t parts = 0, parts_reused = 0;  // made by an earlier, killed command
   index_t bad_lines = 0;
   std::string first_bad_line;   // with its place

@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <vector>
 
 #include "device/control_groups.hpp"
@@ -149,6 +153,44 @@ cpu_set_t affinity_mask() {
   if (sched_getaffinity(0, sizeof(mask), &mask) != 0)
     for (int core = 0; core < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); ++core)
       CPU_SET(static_cast<std::size_t>(core), &mask);
+  return mask;
+}
+
+cpu_set_t process_cores() {
+  cpu_set_t all = affinity_mask();
+  std::error_code gone;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", gone)) {
+    cpu_set_t mask;
+    const int id = std::atoi(thread.path().filename().c_str());
+    if (id > 0 && sched_getaffinity(id, sizeof mask, &mask) == 0) CPU_OR(&all, &all, &mask);
+  }
+  return all;
+}
+
+std::string cores_text(const cpu_set_t& mask) {
+  std::string text;
+  for (std::size_t first = 0; first < CPU_SETSIZE; ++first) {
+    if (!CPU_ISSET(first, &mask)) continue;
+    std::size_t last = first;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &mask)) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(first);
+    if (last > first) text += "-" + std::to_string(last);
+    first = last;
+  }
+  return text;
+}
+
+cpu_set_t parse_cores(const std::string& text) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    unsigned first = 0, last = 0;
+    const int numbers = std::sscanf(part.c_str(), "%u-%u", &first, &last);
+    if (numbers < 1) continue;
+    for (unsigned core = first; core <= (numbers > 1 ? last : first) && core < CPU_SETSIZE; ++core)
+      CPU_SET(core, &mask);
+  }
   return mask;
 }
 

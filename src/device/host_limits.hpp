@@ -28,6 +28,11 @@ struct MemoryLimit {
 [[nodiscard]] int cores_available();
 /// Of the calling thread; all cores where the system does not say.
 [[nodiscard]] cpu_set_t affinity_mask();
+/// Of all threads of this process together: a thread may be bound to one core.
+[[nodiscard]] cpu_set_t process_cores();
+/// "0-3,8": the mask in words, and back. What is no core in a text is left out.
+[[nodiscard]] std::string cores_text(const cpu_set_t& mask);
+[[nodiscard]] cpu_set_t parse_cores(const std::string& text);
 /// Cores of the mask, not more than a quota > 0 in whole cores; at least 1.
 [[nodiscard]] int cores_of(const cpu_set_t& mask, double quota);
 /// The quota alone, in cores; 0 = none. Files are looked for under `root` (tests).

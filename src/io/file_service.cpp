@@ -18,6 +18,10 @@ struct Job {
   std::function<void()> work;
 };
 
+double seconds_since(std::chrono::steady_clock::time_point time) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - time).count();
+}
+
 }  // namespace
 
 /// The thread owns it too: one that hangs in a file system's call outlives the service.
@@ -27,6 +31,8 @@ struct FileService::State {
   std::deque<Job> jobs;
   std::string what;  // is done now
   index_t bytes = 0, put = 0, done = 0;
+  double standstill = kStandstill;
+  std::chrono::steady_clock::time_point last_done = std::chrono::steady_clock::now();
   bool ended = false;
   std::thread::id thread;
 
@@ -46,6 +52,7 @@ struct FileService::State {
       what.clear();
       bytes -= job.bytes;
       ++done;
+      last_done = std::chrono::steady_clock::now();
       changed.notify_all();
     }
   }
@@ -71,20 +78,32 @@ FileService::FileService(index_t most_bytes)
 
 FileService::~FileService() { end(kLastSeconds); }
 
-void FileService::put(const std::string& what, index_t bytes, std::function<void()> work) {
+bool FileService::put(const std::string& what, index_t bytes, std::function<void()> work) {
   std::unique_lock lock(state_->mutex);
   if (state_->thread == std::this_thread::get_id()) {
     lock.unlock();
-    return work();
+    work();
+    return true;
   }
-  state_->wait_until(lock, 0, [&] {
+  const auto has_room = [&] {
     return state_->ended || state_->jobs.empty() || state_->bytes + bytes <= most_;
-  });
-  if (state_->ended) return;
+  };
+  while (!has_room()) {
+    const double still = seconds_since(state_->last_done);
+    if (still >= state_->standstill) return false;
+    state_->wait_until(lock, state_->standstill - still, has_room);
+  }
+  if (state_->ended) return false;
+  if (state_->done == state_->put) state_->last_done = std::chrono::steady_clock::now();
   state_->jobs.push_back({what, bytes, std::move(work)});
   state_->bytes += bytes;
   ++state_->put;
   state_->changed.notify_all();
+}
+
+void FileService::set_standstill(double seconds) {
+  const std::lock_guard lock(state_->mutex);
+  state_->standstill = seconds;
 }
 
 index_t FileService::newest() const {

@@ -1,6 +1,7 @@
 // FileService: a thread that writes files for somebody who must not wait for a file system. What
 // is handed over is done in its order. When too much is waiting, who hands over waits, and says so
-// to the other ranks (comm/busy.hpp).
+// to the other ranks (comm/busy.hpp); where nothing gets done for kStandstill, the file system is
+// taken to hang, and what is handed over is refused until something is done again.
 #pragma once
 #include <functional>
 #include <memory>
@@ -19,11 +20,13 @@ class FileService {
   ~FileService();
   FileService(const FileService&) = delete;
   FileService& operator=(const FileService&) = delete;
-  static constexpr double kLastSeconds = 10;
+  static constexpr double kLastSeconds = 10, kStandstill = 60;
 
   /// `work` may not throw; `what` it does ("writing run/log.jsonl"), and the memory that it holds.
-  /// From the service's own thread: done at once. After end(): nothing is done.
-  void put(const std::string& what, index_t bytes, std::function<void()> work);
+  /// From the service's own thread: done at once. False: refused, also after end().
+  [[nodiscard]] bool put(const std::string& what, index_t bytes, std::function<void()> work);
+  /// For tests: another time than kStandstill.
+  void set_standstill(double seconds);
   /// A number for all that has been handed over so far.
   [[nodiscard]] index_t newest() const;
   [[nodiscard]] bool is_done(index_t number) const;

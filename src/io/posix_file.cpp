@@ -53,6 +53,15 @@ int open_once(const std::string& path) {
   return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
+/// For writing into what stands there, which is tried again as reading is.
+int open_to_change(const std::string& path, int flags) {
+  constexpr mode_t kMode = 0644;
+  for (Tries tries;;) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags, kMode);
+    if (fd >= 0 || !tries.again(errno, path)) return fd;
+  }
+}
+
 /// A handle can be stale for good: `fd` becomes a new one. False, with a reason, where another file
 /// has taken its place.
 bool opened_again(int fd, const std::string& path, index_t size) {
@@ -146,7 +155,7 @@ std::string read_text(const FileReader& file) {
 }
 
 std::unique_ptr<std::FILE, CloseFile> open_to_append(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+  const int fd = open_to_change(path, O_APPEND | O_CREAT);
   if (fd < 0) fail("write", path);
   struct stat status {};
   if (::fstat(fd, &status) != 0 || S_ISFIFO(status.st_mode)) {
@@ -222,7 +231,7 @@ void copy_durably(const std::string& source, const std::string& path, index_t by
 }
 
 void truncate_durably(const std::string& path, index_t bytes) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = open_to_change(path, 0);
   if (fd < 0) fail("open", path);
   if (::ftruncate(fd, bytes) != 0 || ::fsync(fd) != 0) {
     const int reason = errno;

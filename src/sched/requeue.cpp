@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -21,6 +22,8 @@ bool is_queued(const std::string& state) {
   return std::find(kStates.begin(), kStates.end(), state) != kStates.end();
 }
 
+std::atomic<int> heard_restarts{-1};
+
 }  // namespace
 
 std::optional<std::string> scontrol(const std::vector<std::string>& words) {
@@ -32,7 +35,13 @@ std::optional<std::string> scontrol(const std::vector<std::string>& words) {
 
 int slurm_restarts() {
   const char* count = std::getenv("SLURM_RESTART_COUNT");
-  return count == nullptr ? 0 : std::atoi(count);
+  const int own = count == nullptr ? 0 : std::atoi(count), heard = heard_restarts;
+  return heard < 0 ? own : std::min(own, heard);
+}
+
+void hear_restarts(int restarts) {
+  int none = -1;
+  heard_restarts.compare_exchange_strong(none, restarts);
 }
 
 Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id, int restarts) {
@@ -42,8 +51,7 @@ Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id, int res
   if (!job)
     return {.silent = !text,
             .text = "Slurm does not say what it knows of this job: run the same command again"};
-  // Somebody has done it: Slurm counts a restart when the job goes back into the queue. (More than
-  // that are known here where a restarted job has submitted this one, with its environment.)
+  // Somebody has done it: Slurm counts a restart when the job goes back into the queue.
   if (job->restarts > restarts || is_queued(job->state)) return {};
   if (!job->batch)
     return {

@@ -24,8 +24,11 @@ struct Requeue {
 /// of an earlier life leaves the job of a later one alone.
 [[nodiscard]] Requeue can_requeue(const Scontrol& scontrol, const std::string& job_id,
                                   int restarts);
-/// Of this life (SLURM_RESTART_COUNT).
+/// Of this life: SLURM_RESTART_COUNT, or what Slurm itself said first where that is less. A job
+/// that a restarted one has submitted has that one's count in its environment.
 [[nodiscard]] int slurm_restarts();
+/// Slurm has said how often it restarted this job. The first word in a life counts.
+void hear_restarts(int restarts);
 
 /// Puts it back, unless it was cancelled in the meantime. Slurm ends all its processes soon, this
 /// one included: the last act. While Slurm does not answer it is asked again for so long. "" where

@@ -14,6 +14,7 @@
 #include "core/phase_clock.hpp"
 #include "core/run_event.hpp"
 #include "device/process_status.hpp"
+#include "sched/requeue.hpp"
 
 namespace t3d {
 namespace {
@@ -159,16 +160,17 @@ void RunWatch::look_for_files(bool begins) {
   }
 }
 
-// Slurm that does not answer, or knows no limit, leaves what was known.
+// Slurm that does not answer, or with something else than a limit, leaves what was known.
 void RunWatch::ask_slurm() {
   if (options_.slurm_job.empty()) return;
   const auto text = options_.scontrol({"-o", "show", "job", options_.slurm_job});
   if (!text) return;
   const std::optional<SlurmJob> job = slurm_job_of(*text);
   if (!job) return;
+  hear_restarts(job->restarts);
   const std::lock_guard lock(mutex_);
   job_ = job;
-  slurm_end_.reset();
+  if (job->unlimited) slurm_end_.reset();
   if (job->left_seconds) slurm_end_ = PhaseClock::now() + *job->left_seconds;
 }
 

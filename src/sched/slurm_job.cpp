@@ -112,6 +112,7 @@ std::optional<SlurmJob> slurm_job_of(std::string_view scontrol_text) {
     job.comment = value_of_key(tail.substr(comment), "Comment");
   const auto limit = seconds_of_slurm_time(value_of_key(facts, "TimeLimit"));
   const auto used = seconds_of_slurm_time(value_of_key(facts, "RunTime"));
+  job.unlimited = value_of_key(facts, "TimeLimit") == "UNLIMITED";
   if (limit && used) job.left_seconds = *limit - *used;
   return job;
 }

@@ -17,6 +17,7 @@ struct SlurmJob {
   int restarts = 0;
   std::string comment;                 // its first word
   std::optional<double> left_seconds;  // to its time limit; none = no limit, or not known
+  bool unlimited = false;              // it has none
 };
 
 /// Of the job, or the task of an array, that this process belongs to; "" outside Slurm.

@@ -1,5 +1,3 @@
-#include "tensor3d/parameters.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "tensor3d/frozen.hpp"
+#include "tensor3d/one_bucket.hpp"
 
 namespace t3d {
 namespace {
@@ -63,33 +62,32 @@ class Builder {
       : shape_(shape), model_(shape.model), mesh_(mesh), coord_(coord) {}
 
   std::vector<BucketTable> build() {
-    BucketTable table(std::string(kTableBucket), Group::i, true);
-    Shared shared;
-    table.add(vocabulary("wte.weight"));
-    if (model_.position == Position::learned) shared.over_k.add(positions());
-    std::vector<BucketTable> blocks;
+    std::vector<BucketTable> all = outside_blocks();
     for (index_t number = 0; number < model_.layers; ++number)
-      add_block(fmt::format("blocks.{}", number), shared, blocks);
-    add_norm("final_norm", shared.over_k);
-    std::vector<BucketTable> all;
-    all.push_back(std::move(table));
-    all.push_back(std::move(shared.over_k));
-    all.push_back(std::move(shared.over_j));
-    if (model_.qk_norm) all.push_back(std::move(shared.heads));
-    if (model_.lora.on()) {
-      all.push_back(std::move(shared.adapters_over_k));
-      all.push_back(std::move(shared.adapters_over_j));
-    }
-    if (!model_.tied_embeddings) {
-      all.emplace_back(std::string(kHeadBucket), Group::i, true);
-      all.back().add(vocabulary("head.weight"));
-    }
-    std::move(blocks.begin(), blocks.end(), std::back_inserter(all));
-    for (BucketTable& bucket : all) {
-      freeze(bucket);
-      cut_shards(bucket, mesh_, coord_, shape_.cut.storage);
-    }
+      for (const BlockLinear linear : kBlockLinears) all.push_back(matrix(number, linear));
+    for (BucketTable& bucket : all) complete(bucket);
     return all;
+  }
+
+  BucketTable build(std::size_t number) {
+    const std::size_t outside = buckets_outside_blocks(model_);
+    const std::size_t within = number - outside;
+    const auto make = [&] {
+      if (number >= outside)
+        return matrix(static_cast<index_t>(within / kBlockLinears.size()),
+                      kBlockLinears[within % kBlockLinears.size()]);
+      if (number == 0) return table();
+      if (number + 1 == outside && !model_.tied_embeddings) return head();
+      return std::move(outside_blocks()[number]);
+    };
+    BucketTable bucket = make();
+    complete(bucket);
+    return bucket;
+  }
+
+  static std::size_t buckets_outside_blocks(const ModelConfig& model) {
+    return std::size_t{3} + (model.qk_norm ? 1 : 0) + (model.lora.on() ? 2 : 0) +
+           (model.tied_embeddings ? 0 : 1);
   }
 
  private:
@@ -101,6 +99,40 @@ class Builder {
     BucketTable adapters_over_k{std::string(kHiddenAdapters), Group::ij, true};
     BucketTable adapters_over_j{std::string(kInnerAdapters), Group::ik, true};
   };
+
+  [[nodiscard]] std::vector<BucketTable> outside_blocks() const {
+    Shared shared;
+    if (model_.position == Position::learned) shared.over_k.add(positions());
+    for (index_t number = 0; number < model_.layers; ++number) add_shared(number, shared);
+    add_norm("final_norm", shared.over_k);
+    std::vector<BucketTable> all;
+    all.push_back(table());
+    all.push_back(std::move(shared.over_k));
+    all.push_back(std::move(shared.over_j));
+    if (model_.qk_norm) all.push_back(std::move(shared.heads));
+    if (model_.lora.on()) {
+      all.push_back(std::move(shared.adapters_over_k));
+      all.push_back(std::move(shared.adapters_over_j));
+    }
+    if (!model_.tied_embeddings) all.push_back(head());
+    return all;
+  }
+
+  [[nodiscard]] BucketTable table() const {
+    BucketTable bucket(std::string(kTableBucket), Group::i, true);
+    bucket.add(vocabulary("wte.weight"));
+    return bucket;
+  }
+  [[nodiscard]] BucketTable head() const {
+    BucketTable bucket(std::string(kHeadBucket), Group::i, true);
+    bucket.add(vocabulary("head.weight"));
+    return bucket;
+  }
+
+  void complete(BucketTable& bucket) const {
+    freeze(bucket);
+    cut_shards(bucket, mesh_, coord_, shape_.cut.storage);
+  }
 
   // What is frozen does not decay either.
   void freeze(BucketTable& bucket) const {
@@ -144,21 +176,47 @@ class Builder {
   }
 
   struct Linear {
-    BlockLinear which;
     std::string bucket, name;
     LinearShape shape;
     double init_std;
     bool bias;
   };
+  [[nodiscard]] Linear linear(index_t layer, BlockLinear which) const {
+    // Residual projections start smaller, by the number of additions to the stream (GPT-2,
+    // section 2.3).
+    const double residual_std =
+        model_.init_std / std::sqrt(2.0 * static_cast<double>(model_.layers));
+    const std::string block = fmt::format("blocks.{}", layer);
+    switch (which) {
+      case BlockLinear::qkv:
+        return {block + ".attn.qkv", block + ".attn.qkv", shape_.qkv(), model_.init_std,
+                model_.qkv_bias()};
+      case BlockLinear::proj:
+        return {block + ".attn.proj", block + ".attn.proj", shape_.proj(), residual_std,
+                model_.proj_bias()};
+      case BlockLinear::up:
+        return {block + ".mlp.up",
+                block + (model_.activation == Activation::swiglu ? ".mlp.gate_up" : ".mlp.up"),
+                shape_.up(), model_.init_std, model_.mlp_bias()};
+      case BlockLinear::down: break;
+    }
+    return {block + ".mlp.down", block + ".mlp.down", shape_.down(), residual_std,
+            model_.mlp_bias()};
+  }
 
-  void add_linear(const Linear& linear, Shared& shared, std::vector<BucketTable>& blocks) const {
+  [[nodiscard]] BucketTable matrix(index_t layer, BlockLinear which) const {
+    const Linear one = linear(layer, which);
+    BucketTable bucket(one.bucket, Group::i, true);
+    bucket.add(linear_weight(one.name, one.shape, mesh_, coord_, one.init_std));
+    return bucket;
+  }
+
+  void add_beside(const Linear& linear, BlockLinear which, Shared& shared) const {
     const bool out_over_j = linear.shape.out_axis == Axis::j;
-    blocks.emplace_back(linear.bucket, Group::i, true);
-    blocks.back().add(linear_weight(linear.name, linear.shape, mesh_, coord_, linear.init_std));
     if (linear.bias)
       (out_over_j ? shared.over_j : shared.over_k)
           .add(linear_bias(linear.name, linear.shape, mesh_, coord_));
-    const std::vector<index_t> adapted = adapted_segments(model_, linear.which);
+    const std::vector<index_t> adapted = adapted_segments(model_, which);
     if (adapted.empty()) return;
     (out_over_j ? shared.adapters_over_k : shared.adapters_over_j)
         .add(adapter_a(linear, std::ssize(adapted)));
@@ -190,29 +248,16 @@ class Builder {
     return entry;
   }
 
-  void add_block(const std::string& name, Shared& shared, std::vector<BucketTable>& blocks) const {
-    // Residual projections start smaller, by the number of additions to the stream (GPT-2,
-    // section 2.3).
-    const double residual_std =
-        model_.init_std / std::sqrt(2.0 * static_cast<double>(model_.layers));
-    const char* up = model_.activation == Activation::swiglu ? ".mlp.gate_up" : ".mlp.up";
+  /// What a block adds to the shared buckets.
+  void add_shared(index_t layer, Shared& shared) const {
+    const std::string name = fmt::format("blocks.{}", layer);
     add_norm(name + ".norm1", shared.over_k);
     add_norm(name + ".norm2", shared.over_k);
     if (model_.qk_norm) {
       add_head_norm(name + ".attn.q_norm", shared.heads);
       add_head_norm(name + ".attn.k_norm", shared.heads);
     }
-    const auto add = [&](BlockLinear which, const std::string& bucket, const std::string& weight,
-                         const LinearShape& shape, double std, bool bias) {
-      add_linear({which, name + bucket, name + weight, shape, std, bias}, shared, blocks);
-    };
-    add(BlockLinear::qkv, ".attn.qkv", ".attn.qkv", shape_.qkv(), model_.init_std,
-        model_.qkv_bias());
-    add(BlockLinear::proj, ".attn.proj", ".attn.proj", shape_.proj(), residual_std,
-        model_.proj_bias());
-    add(BlockLinear::up, ".mlp.up", up, shape_.up(), model_.init_std, model_.mlp_bias());
-    add(BlockLinear::down, ".mlp.down", ".mlp.down", shape_.down(), residual_std,
-        model_.mlp_bias());
+    for (const BlockLinear which : kBlockLinears) add_beside(linear(layer, which), which, shared);
   }
 
   const ModelShape& shape_;
@@ -267,9 +312,14 @@ std::pair<index_t, index_t> BucketTable::shard_range(const ParamEntry& entry) co
 }
 
 std::vector<PlacedBox> BucketTable::shard_boxes(const ParamEntry& entry) const {
+  return shard_boxes_of(*this, entry, member);
+}
+
+std::vector<PlacedBox> shard_boxes_of(const BucketTable& bucket, const ParamEntry& entry,
+                                      index_t member) {
   std::vector<PlacedBox> result;
-  const index_t begin = shards.begin(member);
-  const index_t end = shards.end(member);
+  const index_t begin = bucket.shards.begin(member);
+  const index_t end = bucket.shards.end(member);
   index_t at = entry.offset;  // flat start of the segment in the gathered bucket
   for (const Box& segment : entry.segments) {
     const index_t first = std::max(begin, at) - at;
@@ -307,6 +357,16 @@ Partition uneven_shards(const std::string& name, index_t count, const Partition&
 std::vector<BucketTable> parameter_buckets(const ModelShape& shape, const MeshShape& mesh,
                                            const Coord& coord) {
   return Builder(shape, mesh, coord).build();
+}
+
+BucketTable parameter_bucket(const ModelShape& shape, const MeshShape& mesh, const Coord& coord,
+                             std::size_t number) {
+  return Builder(shape, mesh, coord).build(number);
+}
+
+std::size_t bucket_cut_like(const ModelConfig& model, std::size_t number) {
+  const std::size_t outside = Builder::buckets_outside_blocks(model);
+  return number < outside ? number : outside + (number - outside) % kBlockLinears.size();
 }
 
 std::vector<BucketTable> whole_buckets(const ModelConfig& model) {

@@ -4,6 +4,7 @@
 // from the plan, for any rank.
 #pragma once
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "core/plan.hpp"
@@ -39,7 +40,12 @@ struct RefinedBucket {
   std::map<int, RefinedRoute<ColumnRun>> holders;  // by rank: whose elements the owned columns are
 };
 
-/// By bucket (tensor3d/parameters.hpp), for rank number `rank` of plan.active().
-[[nodiscard]] std::vector<RefinedBucket> refined_routes(const Plan& plan, int rank);
+/// By bucket (tensor3d/parameters.hpp), for rank number `rank` of plan.active(). Buckets that are
+/// cut alike have one table between them.
+using RefinedRoutes = std::vector<std::shared_ptr<const RefinedBucket>>;
+[[nodiscard]] RefinedRoutes refined_routes(const Plan& plan, int rank);
+
+/// Host memory that they take, in bytes.
+[[nodiscard]] index_t table_bytes(const RefinedRoutes& routes);
 
 }  // namespace t3d

@@ -6,6 +6,7 @@
 //   replica 0: | A   | B   |      cells: | AC | BC | BD |      rows of AC: half to A, half to C
 //   replica 1: | C      | D |
 #pragma once
+#include <memory>
 #include <vector>
 
 #include "core/box.hpp"
@@ -21,13 +22,13 @@ struct HeldBox {
 /// A part of a cell.
 struct CellPart {
   Box box;
-  std::vector<int> holders;  // by replica
-  int owner = 0;             // the holder who combines it
+  std::shared_ptr<const std::vector<int>> holders;  // by replica; of all parts of a cell
+  int owner = 0;                                    // the holder who combines it
 };
 
 /// All parts of which `rank`, of replica `replica`, holds the elements. boxes[d]: how replica d
-/// cuts the tensor; they must cover what `rank` holds. Parts that two ranks both hold come in the
-/// same order for both.
+/// cuts the tensor, at least where `rank` holds something of it. Parts that two ranks both hold
+/// come in the same order for both.
 [[nodiscard]] std::vector<CellPart> refine(const std::vector<std::vector<HeldBox>>& boxes, int rank,
                                            index_t replica);
 

@@ -7,6 +7,7 @@
 //                     short        a write stores half of its bytes and says so
 //                     delay        that operation takes IO_FAULT_SECONDS longer
 //                     kill_before, kill_half, kill_after    the process dies there
+//   IO_FAULT_EVERY    milliseconds that every such operation, and every removal of a file, takes longer
 //   IO_FAULT_PROCESS  only in processes with this word as an argument
 //   IO_FAULT_COUNT    file that receives the number of operations at the end
 //   IO_FAULT_READ     end of a path: reading from such files fails (EIO)
@@ -114,9 +115,17 @@ static int is_dead(int fd) {
 
 enum fate { NORMAL, FAIL, FULL, SHORT, KILL_HALF, KILL_AFTER };
 
+static void take_longer(void) {
+  const char* text = getenv("IO_FAULT_EVERY");
+  const long milliseconds = text == NULL ? 0 : atol(text);
+  const struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+  if (milliseconds > 0) nanosleep(&pause, NULL);
+}
+
 /// What happens to an operation that counts; does not return where the process dies before it.
 static enum fate next_fate(void) {
   if (!process_counts()) return NORMAL;
+  take_longer();
   const long now = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
   const char* at = getenv("IO_FAULT_AT");
   const char* mode = getenv("IO_FAULT_MODE");
@@ -244,6 +253,21 @@ int fsync(int fd) { GUARD(fd_counts(fd), REAL(fsync)(fd)); }
 int fdatasync(int fd) { GUARD(fd_counts(fd), REAL(fdatasync)(fd)); }
 
 int rename(const char* from, const char* to) { GUARD(path_counts(to), REAL(rename)(from, to)); }
+
+int unlink(const char* path) {
+  if (path_counts(path) && process_counts()) take_longer();
+  return REAL(unlink)(path);
+}
+
+int unlinkat(int folder, const char* path, int flags) {
+  // std::filesystem removes by names relative to an open folder.
+  char whole[4096];
+  const int counts = folder == AT_FDCWD || path[0] == '/'
+                         ? path_counts(path)
+                         : path_of(folder, whole, sizeof whole) && path_counts(whole);
+  if (counts && process_counts()) take_longer();
+  return REAL(unlinkat)(folder, path, flags);
+}
 
 int close(int fd) {
   if (!fd_counts(fd)) return REAL(close)(fd);

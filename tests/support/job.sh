@@ -65,9 +65,8 @@ sequences = 32
 TOML
 }
 
-# From here on all ranks share one core, so that their CPU time says how fast they are.
+# From here on all ranks share one core, $core, so that their CPU time says how fast they are.
 use_one_core() {
-  local core
   core=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
   printf '#!/bin/bash\nexec taskset -c %s "%s" "$@"\n' "$core" "$T3D_BIN" > on_one_core
   chmod +x on_one_core

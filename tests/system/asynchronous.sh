@@ -105,6 +105,16 @@ for what in file publish; do
 done
 ls killed-file/ckpt | grep -q partial && fail "left over: $(ls killed-file/ckpt)"
 
+# The process computes on the cores of the job's ranks on its host, and on no others.
+program=$T3D_BIN
+use_one_core
+start cores file
+[[ $(taskset -cp "$writer" | sed 's/.*: *//') == "$core" ]] || fail "the writer is on $(taskset -cp "$writer")"
+kill -CONT "$writer"
+kill -USR1 $job
+end_job 75
+T3D_BIN=$program
+
 # At a stop there is no later checkpoint: then the ranks write it themselves.
 start stop file --set checkpoint.every_steps=0 --set checkpoint.every_minutes=0.005
 kill -USR1 $job

@@ -33,7 +33,10 @@ grep -q "more ranks than cores" out.log && fail "one rank shares no core"
 run 2 calibrate --seconds 4 --formats fp32 --slowdown 1,6 -o emulated.toml
 expect_status 0
 grep -q '^calibrated_by = .*emulated' emulated.toml || fail "not marked as emulated"
-expect_text "of 10 operators spread by more than 20 %: too few of their calls fitted into 4 s; measure longer (--seconds)"
+expect_text "of 10 operators spread by more than 20 %, measured twice: too few of their calls fitted into 4 s; measure longer (--seconds)"
+# They are marked in the file, which a reader takes: those that the screen names, and no others.
+(($(grep -c '^unreliable = true' emulated.toml) == $(grep -c ' unreliable$' screen.log))) || fail "marks of the file and of the screen differ"
+grep -q '^unreliable = true' emulated.toml || fail "nothing is marked"
 python3 - << 'EOF' || fail "six times slower is not"
 import statistics, tomllib
 cluster = tomllib.load(open("emulated.toml", "rb"))

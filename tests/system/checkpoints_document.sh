@@ -56,7 +56,7 @@ grep -q "q (4, 4, 8) k (4, 2, 8) v (4, 2, 8)" example.log || { cat example.log; 
 
 # Every name of both checkpoints is one of the document's, with its numbers replaced.
 for name in gpt llama qwen; do
-  run 1 inspect $name/ckpt/step-*
+  run 1 inspect $name/ckpt/step-* --all
   grep -oE '^ +[a-z0-9_./-]+\.(weight|bias)' screen.log | tr -d ' '
 done | sed -E 's/blocks\.[0-9]+/blocks.N/; s/leaf-[0-9]+/leaf-N/; s|^optimizer/[a-z]+/||' | sort -u > names.txt
 (($(wc -l < names.txt) > 15)) || fail "inspect shows too few names"

@@ -40,6 +40,12 @@ run 1 generate b --prompt "the" --tokens 20 --temperature 0.9 --top-k 20 --top-p
 cmp -s screen.log sample.txt || fail "the same seed gives another text"
 run 1 inspect b/ckpt/step-00000030 --verify
 expect_status 0
+(($(wc -l < screen.log) == 10)) || fail "inspect prints $(wc -l < screen.log) lines"
+expect_text "step-00000030: step 30, .*, verified"
+more=$(sed -n '$s/.* and \([0-9]*\) more lines: --all$/\1/p' screen.log)
+run 1 inspect b/ckpt/step-00000030 --all
+expect_status 0
+(($(wc -l < screen.log) == 9 + more)) || fail "$(wc -l < screen.log) lines in all, and $more more than 9"
 expect_text "blocks.1.attn.qkv.weight"
 
 # Dry runs: formula and count agree (else exit code 70), for jobs of any size.

@@ -33,7 +33,7 @@ TOML
 all_losses() { python3 -c 'import json, sys
 for line in open(sys.argv[1]):
     record = json.loads(line)
-    sets = record.get("valid_losses", {})
+    sets = record.get("valid_losses", {}) | record.get("valid_losses_whole", {})
     print(record["step"], *("%.3f" % x for x in [record["loss"], *(sets[key] for key in sorted(sets))]))' "$1/log.jsonl"; }
 
 run 1 input.toml -d one --set run.steps=8 --set checkpoint.every_steps=4
@@ -41,6 +41,25 @@ expect_status 0
 all_losses one > one.txt
 (($(awk 'NF == 4' one.txt | wc -l) == 2)) || fail "not a loss for each validation set after steps 4 and 8: $(cat one.txt)"
 expect_text "validation of b loss .* bits per byte"
+# How often each source is read, by its weight: in the first lines, in the dry run, at the end; read again and again it is warned of.
+expect_text "tokens in all [0-9.k]* of source first, corpus [0-9.k]*: [0-9.e-]* epochs"
+expect_text "epochs so far: [0-9.e-]* of source first, .* of source"
+if grep -q "  epoch [0-9]\|Muennighoff" out.log; then fail "sources that are read once at most have epochs in step lines"; fi
+python3 - one/run.log <<'PY' || fail "epochs of the sources are not by their weights"
+import re, sys
+lines = re.findall(r"tokens in all ([0-9.]+)(k?) of source (.+), corpus ([0-9.]+)(k?): ([0-9.e-]+) epoch", open(sys.argv[1]).read())
+read = [float(n) * (1000 if k else 1) for n, k, *_ in lines]
+assert len(read) == 3 and all(abs(r / sum(read) - w) < 0.01 for r, w in zip(read, (0.6, 0.3, 0.1))), lines
+for n, k, name, size, big, epochs in lines:
+    assert abs(float(n) * (1000 if k else 1) / (float(size) * (1000 if big else 1)) / float(epochs) - 1) < 0.02, lines
+PY
+run 1 input.toml -n 1 --set run.steps=3000
+expect_status 0
+expect_text "warning: the run reads its text .* times (source "
+run 1 input.toml -d often --set run.steps=2000 --set run.pause_at=6
+expect_status 75
+expect_text "  epoch [0-9.]*  left"
+grep -q '"epochs":' often/log.jsonl || fail "no epochs in log.jsonl"
 expect_text "data [0-9a-f]\{16\}: [0-9]* tokens"
 grep -q '^\[\[data.source\]\]' one/resolved.toml || fail "resolved.toml has no sources"
 

@@ -96,7 +96,7 @@ expect_text "the chain ends: the program ended with 78"
 [[ ! -e chain.txt ]] || fail "an input that is wrong is tried again"
 
 # The program: a life that Slurm itself has put back, or that is a left-over of an earlier one.
-stopped() { # RUN: a new training that is asked to stop
+stopped() { # RUN [COMMAND]: a new training that is asked to stop, after the command
   rm -rf asked.txt "$1"
   "$T3D_BIN" input.toml -d "$1" --set run.steps=1000000 > out.log 2>&1 &
   local pid=$!
@@ -104,6 +104,7 @@ stopped() { # RUN: a new training that is asked to stop
     grep -qs '"step":5,' "$1/log.jsonl" && break
     command -p sleep 0.1
   done
+  ${2:-:}
   kill -TERM $pid
   wait $pid
   status=$?
@@ -116,6 +117,21 @@ for state in "COMPLETING 1" "RUNNING 1" "REQUEUED 0"; do
   grep -q '"continue": true' left/exit.json || fail "$state: $(cat left/exit.json)"
   [[ $(asked) == 0 ]] || fail "$state: $(cat asked.txt)"
 done
+# The count of restarts in its environment may be that of the job which submitted this one: a left-over is told by
+# what Slurm said when its life began.
+export SLURM_RESTART_COUNT=3
+slurm_says RUNNING 0
+stopped left "slurm_says RUNNING 1"
+[[ $(asked) == 0 ]] || fail "a left-over has put the job back: $(cat asked.txt)"
+slurm_says RUNNING 0
+life 137 'sed "s/Restarts=0/Restarts=1/" "$FAKE/job.txt" > "$FAKE/later.txt" && mv "$FAKE/later.txt" "$FAKE/job.txt"'
+script preemptible runs/inherited
+[[ $(asked) == 0 ]] || fail "a left-over script has put the job back: $(cat asked.txt)"
+slurm_says RUNNING 0
+life 137
+script preemptible runs/inherited
+[[ $(asked) == 1 ]] || fail "not put back by the script: $(cat out.log)"
+unset SLURM_RESTART_COUNT
 slurm_says RUNNING 0
 stopped left
 [[ $(asked) == 1 ]] || fail "not put back: $(cat out.log)"

@@ -40,6 +40,18 @@ bad 78 'there is no field "text"; --field NAME' tokenize body.jsonl -o x --kind 
 # How often the text is read; how to go on.
 bad 0 "tokens in all 5.12k, corpus 20.[0-9]k: 0.25[0-9]* epochs" input.toml -n 1
 bad 0 "tokens in all 5.12k, corpus 20.[0-9]k: 0.25[0-9]* epochs" input.toml
+# The first line says which program this is; what the planner compared, only who asks for it.
+rm -rf runs/t
+run 2 input.toml --set balance.kind=model --set mesh.replicas=auto --set run.steps=2
+expect_status 0
+head -n 1 screen.log | grep -q "^transformer3d .* mesh .* plan " || fail "the banner is not first: $(head -n 1 screen.log)"
+few=$(grep -c "^plan: " out.log)
+run 2 input.toml --set balance.kind=model --set mesh.replicas=auto --set run.steps=2 -d verbose -v
+expect_status 0
+(($(grep -c "^plan: " out.log) > few && few == 1)) || fail "$few plans are listed, and no more with -v"
+bad 64 "excludes" input.toml -q -v
+rm -rf runs/t
+bad 0 "tokens in all 5.12k, corpus 20.[0-9]k: 0.25[0-9]* epochs" input.toml
 if grep -q "Muennighoff" out.log; then fail "a quarter of an epoch is warned of"; fi
 bad 0 "transformer3d input.toml --set run.steps=40" input.toml
 bad 0 "warning: the run reads its text 12.[0-9]* times.*Muennighoff" input.toml --set run.steps=1000 -n 1

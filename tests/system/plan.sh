@@ -9,6 +9,8 @@ run 1 plan input.toml --cluster cluster.toml -o out
 expect_status 0
 grep -q '^\* .*h100' screen.log && grep -q "where the chosen plan's step goes" screen.log || fail "the table"
 expect_text "prices 10 % higher .*cost +10.0 %"
+awk 'length > 100 { print; bad = 1 } END { exit bad }' screen.log || fail "lines of more than 100 columns"
+grep -q '^\* .* [0-9]\{1,3\}\(,[0-9]\{3\}\)\{1,\} ' screen.log || fail "large numbers without commas"
 # What was guessed comes first; a chip without bf16 is not taken to be as fast as with fp16.
 head -n 1 screen.log | grep -q "data-sheet guess.*h100" || fail "the first line hides the data sheets"
 expect_text "^not measured: storage"

@@ -33,6 +33,9 @@ assert first == [12, 12] and last[0] > last[1] and sum(last) == 24, (first, last
 assert [e["step"] for e in other["events"] if e["kind"] == "checkpoint"] == [10, 20], other["events"]
 assert "run.steps" in [one["key"] for one in page["differences"]], page["differences"]
 PY
+if command -v node > /dev/null; then # curves and their colours, by the page's own script
+  node "$T3D_SOURCE/tests/support/report_curves.js" two.html || fail "curves"
+fi
 ! grep -q 'src="\|href="http\|@import\|url([^#]' two.html || fail "the page needs other files"
 
 # A page is replaced by a newer one; nothing else is.

@@ -18,6 +18,15 @@ slow() { # DIR FILE NUMBER
 }
 slow json log.jsonl 10
 slow people run.log 20
+slow table log.csv 8
+slow events tensorboard/ 8
 # Before the steps rank 0 writes alone: it says that it is busy. The record of the first step does not hold the second.
 slow busy life.json 6
 slow life life.json 10
+# Nor does that of a checkpoint.
+slow saved life.json 14
+python3 - <<'PY' || fail "a step has waited for life.json"
+import json
+lines = [json.loads(line) for line in open("saved/log.jsonl")]
+assert max(line["seconds"] for line in lines) < 3, [line["seconds"] for line in lines]
+PY

@@ -84,6 +84,11 @@ expect_status 75
 run 1 "${part[@]}"
 expect_status 0
 grep -q "another schedule" out.log && fail "nothing has changed"
+run 1 "${part[@]}" -d tokens --set run.pause_at=5
+expect_status 75
+run 1 "${part[@]}" -d tokens --set run.steps=0 --set run.tokens=$((20 * 8 * 32)) --set run.pause_at=10
+expect_status 75
+grep -q "another schedule" out.log && fail "the same length in tokens is no other schedule"
 run 1 "${part[@]}" --set run.steps=30
 expect_status 0
 expect_text "warning: the learning rate follows another schedule than before step 20.*run.steps: 20 -> 30"

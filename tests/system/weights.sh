@@ -37,7 +37,7 @@ for name in gpt2 llama llama_bias mistral qwen2 qwen3; do
   run 1 import "$name-out" -o "$name-again"
   expect_status 0
   for copy in whole again; do
-    run 1 inspect $name-$copy/step-00000000
+    run 1 inspect $name-$copy/step-00000000 --all
     sed -n '/^\[model\]/,$p' screen.log | grep = > $copy.txt
   done
   cmp -s whole.txt again.txt || { diff whole.txt again.txt; fail "$name: config.json says another model"; }

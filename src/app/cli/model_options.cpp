@@ -12,6 +12,7 @@ void add_eval(CLI::App& app, CommandLine& line) {
   sub->add_option("tokenfile", line.eval.token_file, "token file")->required()->type_name("FILE");
   sub->add_option("--sequences", line.eval.sequences, "how many sequences; 0 = all")
       ->check(number_range(index_t{0}, index_t{1'000'000'000'000}));
+  sub->add_flag("--json", line.eval.json, "one JSON object, with every digit of the numbers");
   add_overrides(*sub, line);
 }
 
@@ -35,6 +36,10 @@ void add_generate(CLI::App& app, CommandLine& line) {
       ->allow_extra_args(false)
       ->type_name("TEXT");
   sub->add_flag("--ignore-eos", command.ignore_eos, "continue after the end of a document");
+  sub->add_flag("--document-begin,!--no-document-begin", command.document_begin,
+                "put the id for the begin of a document before each prompt, or do not; by default "
+                "as the model does")
+      ->disable_flag_override();
   sub->add_option("--batch", command.batch, "texts computed at a time; default 8")
       ->check(number_range(index_t{1}, index_t{1'000'000}));
   sub->add_option("--temperature", command.temperature,
@@ -57,6 +62,7 @@ void add_inspect(CLI::App& app, InspectCommand& command) {
   CLI::App* sub = app.add_subcommand("inspect", "show what is in a checkpoint or token file");
   sub->add_option("path", command.path, "checkpoint or token file")->required()->type_name("PATH");
   sub->add_flag("--verify", command.verify, "read everything and compare checksums");
+  sub->add_flag("--all", command.all, "all tensors and texts, not only the first lines");
 }
 
 void add_export(CLI::App& app, CommandLine& line) {
@@ -74,6 +80,11 @@ void add_export(CLI::App& app, CommandLine& line) {
       ->check(CLI::IsMember({"hf", "peft"}));
   sub->add_option("--dtype", command.dtype, "number format of the weights; default fp32")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16", "fp64"}));
+  sub->add_option("--eos", command.eos,
+                  "an id or token that ends a text, instead of those of the checkpoint; the first "
+                  "one ends documents; one for each --eos")
+      ->allow_extra_args(false)
+      ->type_name("TOKEN");
   add_overrides(*sub, line);
 }
 

@@ -22,6 +22,9 @@ void add_tokenize_text(CLI::App& sub, TokenizeOptions& options) {
                "text files: every line is a document, instead of every file");
   sub.add_flag("!--no-document-end", options.document_end,
                "do not put the tokenizer's id for the end after each document");
+  sub.add_option("--eos", options.document_eos,
+                 "the id or token for the end, instead of what the tokenizer's files say")
+      ->type_name("TOKEN");
   sub.add_flag("--document-begin", options.document_begin,
                "put the tokenizer's id for the begin before each document");
   sub.add_option_function<std::string>(

@@ -208,6 +208,7 @@ std::vector<Key> operator_keys(OperatorEntry& own) {
   list.key("class", own.node_class, "whose")
       .key("kind", own.table.kind, "")
       .key("format", own.table.format, "of its numbers")
+      .quiet("unreliable", own.table.unreliable, "times spread widely, measured twice")
       .fit(own.table.fit)
       .key("samples", own.samples, "", kNumber);
   return list.take();
@@ -218,6 +219,7 @@ std::vector<Key> collective_keys(CollectiveEntry& own) {
   list.key("level", own.level, "which [[level]]")
       .key("class", own.node_class, "of that level")
       .verb("verb", own.table.verb, "")
+      .quiet("unreliable", own.table.unreliable, "times spread widely, measured twice")
       .fit(own.table.fit)
       .key("samples", own.samples, "", kNumber);
   return list.take();

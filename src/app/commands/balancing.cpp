@@ -52,6 +52,11 @@ void Balancing::observe(const StepReport& report, const Plan& plan) {
   }
 }
 
+std::string Balancing::hindrance() {
+  std::string text = balancer_.hindrance();
+  return text.empty() && replanner_ ? replanner_->kept() : text;
+}
+
 void Balancing::taken() {
   if (!replanner_) return;
   if (moves_state_)

@@ -40,8 +40,8 @@ class Balancing {
   void forget();
   /// Why the plan that take() gave is better; one line.
   [[nodiscard]] const std::string& reason() const { return reason_; }
-  /// As Balancer::hindrance().
-  [[nodiscard]] std::string hindrance() { return balancer_.hindrance(); }
+  /// As Balancer::hindrance(), and Replanner::kept().
+  [[nodiscard]] std::string hindrance();
 
  private:
   RankFacts facts_;

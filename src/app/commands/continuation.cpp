@@ -14,16 +14,33 @@ Continuation::Continuation(Communicator& world, const Config& config, const Orig
   if (info_) all_or_none(world, [&] { check_same_model(); });
 }
 
+namespace {
+
+/// Of the whole run, where steps or tokens alone say it; else 0.
+double length_in_tokens(const Config& config) {
+  const RunOptions& run = config.run;
+  if (run.steps > 0 && run.tokens > 0) return 0;
+  if (run.tokens > 0) return run.tokens;
+  return static_cast<double>(run.steps) *
+         static_cast<double>(config.batch.sequences * config.model.context);
+}
+
+}  // namespace
+
 std::string Continuation::changed_schedule() const {
   if (!info_ || !info_->state.texts.contains("input")) return {};
   const Config before = parse_config(info_->state.texts.at("input"), info_->path + " (input)");
   const bool constant = before.schedule.kind == config_.schedule.kind &&
                         config_.schedule.kind == ScheduleKind::constant;
+  // plan --elastic says in tokens what was said in steps: the rate follows the same course.
+  const double was = length_in_tokens(before), is = length_in_tokens(config_);
+  const bool same_length = is > 0 && was == is;
   std::string changed;
   for (const std::string& difference : config_differences(before, config_)) {
     const bool length = difference.starts_with("run.steps") || difference.starts_with("run.tokens");
     const bool rate = difference.starts_with("schedule.") || difference.starts_with("optimizer.lr");
-    if (rate || (length && !constant)) changed += (changed.empty() ? "" : "; ") + difference;
+    if (rate || (length && !constant && !same_length))
+      changed += (changed.empty() ? "" : "; ") + difference;
   }
   if (changed.empty()) return {};
   return fmt::format(

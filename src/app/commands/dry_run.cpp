@@ -41,9 +41,9 @@ void print_memory(const std::vector<RankCost>& costs) {
 void print_resident(const std::vector<RankCost>& costs, const Plan& plan, AsyncRule rule) {
   index_t most = 0, messages = 0, parameters = 0, all = 0;
   for (const RankCost& cost : costs) {
-    all += cost.ranks * (cost.memory.tensors_peak + cost.memory.messages);
-    most = std::max(most, cost.memory.tensors_peak + cost.memory.messages);
-    messages = std::max(messages, cost.memory.messages);
+    all += cost.ranks * needed_bytes(cost.memory, false);
+    most = std::max(most, needed_bytes(cost.memory, false));
+    messages = std::max(messages, cost.memory.messages + cost.memory.tables);
     parameters = std::max(parameters, cost.parameters);
   }
   const index_t snapshot = snapshot_bytes(plan, rule, parameters);
@@ -171,13 +171,16 @@ void print_epochs(Config config, const Plan& plan) {
 }
 
 // What speeds of a file make of it; others are not known before the ranks are there.
-Plan explained_plan(const Config& config, const Origins& origins, const PlanFacts& facts) {
+Plan explained_plan(const Config& config, const Origins& origins, const PlanFacts& facts,
+                    bool verbose) {
   const Plan even = make_plan(config, facts);
   const std::string& file = config.hetero.file;
   if (config.hetero.speeds != SpeedSource::file || written_by_hand(origins)) return even;
   const FirstPlan planned =
       planned_for(config, facts, even, speeds_of_text(read_speeds_file(file), file, facts.ranks));
   for (const std::string& note : planned.notes) fmt::print("{}\n", note);
+  if (verbose)
+    for (const std::string& text : planned.candidates) fmt::print("{}\n", text);
   return planned.plan;
 }
 
@@ -202,7 +205,7 @@ int run_dry(Communicator& world, const CommandLine& command) {
     const bool gpus =
         config.mesh.device == DeviceRule::cuda || config.mesh.device == DeviceRule::mixed;
     const PlanFacts facts{ranks, gpus ? TransportKind::staged : TransportKind::host, gpus};
-    const Plan plan = explained_plan(config, origins, facts);
+    const Plan plan = explained_plan(config, origins, facts, command.verbose);
     print_mesh(plan, planned_steps(config));
     print_epochs(config, plan);
     const std::vector<RankCost> costs = rank_costs(plan);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "app/config/data_lists.hpp"
 #include "io/log/step_record.hpp"
 
@@ -19,13 +22,50 @@ std::vector<EpochSource> epoch_sources(const BatchSource& train, const DataConfi
   return sources;
 }
 
-EpochText epoch_text(const std::vector<EpochSource>& sources, double tokens) {
+namespace {
+
+/// Of `tokens` over all sources, those of each.
+std::vector<double> shares_of(const std::vector<EpochSource>& sources, double tokens) {
   double weights = 0;
   for (const EpochSource& source : sources) weights += source.weight;
+  std::vector<double> shares;
+  for (const EpochSource& source : sources) shares.push_back(tokens * source.weight / weights);
+  return shares;
+}
+
+double most_epochs(const std::vector<EpochSource>& sources, double tokens) {
+  const std::vector<double> shares = shares_of(sources, tokens);
+  double most = 0;
+  for (std::size_t at = 0; at < sources.size(); ++at)
+    most = std::max(most, shares[at] / sources[at].tokens);
+  return most;
+}
+
+}  // namespace
+
+double EpochCount::most() const {
+  constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
+  return most_epochs(sources_, all_) > 1 ? most_epochs(sources_, done_) : kNotKnown;
+}
+
+std::string EpochCount::remark() const {
+  const std::vector<double> shares = shares_of(sources_, done_);
+  std::string text;
+  for (std::size_t at = 0; at < sources_.size(); ++at) {
+    const std::string& name = sources_[at].name;
+    text += fmt::format("{}{:.3g}{}", text.empty() ? "epochs so far: " : ", ",
+                        shares[at] / sources_[at].tokens, name.empty() ? "" : " of source " + name);
+  }
+  return text;
+}
+
+EpochText epoch_text(const std::vector<EpochSource>& sources, double tokens) {
+  const std::vector<double> shares = shares_of(sources, tokens);
   EpochText text;
   std::string often;
-  for (const EpochSource& source : sources) {
-    const double read = tokens * source.weight / weights, epochs = read / source.tokens;
+  for (std::size_t at = 0; at < sources.size(); ++at) {
+    const EpochSource& source = sources[at];
+    const double read = shares[at], epochs = read / source.tokens;
     text.lines.push_back(fmt::format("tokens in all {}{}, corpus {}: {:.3g} {}", short_count(read),
                                      source.name.empty() ? "" : " of source " + source.name,
                                      short_count(source.tokens), epochs,

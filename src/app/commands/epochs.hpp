@@ -1,6 +1,7 @@
 // How often a run reads its texts.
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/config/config.hpp"
@@ -28,5 +29,24 @@ inline constexpr double kMostEpochs = 4;
 
 /// `tokens`: all that the run reads.
 [[nodiscard]] EpochText epoch_text(const std::vector<EpochSource>& sources, double tokens);
+
+/// How often a run has read its texts so far.
+class EpochCount {
+ public:
+  EpochCount() = default;
+  /// `done`, `all`: tokens that the run has read before, and reads in all.
+  EpochCount(std::vector<EpochSource> sources, double done, double all)
+      : sources_(std::move(sources)), done_(done), all_(all) {}
+
+  void read(double tokens) { done_ += tokens; }
+  /// Of the source that is read most often; not a number where the run reads none more than once.
+  [[nodiscard]] double most() const;
+  /// For the end of a run: of each source; empty where no sources are known.
+  [[nodiscard]] std::string remark() const;
+
+ private:
+  std::vector<EpochSource> sources_;
+  double done_ = 0, all_ = 0;
+};
 
 }  // namespace t3d

@@ -30,7 +30,7 @@ Evaluation::Result Evaluation::evaluate(bool whole) {
     report_.expect(
         trainer_.predicted_evaluation(sequences, loss.rounds, interruption.agreements() - agreed));
     if (interruption.stop() != kNoFlag) break;
-    result.losses.push_back({text.name, loss.loss});
+    result.losses.push_back({text.name, loss.loss, sequences == available});
   }
   if (interruption.stop() != kNoFlag)
     result.losses.clear();  // some sets only
@@ -49,8 +49,11 @@ bool lacks_last_loss(const std::string& dir, index_t step) {
   if (lives.empty() || lives.back().code == static_cast<int>(ExitCode::done)) return false;
   const std::vector<std::string> lines = last_lines(dir + "/log.jsonl", 1);
   const auto last = lines.empty() ? std::nullopt : parse_object(lines.back());
-  return !last || count_of(*last, "step") != step ||
-         !(last->contains("valid_loss") || last->contains("valid_losses"));
+  if (!last || count_of(*last, "step") != step) return true;
+  // Logs of earlier versions have no words for whole sets.
+  const auto has = [&](const char* key) { return last->contains(key); };
+  return !has("valid_loss_whole") && !has("valid_losses_whole") && !has("valid_loss") &&
+         !has("valid_losses");
 }
 
 }  // namespace
@@ -80,6 +83,7 @@ void Evaluation::tell(const Result& result) {
                     valid.name.empty() ? "" : valid.name + " ", valid.loss, std::exp(valid.loss));
     if (const double bytes = bytes_per_token(set); bytes > 0)
       text += fmt::format("  bits per byte {:.4f}", valid.loss / std::log(2.0) / bytes);
+    text += valid.whole ? "  (whole set)" : "  (first batches)";
     report_.note(text);
   }
   for (const std::string& text : result.samples) report_.note(text);

@@ -7,6 +7,7 @@
 #include "app/config/config_load.hpp"
 #include "app/config/model_text.hpp"
 #include "app/stop_signal.hpp"
+#include "data/tokenizer/special_files.hpp"
 #include "io/output.hpp"
 #include "io/partial_file.hpp"
 #include "io/posix_file.hpp"
@@ -33,22 +34,10 @@ Number number_of(const std::string& word) {
   throw_error(ExitCode::usage, "--dtype {} is not known", word);
 }
 
-std::string generation_text(const HfTokens& tokens) {
-  std::string lines;
-  const auto add = [&](const char* key, std::int64_t id) {
-    if (id >= 0) lines += fmt::format("{}\n  \"{}\": {}", lines.empty() ? "" : ",", key, id);
-  };
-  add("bos_token_id", tokens.bos);
-  add("eos_token_id", tokens.eos);
-  add("pad_token_id", tokens.pad);
-  return "{" + lines + "\n}\n";
-}
-
-/// What stands in the export of the tokenizer, and the ids that it gives a meaning.
-HfTokens write_tokenizer(const CheckpointInfo& checkpoint, const ModelConfig& model,
-                         const CommandLine& command, const std::string& folder,
-                         std::vector<std::string>& notes) {
-  std::unique_ptr<Tokenizer> tokenizer;
+/// Null, with a note, where the checkpoint does not know it.
+std::unique_ptr<Tokenizer> find_tokenizer(const CheckpointInfo& checkpoint,
+                                          const ModelConfig& model, const CommandLine& command,
+                                          std::vector<std::string>& notes) {
   try {
     Config config;
     config.model = model;
@@ -56,18 +45,31 @@ HfTokens write_tokenizer(const CheckpointInfo& checkpoint, const ModelConfig& mo
     const Config before = glance_at_input(input_of(checkpoint), "", {});
     config.data = before.data;
     if (!wished.data.tokenizer.empty()) config.data.tokenizer = wished.data.tokenizer;
-    tokenizer = load_tokenizer_of(checkpoint, config, notes);
+    return load_tokenizer_of(checkpoint, config, notes);
   } catch (const Error& error) {
     notes.push_back(fmt::format("no tokenizer is exported: {}", error.what()));
-    return {};
+    return nullptr;
   }
-  const std::vector<TokenizerFile> files = tokenizer->files();
+}
+
+/// Those of the checkpoint, or what the user says that they are.
+SpecialIds special_ids_for(const CheckpointInfo& checkpoint, const ModelConfig& model,
+                           const Tokenizer* tokenizer, const std::vector<std::string>& eos) {
+  SpecialIds ids = special_ids_of(checkpoint.state, tokenizer);
+  if (eos.empty()) return ids;
+  ids.ends.clear();
+  for (const std::string& word : eos) ids.ends.push_back(named_id(word, tokenizer, model.vocab));
+  ids.eos = ids.ends.front();
+  return ids;
+}
+
+void write_tokenizer(const Tokenizer& tokenizer, const SpecialIds& ids, const std::string& folder,
+                     std::vector<std::string>& notes) {
+  const std::vector<TokenizerFile> files = tokenizer.files(ids);
   for (const TokenizerFile& file : files) write_text_durably(folder + "/" + file.name, file.text);
   if (files.empty())
     notes.push_back(
-        fmt::format("the tokenizer \"{}\" has no form of Hugging Face's", tokenizer->kind()));
-  const SpecialIds ids = tokenizer->special_ids();
-  return {ids.bos, ids.eos, ids.pad};
+        fmt::format("the tokenizer \"{}\" has no form of Hugging Face's", tokenizer.kind()));
 }
 
 std::string written(const std::string& folder, const HfFiles& files, std::string_view number) {
@@ -111,12 +113,14 @@ std::string export_model(const CheckpointInfo& checkpoint, const CommandLine& co
   const auto source = merge_adapters(
       open_checkpoint_weights(checkpoint.path, needs_of(model, false)), adapted_parts(model));
   PartialFolder folder(wish.folder);
-  const HfTokens tokens = write_tokenizer(checkpoint, model, command, folder.name(), notes);
+  const auto tokenizer = find_tokenizer(checkpoint, model, command, notes);
+  const SpecialIds tokens = special_ids_for(checkpoint, model, tokenizer.get(), wish.eos);
+  if (tokenizer) write_tokenizer(*tokenizer, tokens, folder.name(), notes);
   const HfFiles files = write_hf_weights(*source, hf_tensors(model), number.dtype, folder.name());
   const auto write = [&](const char* name, const std::string& text) {
     write_text_durably(folder.name() + "/" + name, text);
   };
-  write("generation_config.json", generation_text(tokens));
+  write("generation_config.json", hf_generation_text(tokens));
   write("README.md", model_card(checkpoint, model));
   write("config.json", hf_config_text(model, number.hf, tokens));
   folder.publish();

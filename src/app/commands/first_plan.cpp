@@ -152,8 +152,7 @@ FirstPlan planned_for(const Config& config, const PlanFacts& facts, const Plan& 
            ? "the even plan stays, as the ranks count as equal or nothing better is known: "
            : "planned by the ranks' speeds: ") +
       expected};
-  notes.insert(notes.end(), choice.why.begin(), choice.why.end());
-  return {std::move(choice.plan), std::move(speeds), std::move(notes)};
+  return {std::move(choice.plan), std::move(speeds), std::move(notes), std::move(choice.why)};
 }
 
 FirstPlan planned_within(const MemoryRooms& rooms, const Config& config, const PlanFacts& facts,

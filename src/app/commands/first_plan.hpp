@@ -15,8 +15,9 @@ namespace t3d {
 
 struct FirstPlan {
   Plan plan;
-  std::optional<Speeds> speeds;    // from which it was made; none where they do not count
-  std::vector<std::string> notes;  // for the log, a line each
+  std::optional<Speeds> speeds;              // from which it was made; none where they do not count
+  std::vector<std::string> notes;            // for the log, a line each
+  std::vector<std::string> candidates = {};  // what was compared, for those who want to know (-v)
 };
 
 /// MemoryRoom::bytes and MemoryRoom::most by rank.

@@ -7,6 +7,7 @@
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/model_text.hpp"
 #include "app/stop_signal.hpp"
+#include "data/tokenizer/special_files.hpp"
 #include "io/checkpoint/checkpoint_write.hpp"
 #include "io/output.hpp"
 #include "io/partial_file.hpp"
@@ -20,6 +21,7 @@ namespace {
 ModelConfig wanted_model(const ImportCommand& wish, std::vector<std::string>& notes) {
   ModelConfig model = read_hf_model(wish.folder);
   model.max_context = model.context;
+  check_hf_window(wish.folder, std::max(wish.context, model.context));
   if (wish.context > model.context)
     notes.push_back(fmt::format("--context {} is longer than the {} tokens that the model allows",
                                 wish.context, model.context));
@@ -95,6 +97,9 @@ std::string import_model(const ImportCommand& wish, std::vector<std::string>& no
   const std::unique_ptr<Tokenizer> tokenizer = find_tokenizer(wish, model, notes);
   const std::uint64_t hash = tokenizer == nullptr ? 0 : tokenizer_hash(*tokenizer);
   if (hash != 0) state.texts[kTokenizerText] = tokenizer_text(hash);
+  const SpecialIds special =
+      special_ids_of_folder(wish.folder, tokenizer.get(), model.vocab, notes);
+  if (special != SpecialIds()) state.texts[kSpecialText] = special_text(special);
   CheckpointOptions options;
   PartialFolder folder(wish.dir);
   options.dir = folder.name();

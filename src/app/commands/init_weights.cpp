@@ -11,6 +11,7 @@
 #include "comm/agree.hpp"
 #include "core/error.hpp"
 #include "core/finite.hpp"
+#include "data/tokenizer/special_files.hpp"
 #include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/checkpoint/checkpoint_state.hpp"
 #include "io/posix_file.hpp"
@@ -60,6 +61,7 @@ InitSource find_init_source(Communicator& world, const std::string& from) {
 }
 
 void check_same_computation(const InitSource& source, const ModelConfig& model) {
+  if (source.hf) check_hf_window(source.path, model.context);
   const std::vector<std::string> lines = other_computation(model_of(source), model);
   if (!lines.empty())
     throw_error(ExitCode::config,
@@ -104,6 +106,13 @@ TokenizerClaim tokenizer_of(const InitSource& source) {
     if (holds_tokenizer(source.path)) throw;
     return {0, source.path};
   }
+}
+
+SpecialIds special_ids_of(const InitSource& source, std::vector<std::string>& notes) {
+  if (!source.hf) return special_ids_of(read_checkpoint_state(source.path), nullptr);
+  const auto tokenizer = holds_tokenizer(source.path) ? load_tokenizer(source.path) : nullptr;
+  return special_ids_of_folder(source.path, tokenizer.get(), read_hf_model(source.path).vocab,
+                               notes);
 }
 
 bool holds_tokenizer(const std::string& folder) {

@@ -30,6 +30,9 @@ inline constexpr index_t kLongContext = 8192;
 /// The tokenizer whose ids the source's rows mean; unknown where it has none.
 [[nodiscard]] TokenizerClaim tokenizer_of(const InitSource& source);
 
+/// What its files, or its checkpoint, say of begin and end of a text.
+[[nodiscard]] SpecialIds special_ids_of(const InitSource& source, std::vector<std::string>& notes);
+
 /// Error(config), with a line for each key, when `model` computes something else than the weights
 /// of `source` were trained for. Local.
 void check_same_computation(const InitSource& source, const ModelConfig& model);

@@ -8,6 +8,7 @@
 #include "app/commands/stopping.hpp"
 #include "app/stop_signal.hpp"
 #include "io/log/exit_record.hpp"
+#include "sched/slurm_job.hpp"
 
 namespace t3d {
 
@@ -36,19 +37,31 @@ void JobEnd::record(ExitCode code, const std::string& reason, const Progress& pr
   if (before) stop_flags_ = kStopAsked;
   // Lives are counted in the folder: without it there would be no end of them.
   goes_on_ = goes_on_ || before || code == ExitCode::peer_lost || (may_pass_ && has_folder_);
-  if (goes_on_ && !paused_) plan_last_act(progress);
-  if (!has_folder_ || folder_is_anothers()) return;
-  const bool requeues = last_act_ != nullptr;
+  const bool writes = has_folder_ && !folder_is_anothers();
   const index_t saved = progress.last_saved;
-  ExitRecord record{code, reason, std::max(progress.done, saved), {}, goes_on_, requeues, paused_};
+  ExitRecord record{code, reason, std::max(progress.done, saved), {}, goes_on_, false, paused_};
   if (saved >= 0) record.checkpoint = saved;
   record.epoch = epoch_;
+  if (goes_on_ && !paused_) {
+    // Slurm's answers may take longer than the launcher leaves this process.
+    record.undecided = config_.run.requeue && !slurm_job_id().empty();
+    if (writes && record.undecided) write(record);
+    plan_last_act(progress);
+    record.undecided = false;
+  }
+  if (!writes) return;
+  record.goes_on = goes_on_;
+  record.requeues = last_act_ != nullptr;
+  write(record);
+  life_.end(record);
+}
+
+void JobEnd::write(const ExitRecord& record) const {
   try {
     write_exit_record(config_.run.dir, record, rank_);
   } catch (const Error& error) {
     warn_(error.what());
   }
-  life_.end(record);
 }
 
 void JobEnd::plan_last_act(const Progress& progress) {

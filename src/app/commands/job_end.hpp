@@ -43,6 +43,7 @@ class JobEnd {
   [[nodiscard]] const std::function<void()>& last_act() const { return last_act_; }
 
  private:
+  void write(const ExitRecord& record) const;
   void plan_last_act(const Progress& progress);
   [[nodiscard]] bool folder_is_anothers() const;
 

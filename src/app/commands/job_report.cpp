@@ -99,12 +99,9 @@ JobReport::JobReport(Machine& machine, const Config& config, index_t start_step,
         machine, TraceWindow{config.debug.trace[0], config.debug.trace[1]}, config.run.dir);
 }
 
-void JobReport::open(const Trainer& trainer, double rate) {
+void JobReport::banner(const Trainer& trainer) {
   const Plan& plan = trainer.plan();
-  gemm_rate_ = rate;
-  vendor_rate_ = vendor_rate(plan);
   const ModelConfig& model = plan.model;
-  token_flops_ = flops_per_token(model, false);
   note(fmt::format("transformer3d {} ({}), {}, mesh {}, {} in {}, plan {}", kVersion, kGit,
                    counted(world_.size(), "rank"), plan.mesh().describe(), machine_.ops().name(),
                    name_of(plan.activation()), plan.hash()));
@@ -117,6 +114,13 @@ void JobReport::open(const Trainer& trainer, double rate) {
   if (const index_t idle = plan.ranks - plan.mesh().ranks(); idle > 0)
     warn(fmt::format("{} of {} {} idle", idle, counted(plan.ranks, "rank"),
                      idle == 1 ? "is" : "are"));
+}
+
+void JobReport::open(const Trainer& trainer, double rate) {
+  const Plan& plan = trainer.plan();
+  gemm_rate_ = rate;
+  vendor_rate_ = vendor_rate(plan);
+  token_flops_ = flops_per_token(plan.model, false);
   if (const DeviceChoice& choice = machine_.choice(); choice.gpu >= 0)
     note(fmt::format("rank 0 on {}; GPU ranks talk {}", machine_.device().name(),
                      choice.alone                                ? "to nobody"
@@ -137,7 +141,7 @@ void JobReport::open(const Trainer& trainer, double rate) {
     warn("emulated: some ranks are made slower ([emulate]); times are not this machine's");
   }
   note(fmt::format("steps {} to {}, {} of {} tokens each", first_step_, trainer.steps(),
-                   counted(plan.sequences(), "sequence"), model.context));
+                   counted(plan.sequences(), "sequence"), plan.model.context));
 }
 
 // Other programs on the cores make what is measured less than what the ranks reach.
@@ -215,6 +219,8 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   }
   record.tokens = static_cast<double>(step.tokens);
   record.tokens_per_second = record.tokens / step.seconds;
+  epochs_.read(record.tokens);
+  record.epochs = epochs_.most();
   const double flops = token_flops_ * record.tokens_per_second;
   raise_matmul_rate(flops);
   if (gemm_rate_ > 0) record.mfu = flops / gemm_rate_;
@@ -232,12 +238,7 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   phases_before_ = machine_.clock().seconds();
   record.bytes_by_axis = step_bytes_;
   record.memory_bytes = machine_.device().memory().reserved_peak;
-  for (const NamedLoss& set : valid) {
-    if (set.name.empty())
-      record.valid_loss = set.loss;
-    else
-      record.named_valid_losses.push_back(set);
-  }
+  record.validations = valid;
   record.gain = step.gain;
   record.gradient_signal = step.gradient_signal;
   record.gradient_noise = step.gradient_noise;
@@ -409,6 +410,7 @@ void JobReport::finish(const std::string& reason) {
   table.seconds = PhaseClock::now() - start_seconds_;
   table.tokens_per_second = step_seconds_ > 0 ? step_tokens_ / step_seconds_ : NAN;
   if (gemm_rate_ > 0 && step_seconds_ > 0) table.remarks.push_back(mfu_remark());
+  if (std::string text = epochs_.remark(); !text.empty()) table.remarks.push_back(std::move(text));
   if (noise_sequences_ > 0) table.remarks.push_back(batch_remark());
   for (const std::string& remark : prediction_.remarks()) table.remarks.push_back(remark);
   save_factors();

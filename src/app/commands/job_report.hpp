@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "app/commands/epochs.hpp"
 #include "app/commands/step_prediction.hpp"
 #include "app/commands/tracing.hpp"
 #include "app/config/config.hpp"
@@ -30,11 +31,15 @@ class JobReport {
   JobReport(Machine& machine, const Config& config, index_t start_step, const LogLineage& lineage,
             bool quiet);
 
-  /// Writes the opening lines. `rate`: for MFU. Collective.
+  /// Which program, model and plan: the first lines.
+  void banner(const Trainer& trainer);
+  /// What was measured before the steps. `rate`: for MFU. Collective.
   void open(const Trainer& trainer, double rate);
   /// From here on bytes and times are those of steps.
   /// On rank 0: steps are predicted by this from now on; `run`: the run's id.
   void predict_by(StepPrediction prediction, const std::string& run);
+  /// Steps and the end say how often the texts were read.
+  void count_epochs(EpochCount epochs) { epochs_ = std::move(epochs); }
   void begin_steps();
   void note(const std::string& text) { log_.note(text); }
   void warn(const std::string& text) { log_.warn(text); }
@@ -42,6 +47,7 @@ class JobReport {
   void later(const std::string& what, std::function<void()> work) {
     log_.later(what, std::move(work));
   }
+  void sync_files() { log_.sync(); }
   void settle_files(double seconds) { log_.settle(seconds); }
   [[nodiscard]] const FileService* files() const { return log_.files(); }
   void write_resolved(const std::string& text) { log_.write_resolved(text); }
@@ -111,6 +117,7 @@ class JobReport {
   std::map<std::string, index_t> step_bytes_;
   std::optional<Pause> pause_;      // of a change of plan whose price is not known yet
   std::vector<std::string> nodes_;  // host names, by rank
+  EpochCount epochs_;
   StepPrediction prediction_;
   std::string run_;                     // its id, where steps are predicted
   std::optional<StepFactors> earlier_;  // of the run's lives before

@@ -1,5 +1,6 @@
 #include "app/commands/job_state.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -10,6 +11,8 @@
 #include "app/config/config_schema.hpp"
 #include "app/config/defaults.hpp"
 #include "comm/agree.hpp"
+#include "comm/busy.hpp"
+#include "data/tokenizer/special_files.hpp"
 #include "io/checkpoint/state_digest.hpp"
 #include "io/posix_file.hpp"
 #include "train/step/reshape.hpp"
@@ -116,6 +119,7 @@ std::string JobState::new_run_id() const {
 void JobState::check_tokenizer() {
   all_or_none(world_, [&] {
     if (world_.rank() != 0) return;
+    const BusyScope busy("reading tokenizers");
     tokenizer_ = check_tokenizers(config_.data, texts_.train->tokens(), texts_.validation_sets(),
                                   checkpoint() ? &*checkpoint() : nullptr);
     // Tokens that were added to a vocabulary are not known to the weights' own tokenizer.
@@ -123,10 +127,38 @@ void JobState::check_tokenizer() {
       (void)same_tokenizer(tokenizer_of(*init_source_),
                            {tokenizer_.hash, tokenizer_of(texts_.train->tokens()).who},
                            tokenizer_.notes);
+    special_text_ = special_text_of_run();
     const std::string file = tokenizer_file(config_.checkpoint.dir, tokenizer_.hash);
     if (!tokenizer_.model.empty() && !path_exists(file)) write_text_durably(file, tokenizer_.model);
   });
   world_.broadcast({&tokenizer_.hash, DType::i32, 1, 2}, 0).wait_host();
+  special_text_ = broadcast_text(world_, special_text_);
+}
+
+// What the weights came with, and the end that the training text teaches beside it. Empty: nothing
+// is known.
+std::string JobState::special_text_of_run() {
+  SpecialIds known;
+  if (init_source_)
+    known = special_ids_of(*init_source_, tokenizer_.notes);
+  else if (checkpoint())
+    known = special_ids_of(checkpoint()->state, nullptr);
+  SpecialIds& own = tokenizer_.special;
+  if (known != SpecialIds()) {
+    if (own.eos >= 0 && known.eos >= 0 && own.eos != known.eos)
+      tokenizer_.notes.push_back(fmt::format(
+          "documents of {} end with {}, those of the weights with {}: both end a text from now on "
+          "(tokenize --eos)",
+          texts_.train->tokens().describe(), own.eos, known.eos));
+    std::vector<std::int32_t> ends = known.all_ends();
+    if (own.eos >= 0 && std::ranges::find(ends, own.eos) == ends.end()) ends.push_back(own.eos);
+    if (own.eos < 0) own.eos = known.eos;
+    for (const auto& [mine, theirs] : {std::pair{&own.bos, known.bos}, {&own.pad, known.pad}})
+      if (theirs >= 0) *mine = theirs;
+    own.adds_bos = known.adds_bos;
+    own.ends = ends == std::vector{own.eos} ? std::vector<std::int32_t>() : ends;
+  }
+  return own == SpecialIds() ? std::string() : special_text(own);
 }
 
 // Says what the run is trained on, and compares it with what it was.
@@ -172,6 +204,7 @@ CheckpointState JobState::to_save() const {
   if (planned_.speeds) state.texts[kSpeedsText] = planned_.speeds->text();
   state.texts[kBasisText] = planned_.basis.text();
   state.texts[kDataText] = data_text_;
+  if (!special_text_.empty()) state.texts[kSpecialText] = special_text_;
   if (tokenizer_.hash != 0) state.texts[kTokenizerText] = tokenizer_text(tokenizer_.hash);
   return state;
 }
@@ -195,8 +228,10 @@ void JobState::tell_origin(JobReport& report) const {
         fmt::format("resumed from {} at step {}", checkpoint()->path, checkpoint()->state.step));
 }
 
-void JobState::tell_plan(JobReport& report) const {
+void JobState::tell_plan(JobReport& report, bool verbose) const {
   for (const std::string& text : planned_.notes) report.note("plan: " + text);
+  if (verbose)
+    for (const std::string& text : planned_.candidates) report.note("plan: " + text);
   if (!planned_.memory_warning.empty())
     report.warn("memory will be short unless others give some back: " + planned_.memory_warning);
   for (const Replan& replan : replans_)

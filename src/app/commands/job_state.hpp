@@ -70,7 +70,7 @@ class JobState {
   void keep_plan() const;
   /// Of the input, the data, and that the run goes on.
   void tell_origin(JobReport& report) const;
-  void tell_plan(JobReport& report) const;
+  void tell_plan(JobReport& report, bool verbose) const;
   /// A sentence on the digest of the parts as they were loaded. Where all of it was taken over,
   /// what was loaded is what was saved.
   [[nodiscard]] std::string digest_note(const std::string& digest) const;
@@ -82,6 +82,7 @@ class JobState {
   void form(const Config& asked, const std::optional<CheckpointInfo>& info);
   void stop_if_asked() const;
   void check_tokenizer();
+  [[nodiscard]] std::string special_text_of_run();
   void check_data();
   [[nodiscard]] std::string new_run_id() const;
 
@@ -104,6 +105,7 @@ class JobState {
   std::string run_id_;
   Lineage lineage_;
   RunTokenizer tokenizer_;
+  std::string special_text_;             // of begin and end of a text; empty = not known
   std::string data_text_, data_change_;  // data_identity.hpp
 };
 

@@ -64,7 +64,8 @@ bool Life::keep(const Work& work) {
   }
 }
 
-void Life::begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes) {
+void Life::begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes,
+                 const std::string& remark) {
   lock_ = &lock;
   dir_ = config.run.dir;
   chosen_ = config.checkpoint.restart != "auto";
@@ -82,6 +83,7 @@ void Life::begin(const Config& config, const RunLock& lock, index_t ranks, index
   life_.nodes = nodes;
   life_.started = seconds_since_1970() - process_age_seconds();
   life_.why = why_it_starts(goes_on_in_job_ ? "auto" : config.checkpoint.restart, before);
+  if (!remark.empty()) life_.why += "; " + remark;
   keep([&] { write_open_life(dir_, life_); });
 }
 
@@ -100,6 +102,11 @@ void Life::goes_on(const std::optional<CheckpointInfo>& from, index_t step, inde
 
 std::function<void()> Life::first_step_done() {
   life_.first_step_seconds = process_age_seconds();
+  return writes_life();
+}
+
+/// What is known now, whenever it is written.
+std::function<void()> Life::writes_life() const {
   return [dir = dir_, life = life_, lease = lock_->lease()] {
     try {
       lease.check();
@@ -108,11 +115,6 @@ std::function<void()> Life::first_step_done() {
       throw Error(ExitCode::io, not_kept(error));
     }
   };
-}
-
-void Life::keep_saved(index_t step) {
-  life_.saved_step = step;
-  keep([&] { write_open_life(dir_, life_); });
 }
 
 void Life::end(const ExitRecord& exit) {

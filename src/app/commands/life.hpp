@@ -19,8 +19,9 @@ class Life {
   explicit Life(Warn warn) : warn_(std::move(warn)) {}
 
   /// The run folder is locked, by a lock that lives as long as there are calls. Closes the record
-  /// of a life that was killed, and removes exit.json (Error(io)).
-  void begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes);
+  /// of a life that was killed, and removes exit.json (Error(io)). `remark`: on why it starts.
+  void begin(const Config& config, const RunLock& lock, index_t ranks, index_t nodes,
+             const std::string& remark = {});
   /// An earlier life of this job has brought checkpoints: what -r says was meant for the first one.
   [[nodiscard]] bool goes_on_in_job() const { return goes_on_in_job_; }
   /// The state is loaded, or made, and the log begins behind it. Where nothing began, nothing
@@ -33,17 +34,20 @@ class Life {
   void step_done(const Later& later) {
     if (begun_ && !life_.first_step_seconds) later(dir_ + "/life.json", first_step_done());
   }
-  /// Of the newest checkpoint; -1: none. Kept at once: when a life that was killed is looked at,
-  /// its checkpoints may be gone.
-  void saved(index_t step) {
-    if (begun_ && step > life_.from_step.value_or(0) && step != life_.saved_step) keep_saved(step);
+  /// Of the newest checkpoint; -1: none. Kept soon: when a life that was killed is looked at, its
+  /// checkpoints may be gone.
+  template <class Later>
+  void saved(index_t step, const Later& later) {
+    if (!begun_ || step <= life_.from_step.value_or(0) || step == life_.saved_step) return;
+    life_.saved_step = step;
+    later(dir_ + "/life.json", writes_life());
   }
   /// The life has ended in order, as exit.json says.
   void end(const ExitRecord& exit);
 
  private:
   std::function<void()> first_step_done();
-  void keep_saved(index_t step);
+  [[nodiscard]] std::function<void()> writes_life() const;
   template <class Work>
   bool keep(const Work& work);
 

@@ -65,6 +65,7 @@ class PlanSearch {
     found_.plan = std::move(first.plan);
     found_.speeds = std::move(first.speeds);
     found_.notes.insert(found_.notes.end(), first.notes.begin(), first.notes.end());
+    found_.candidates = std::move(first.candidates);
   }
 
   void say_changes() {

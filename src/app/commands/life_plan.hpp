@@ -21,7 +21,8 @@ struct LifePlan {
   MemoryRoom room;               // of this rank
   /// For the log, a line each: what has changed since the checkpoint, then why this plan.
   std::vector<std::string> notes;
-  std::string memory_warning;  // what it lacks of memory that is free now
+  std::vector<std::string> candidates;  // with which the planner compared it
+  std::string memory_warning;           // what it lacks of memory that is free now
 };
 
 /// Collective over machine.world(), before the rank has tensors; `from` learns whether its plan

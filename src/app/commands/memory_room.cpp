@@ -15,6 +15,10 @@ namespace {
 
 std::string text_of(index_t bytes) { return short_bytes(static_cast<double>(bytes)); }
 
+std::string tables_text(index_t bytes) {
+  return bytes > 0 ? " + tables of other ranks' shards " + text_of(bytes) : "";
+}
+
 std::string for_ranks(std::size_t ranks) {
   return ranks > 1 ? fmt::format(", for {} ranks", ranks) : "";
 }
@@ -29,12 +33,14 @@ class HostUse {
     names_ = all_gather_texts(world, names);
     const index_t file = config.checkpoint.ranks_per_file;
     const int rank = world.rank();
-    const auto of_host = std::find_if(names_.begin(), names_.end(), [&](const std::string& other) {
-      return other.starts_with(name_of({}) + "\n");
-    });
+    const auto on_host = [here = name_of({}) + "\n"](const std::string& other) {
+      return other.starts_with(here);
+    };
+    const auto of_host = std::find_if(names_.begin(), names_.end(), on_host);
     const bool writes = file > 0 ? rank % file == 0 : of_host == names_.begin() + rank;
+    const index_t of_file = file > 0 ? file : std::count_if(names_.begin(), names_.end(), on_host);
     const index_t to_come = std::max<index_t>(0, program_bytes(world.size()).all() - now.all) +
-                            checkpoint_bound(plan, writes);
+                            checkpoint_bound(plan, writes, of_file);
     kept_ = all_gather_numbers(world, static_cast<double>(now.kept));
     to_come_ = all_gather_numbers(world, static_cast<double>(to_come));
   }
@@ -173,7 +179,7 @@ std::string memory_shortage(const Coord& coord, const MemoryCost& memory, const 
         "the rank at d={} i={} j={} k={} needs {} ({}{}){}, and {}; a smaller batch.micro, "
         "batch.recompute = \"block\" or more ranks would help",
         coord.d, coord.i, coord.j, coord.k, text_of(own), parts,
-        on_gpu ? "" : " + messages " + text_of(memory.messages),
+        on_gpu ? "" : " + messages " + text_of(memory.messages) + tables_text(memory.tables),
         bound.ranks.size() > 1
             ? fmt::format(", the {} ranks there {}", bound.ranks.size(), text_of(all))
             : "",

@@ -23,17 +23,21 @@ std::string run_folder(const CheckpointInfo& checkpoint) {
 
 void add_losses(const CheckpointInfo& checkpoint, std::string& text) {
   constexpr index_t kLook = 1000;
-  std::optional<double> loss, valid;
+  std::optional<double> loss, valid, whole;
   try {
     for (const LoggedStep& step : last_steps(run_folder(checkpoint), kLook)) {
       if (step.step > checkpoint.state.step) continue;
       if (step.loss) loss = step.loss;
       if (step.valid_loss) valid = step.valid_loss;
+      if (step.valid_loss_whole) whole = step.valid_loss_whole;
     }
   } catch (const Error&) {  // a log that cannot be read says nothing
   }
   if (loss) text += fmt::format("- training loss of the last logged step: {:.4f}\n", *loss);
-  if (valid) text += fmt::format("- last validation loss: {:.4f}\n", *valid);
+  if (whole)
+    text += fmt::format("- last validation loss, of the whole set: {:.4f}\n", *whole);
+  else if (valid)
+    text += fmt::format("- last validation loss, of the set's first batches: {:.4f}\n", *valid);
 }
 
 }  // namespace

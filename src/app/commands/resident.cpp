@@ -4,6 +4,7 @@
 
 #include "hetero/cost/update_traffic.hpp"
 #include "io/checkpoint/checkpoint_plan.hpp"
+#include "io/checkpoint/manifest.hpp"
 #include "io/writer/background_save.hpp"
 #include "tensor3d/frozen.hpp"
 #include "tensor3d/model_shape.hpp"
@@ -78,15 +79,26 @@ index_t host_bytes(const Plan& plan, AsyncRule rule) {
   // Parts of several ranks are put together strip by strip.
   const index_t merged = state.ranks > 1 ? std::min(state.largest, kRoundBytes) : 0;
   const index_t checkpoint =
-      snapshot > 0 ? snapshot + kWriter + std::min(of_file, kMostBuffered) + merged
-                   : checkpoint_bytes(plan) + (state.ranks - 1) * checkpoint_bound(plan, false);
+      snapshot > 0
+          ? snapshot + kWriter + std::min(of_file, kMostBuffered) + merged
+          : checkpoint_bytes(plan) + (state.ranks - 1) * checkpoint_bound(plan, false, ranks);
   return ranks * (program.own + program.segments + kKernelPerRank) + checkpoint + kKernel + of_file;
 }
 
-index_t checkpoint_bound(const Plan& plan, bool writes) {
+// A tensor of the weights is one box or two on a rank (qkv and gated up have segments), and so are
+// those of the optimizer beside it.
+index_t index_bytes(const Plan& plan, index_t ranks) {
+  constexpr index_t kOfBlock = 16, kOthers = 8;
+  const index_t tensors = plan.model.layers * kOfBlock + kOthers;
+  const index_t copies = plan.optimizer == OptimizerKind::sgd ? 2 : 3;
+  return ranks * tensors * copies * kIndexBytesPerBox;
+}
+
+index_t checkpoint_bound(const Plan& plan, bool writes, index_t ranks_of_file) {
   const SavedState state = saved_state(plan);
   if (state.ranks == 1) return 0;
-  return writes ? writer_bytes(state, 1) : std::min(kRoundBytes, state.all / state.ranks);
+  return index_bytes(plan, std::min(ranks_of_file, state.ranks)) +
+         (writes ? writer_bytes(state, 1) : std::min(kRoundBytes, state.all / state.ranks));
 }
 
 }  // namespace t3d

@@ -31,8 +31,13 @@ struct ProgramBytes {
 /// of files, which the kernel gives back when memory is short.
 [[nodiscard]] index_t host_bytes(const Plan& plan, AsyncRule rule);
 
+/// The index of a node file that `ranks` ranks share, which the rank that writes it has while it
+/// writes, and each rank while it loads, one after the other. An upper bound.
+[[nodiscard]] index_t index_bytes(const Plan& plan, index_t ranks);
+
 /// Of the rank that writes, whoever of the cuboid's ranks holds how much of the state; else of one
-/// that holds an even part of it, which it packs for a round. An upper bound.
-[[nodiscard]] index_t checkpoint_bound(const Plan& plan, bool writes);
+/// that holds an even part of it, which it packs for a round. With the index of a file of
+/// `ranks_of_file`. An upper bound.
+[[nodiscard]] index_t checkpoint_bound(const Plan& plan, bool writes, index_t ranks_of_file);
 
 }  // namespace t3d

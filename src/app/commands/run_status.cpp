@@ -74,7 +74,8 @@ void look_at_steps(RunStatus& status) {
   for (const LoggedStep& step : steps) {
     if (step.seconds && *step.seconds >= 0) seconds.push_back(*step.seconds);
     if (step.tokens_per_second) rates.push_back(*step.tokens_per_second);
-    if (step.valid_loss) status.validated = step;
+    if (step.valid_loss) status.validated = {*step.valid_loss, step.step, false};
+    if (step.valid_loss_whole) status.validated_whole = {*step.valid_loss_whole, step.step, true};
   }
   status.median_of = std::ssize(seconds);
   if (!seconds.empty()) status.median_seconds = median_of(std::move(seconds));
@@ -135,6 +136,11 @@ RunState state_of(const RunStatus& status) {
 index_t RunStatus::life_count() const {
   const index_t ended = lives.empty() ? 0 : lives.back().life;
   return life ? std::max(life->life, ended) : ended;
+}
+
+std::optional<Validated> RunStatus::newest_validation() const {
+  if (!validated || !validated_whole) return validated ? validated : validated_whole;
+  return validated_whole->step >= validated->step ? validated_whole : validated;
 }
 
 std::optional<double> RunStatus::seconds_left() const {

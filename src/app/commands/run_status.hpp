@@ -26,6 +26,16 @@ enum class RunState {
   killed    // ended without a word
 };
 
+/// A loss of data.valid after a step.
+struct Validated {
+  double loss = 0;
+  index_t step = 0;
+  bool whole = false;  // of the whole set; else of its first batches
+  [[nodiscard]] const char* name() const {
+    return whole ? "validation of the whole set" : "validation";
+  }
+};
+
 struct RunStatus {
   std::string dir;
   double now = 0;  // seconds since 1970
@@ -33,25 +43,27 @@ struct RunStatus {
   LockLook lock;
   std::optional<ExitRecord> exit;
   std::optional<double> exit_time;
-  std::optional<LoggedStep> last;          // the last line of log.jsonl
-  std::optional<double> log_time;          // when log.jsonl was written last
-  std::optional<double> median_seconds;    // of the last steps
-  std::optional<double> median_rate;       // of these: tokens per second
-  index_t median_of = 0;                   // so many
-  std::optional<LoggedStep> validated;     // the last of these with a validation
-  std::optional<CheckpointGlance> newest;  // checkpoint
-  std::optional<index_t> saved_step;       // of the newest in the lineage that log.jsonl is of
-  MissingSteps missing;                    // of log.jsonl, where somebody has looked for them
-  std::optional<LifeRecord> life;          // that has not ended, or was killed
-  std::vector<LifeRecord> lives;           // the last that have ended, the oldest first
-  std::vector<std::string> events;         // of run.log: warnings and changes of plan
-  std::vector<std::string> faults;         // what could not be read
+  std::optional<LoggedStep> last;            // the last line of log.jsonl
+  std::optional<double> log_time;            // when log.jsonl was written last
+  std::optional<double> median_seconds;      // of the last steps
+  std::optional<double> median_rate;         // of these: tokens per second
+  index_t median_of = 0;                     // so many
+  std::optional<Validated> validated;        // the last of these steps, of first batches
+  std::optional<Validated> validated_whole;  // of the whole set
+  std::optional<CheckpointGlance> newest;    // checkpoint
+  std::optional<index_t> saved_step;         // of the newest in the lineage that log.jsonl is of
+  MissingSteps missing;                      // of log.jsonl, where somebody has looked for them
+  std::optional<LifeRecord> life;            // that has not ended, or was killed
+  std::vector<LifeRecord> lives;             // the last that have ended, the oldest first
+  std::vector<std::string> events;           // of run.log: warnings and changes of plan
+  std::vector<std::string> faults;           // what could not be read
 
   [[nodiscard]] bool alive() const {
     return state == RunState::starting || state == RunState::running || state == RunState::silent;
   }
   /// All lives, also the one that has not ended.
   [[nodiscard]] index_t life_count() const;
+  [[nodiscard]] std::optional<Validated> newest_validation() const;
   /// Of the steps that are left; nothing where they or their length are not known.
   [[nodiscard]] std::optional<double> seconds_left() const;
 };

@@ -12,6 +12,12 @@
 #include "train/step/trainer.hpp"
 
 namespace t3d {
+namespace {
+
+constexpr double kNoLimit = 1e9;  // seconds
+
+}  // namespace
+
 Saving::Saving(Communicator& world, const Config& config, const RunLock* lock, index_t saved,
                Hearer hearer, const FileService* logs)
     : world_(world),
@@ -19,6 +25,8 @@ Saving::Saving(Communicator& world, const Config& config, const RunLock* lock, i
       lock_(lock),
       hearer_(std::move(hearer)),
       logs_(logs),
+      // The other ranks wait for as long as files may take: rank 0 is to be back before.
+      line_seconds_(config.debug.io_seconds > 0 ? config.debug.io_seconds / 2 : kNoLimit),
       last_saved_(saved) {}
 
 void Saving::prepare(const std::vector<TensorPart>& parts, const std::string& shortage) {
@@ -54,6 +62,7 @@ void Saving::save(const CheckpointState& state, const std::vector<TensorPart>& p
   if (!background_) return save_in_foreground(state, parts, last);
   try {
     background_->begin(state, parts);
+    if (logs_ != nullptr) hearer_.sync_lines();
     if (logs_ != nullptr) lines_ = logs_->newest();
     lines_since_ = PhaseClock::now();
     hearer_.begun();
@@ -102,12 +111,12 @@ unsigned Saving::flags() {
 // files may is given up: the checkpoint matters more.
 bool Saving::has_lines() {
   return logs_ == nullptr || logs_->is_done(lines_) ||
-         PhaseClock::now() - lines_since_ > config_.debug.io_seconds;
+         PhaseClock::now() - lines_since_ > line_seconds_;
 }
 
 void Saving::wait_for_lines() {
   all_or_none(*checkpoint_group(world_), [&] {
-    if (logs_ != nullptr && !logs_->wait(lines_, config_.debug.io_seconds))
+    if (logs_ != nullptr && !logs_->wait(lines_, line_seconds_))
       hearer_.warn("a checkpoint is published before the lines of its steps are in the logs");
   });
 }
@@ -120,12 +129,12 @@ void Saving::remove_old(index_t keep) {
   if (lock_ != nullptr) lease = lock_->lease();
   CheckpointOptions of_now = options();
   of_now.keep = keep;
-  removals_->put("removing old checkpoints of " + of_now.dir, 1,
-                 [of_now, lease, lineage = lineage_, newest = newest_]() mutable {
-                   of_now.lock = lease ? &*lease : nullptr;
-                   apply_retention(of_now, {{}, {}, {}, lineage}, newest,
-                                   lease ? lease->token : random_token());
-                 });
+  (void)removals_->put("removing old checkpoints of " + of_now.dir, 1,
+                       [of_now, lease, lineage = lineage_, newest = newest_]() mutable {
+                         of_now.lock = lease ? &*lease : nullptr;
+                         apply_retention(of_now, {{}, {}, {}, lineage}, newest,
+                                         lease ? lease->token : random_token());
+                       });
 }
 
 void Saving::end_removal(double seconds) {
@@ -162,7 +171,8 @@ void Saving::save_in_foreground(CheckpointState state, const std::vector<TensorP
                                 bool last) {
   const double start = PhaseClock::now();
   all_or_none(*checkpoint_group(world_), [&] {
-    if (logs_ != nullptr) logs_->wait(logs_->newest(), config_.debug.io_seconds);
+    if (logs_ != nullptr) hearer_.sync_lines();
+    if (logs_ != nullptr) logs_->wait(logs_->newest(), line_seconds_);
     const std::string name = first_not_finite(parts);
     if (!name.empty()) refuse_ruined(name, state.step);
   });

@@ -1,6 +1,7 @@
 // The main job's checkpoints: in the background where the memory of the nodes allows it, else in
 // the foreground; what is reported of them; which one is the newest. Policy of when: train_job.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@ class Saving {
     std::function<void(const std::string&)> note, warn;
     std::function<void()> begun;                // one is under way beside the steps
     std::function<void(double seconds)> ended;  // what the work for one took; 0: there is none
+    std::function<void()> sync_lines;           // asks for the lines so far to be on the disk
   };
   /// `lock`: rank 0's. `saved`: step of the checkpoint that the run goes on from, or -1. `logs`:
   /// those of the steps, on rank 0: a checkpoint is not published before the lines of its steps.
@@ -44,6 +46,9 @@ class Saving {
   void step_done(index_t step, unsigned flags, bool proven);
   /// Collective. Waits for the checkpoint under way, if there is one. Throws as save().
   void settle();
+  /// The run is asked to stop: checkpoints wait for kMoment at most for the lines of their steps.
+  void hurry() { line_seconds_ = std::min(line_seconds_, kMoment); }
+  static constexpr double kMoment = 5;
   /// Collective. Waits so long at most for checkpoints to be removed; a note says when the next
   /// life goes on with it.
   void end_removal(double seconds);
@@ -82,6 +87,7 @@ class Saving {
   std::unique_ptr<FileService> removals_;  // rank 0's
   index_t lines_ = 0;                      // up to the checkpoint under way
   double lines_since_ = 0;
+  double line_seconds_;  // so long at most they are waited for
   std::unique_ptr<BackgroundSave> background_;
   Lineage lineage_;
   index_t last_saved_;

@@ -6,6 +6,7 @@
 
 #include "app/commands/data_files.hpp"
 #include "app/commands/init_weights.hpp"
+#include "app/commands/kept_input.hpp"
 #include "app/config/data_lists.hpp"
 #include "app/config/defaults.hpp"
 #include "app/config/model_text.hpp"
@@ -97,32 +98,12 @@ Config parse_with(const BaseModel& base, const std::string& text, const std::str
   return parse_config(text, path, overrides, &origins, outside);
 }
 
-}  // namespace
-
-Config load_input(Communicator& world, const std::string& path,
-                  const std::vector<std::string>& overrides, int ranks, Origins& origins,
-                  DataFiles data) {
-  std::string command = path;
-  for (const std::string& word : overrides) command += '\n' + word;
-  std::string text;
-  all_or_none(world, [&] {
-    try {
-      if (world.rank() == 0) text = read_input(path);
-    } catch (const std::exception& error) {
-      throw on_this_rank(world, as_error(error));
-    }
-  });
-  text = broadcast_text(world, text);
-  const std::string first = broadcast_text(world, command);
-  Config config;
-  all_or_none(world, [&] {
-    if (command != first)
-      throw_error(ExitCode::config,
-                  "the command line of rank {} (node {}) names another input or other options and "
-                  "is not that of rank 0",
-                  world.rank(), host_name());
-  });
+/// `path`: for messages and for the default of run.name.
+Config checked_input(Communicator& world, const std::string& text, const std::string& path,
+                     const std::vector<std::string>& overrides, int ranks, Origins& origins,
+                     DataFiles data) {
   const BaseModel base = find_base(world, glance_at_input(text, path, overrides));
+  Config config;
   all_or_none(world, [&] {
     decltype(InputWorld::more) more;
     std::size_t missing = 0;
@@ -142,6 +123,48 @@ Config load_input(Communicator& world, const std::string& path,
     check_against_ranks(config, ranks, origins);
   });
   return config;
+}
+
+}  // namespace
+
+Config load_input(Communicator& world, const std::string& path,
+                  const std::vector<std::string>& overrides, int ranks, Origins& origins,
+                  DataFiles data, AcceptedInput* accepted) {
+  std::string command = path;
+  for (const std::string& word : overrides) command += '\n' + word;
+  std::string text;
+  all_or_none(world, [&] {
+    try {
+      if (world.rank() == 0) text = read_input(path);
+    } catch (const std::exception& error) {
+      throw on_this_rank(world, as_error(error));
+    }
+  });
+  text = broadcast_text(world, text);
+  const std::string first = broadcast_text(world, command);
+  all_or_none(world, [&] {
+    if (command != first)
+      throw_error(ExitCode::config,
+                  "the command line of rank {} (node {}) names another input or other options and "
+                  "is not that of rank 0",
+                  world.rank(), host_name());
+  });
+  if (accepted != nullptr) *accepted = {text, ""};
+  try {
+    return checked_input(world, text, path, overrides, ranks, origins, data);
+  } catch (const AgreedError& fault) {
+    if (accepted == nullptr) throw;
+    std::string kept;
+    if (world.rank() == 0) kept = kept_input(path, text, overrides).value_or("");
+    kept = broadcast_text(world, kept);
+    if (kept.empty() || kept == text) throw;
+    *accepted = {kept, fault.what()};
+    try {
+      return checked_input(world, kept, path, overrides, ranks, origins = {}, data);
+    } catch (const AgreedError&) {
+      throw AgreedError(fault);  // what the user can mend
+    }
+  }
 }
 
 namespace {

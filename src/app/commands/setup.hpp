@@ -21,10 +21,19 @@ void all_or_none(Communicator& world, const std::function<void()>& work);
 /// Whether the token files of an input have to be there.
 enum class DataFiles : std::uint8_t { not_read, read };
 
-/// Collective: rank 0 reads the input, all check it for `ranks` ranks.
+/// The input that a run begins with.
+struct AcceptedInput {
+  std::string text;
+  std::string fault;  // of the file; then `text` is what an earlier life has kept
+};
+
+/// Collective: rank 0 reads the input, all check it for `ranks` ranks. Where `accepted` is asked
+/// for, a life that goes on by itself takes the input that was kept (kept_input.hpp) instead of one
+/// with faults.
 [[nodiscard]] Config load_input(Communicator& world, const std::string& path,
                                 const std::vector<std::string>& overrides, int ranks,
-                                Origins& origins, DataFiles data = DataFiles::not_read);
+                                Origins& origins, DataFiles data = DataFiles::not_read,
+                                AcceptedInput* accepted = nullptr);
 
 /// A corpus of these files; fills model.vocab from it when that is 0, and checks that it is not
 /// larger.

@@ -81,9 +81,12 @@ std::string step_rows(const RunStatus& s) {
   if (s.alive() && s.log_time) text += ", log.jsonl written " + ago(s.now, *s.log_time);
   std::string rows = row("step", text);
   text = s.last->loss ? fmt::format("{:.4f}", *s.last->loss) : "-";
-  if (s.validated)
-    text +=
-        fmt::format(" (validation {:.4f} at step {})", *s.validated->valid_loss, s.validated->step);
+  std::string validations;
+  for (const std::optional<Validated>& one : {s.validated, s.validated_whole})
+    if (one)
+      validations += fmt::format("{}{} {:.4f} at step {}", validations.empty() ? "" : ", ",
+                                 one->name(), one->loss, one->step);
+  if (!validations.empty()) text += " (" + validations + ")";
   rows += row("loss", text);
   if (!s.median_seconds) return rows;
   text = short_time(*s.median_seconds) + " a step";
@@ -163,7 +166,9 @@ std::string status_json(const RunStatus& s) {
   json["step"] = s.last ? StatusJson(last.step) : StatusJson(nullptr);
   json["steps"] = or_null(last.steps);
   json["loss"] = or_null(last.loss);
-  json["valid_loss"] = s.validated ? or_null(s.validated->valid_loss) : StatusJson(nullptr);
+  json["valid_loss"] = s.validated ? StatusJson(s.validated->loss) : StatusJson(nullptr);
+  json["valid_loss_whole"] =
+      s.validated_whole ? StatusJson(s.validated_whole->loss) : StatusJson(nullptr);
   json["tokens_per_second"] = or_null(s.median_rate);
   json["median_step_seconds"] = or_null(s.median_seconds);
   json["log_age_seconds"] = age(s.log_time);

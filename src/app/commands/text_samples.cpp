@@ -69,6 +69,7 @@ TextSamples::TextSamples(Communicator& world, const Config& config,
   if (world.rank() == 0) {
     try {
       tokenizer_ = tokenizer_of(tokenizer, config.model.vocab);
+      ends_ = tokenizer.special.all_ends();
     } catch (const Error&) {  // as if there were none
     }
     if (tokenizer_)
@@ -172,12 +173,11 @@ std::vector<float> TextSamples::compute(Decoder& decoder, index_t first, index_t
 /// comes behind them may depend on them.
 std::string TextSamples::line(std::size_t number) const {
   const auto stream = tokenizer_->stream(Specials::skip);
-  const std::int32_t eos = tokenizer_->special_ids().eos;
   std::string prompt, text;
   for (const std::int32_t id : prompts_[number])
     if (id < known_) prompt += stream->feed(id);
   for (const std::int32_t id : added_[number]) {
-    if (id == eos) break;
+    if (std::ranges::find(ends_, id) != ends_.end()) break;
     text += stream->feed(id);
   }
   text += stream->finish();

@@ -46,6 +46,7 @@ class TextSamples {
   Trainer& trainer_;
   BatchSource* source_ = nullptr;
   std::unique_ptr<Tokenizer> tokenizer_;  // on rank 0
+  std::vector<std::int32_t> ends_;        // of texts; on rank 0
   index_t count_ = 0;                     // of texts
   index_t known_ = 0;                     // ids that mean something
   index_t prompt_ = 0, tokens_ = 0;       // of each text

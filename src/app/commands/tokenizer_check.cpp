@@ -5,6 +5,7 @@
 
 #include "app/config/data_lists.hpp"
 #include "core/error.hpp"
+#include "data/tokenizer/special_files.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {
@@ -59,6 +60,12 @@ TokenizerClaim tokenizer_of(const TokenSource& corpus) {
   return {corpus.tokenizer_hash(), corpus.describe()};
 }
 
+SpecialIds special_ids_of(const CheckpointState& state, const Tokenizer* tokenizer) {
+  const auto kept = state.texts.find(kSpecialText);
+  if (kept != state.texts.end()) return special_ids_of_text(kept->second);
+  return tokenizer == nullptr ? SpecialIds() : tokenizer->special_ids();
+}
+
 std::string tokenizer_text(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
 
 bool same_tokenizer(const TokenizerClaim& known, const TokenizerClaim& other,
@@ -88,6 +95,7 @@ RunTokenizer check_tokenizers(const DataConfig& data, const TokenSource& train,
   RunTokenizer run;
   TokenizerClaim claim = tokenizer_of(train);
   run.model = train.tokenizer_model();
+  run.special = train.special_ids();
   if (!data.tokenizer.empty()) {
     const auto named = load_tokenizer(data.tokenizer);
     const TokenizerClaim wish{tokenizer_hash(*named), data.tokenizer, data.tokenizer};
@@ -95,6 +103,7 @@ RunTokenizer check_tokenizers(const DataConfig& data, const TokenSource& train,
     if (claim.hash == 0) {
       claim = wish;
       run.model = named->model();
+      run.special = load_special_ids(data.tokenizer, *named, run.notes);
     }
     same_tokenizer(wish, claim, run.notes);
   }
@@ -112,6 +121,8 @@ RunTokenizer check_tokenizers(const DataConfig& data, const TokenSource& train,
     run.notes.push_back(fmt::format(
         "the tokenizer of {} is not known: name it as data.tokenizer to have it compared and kept",
         claim.who));
+  if (run.special == SpecialIds() && !run.model.empty())
+    run.special = make_tokenizer(run.model)->special_ids();
   run.hash = claim.hash;
   return run;
 }

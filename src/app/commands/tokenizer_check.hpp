@@ -27,6 +27,10 @@ struct TokenizerClaim {
 inline constexpr const char* kTokenizerText = "tokenizer";
 [[nodiscard]] TokenizerClaim tokenizer_of(const CheckpointInfo& checkpoint);
 [[nodiscard]] TokenizerClaim tokenizer_of(const TokenSource& corpus);
+/// The name of the special ids among a checkpoint's texts (special_text()).
+inline constexpr const char* kSpecialText = "special_ids";
+/// Those that the checkpoint keeps, else the tokenizer's own. `tokenizer` may be null.
+[[nodiscard]] SpecialIds special_ids_of(const CheckpointState& state, const Tokenizer* tokenizer);
 /// As the checkpoint keeps it: 16 hexadecimal digits.
 [[nodiscard]] std::string tokenizer_text(std::uint64_t hash);
 
@@ -42,6 +46,7 @@ void print_notes(const Communicator& world, const std::vector<std::string>& note
 struct RunTokenizer {
   std::uint64_t hash = 0;  // for its checkpoints; 0 = unknown
   std::string model;       // serialized, or empty: nothing to keep
+  SpecialIds special;      // of the training text, else what `model` or data.tokenizer says
   /// Of each validation set, on the rank that checked: it is known to be of the same one, bits per
   /// byte mean something.
   std::vector<bool> scores_valid;

@@ -1,6 +1,10 @@
 // The subcommands beside training: inspect, eval.
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "app/commands/commands.hpp"
@@ -27,6 +31,8 @@ std::string describe_token_file(const std::string& path, bool verify) {
                                  {"padding", info.special.pad},
                                  {"unknown", info.special.unknown}})
     if (id >= 0) text += fmt::format("\n{} is id {}", name, id);
+  if (!info.special.ends.empty())
+    text += fmt::format("\ntexts end with {}", fmt::join(info.special.ends, ", "));
   if (info.partial_loss) text += "\nsome tokens do not count in the loss";
   if (info.text_bytes > 0) text += fmt::format("\n{} bytes of text", info.text_bytes);
   if (!info.source.empty()) text += fmt::format("\nfrom {}", info.source);
@@ -54,6 +60,38 @@ void check_is_checkpoint(const std::string& path) {
   throw_error(ExitCode::no_input, "{} is not a checkpoint: it has no MANIFEST.json{}", path, list);
 }
 
+// The largest models have thousands of tensors, and checkpoints hold whole inputs.
+std::string first_lines(const std::string& text) {
+  constexpr std::ptrdiff_t kLines = 10;
+  const std::ptrdiff_t all = std::count(text.begin(), text.end(), '\n');
+  if (all <= kLines) return text;
+  std::size_t end = 0;
+  for (std::ptrdiff_t line = 1; line < kLines; ++line) end = text.find('\n', end) + 1;
+  return text.substr(0, end) + fmt::format("  ... and {} more lines: --all\n", all - kLines + 1);
+}
+
+struct EvalResult {
+  std::string checkpoint;
+  index_t step, sequences, context;
+  double loss, bytes_per_token;  // bytes_per_token: 0 = unknown
+
+  [[nodiscard]] double bits_per_byte() const { return loss / std::log(2.0) / bytes_per_token; }
+  [[nodiscard]] std::string text() const {
+    std::string text = fmt::format(
+        "checkpoint {} (step {})\n{} of {} tokens\nloss {:.6f}  perplexity {:.4f}", checkpoint,
+        step, counted(sequences, "sequence"), context, loss, std::exp(loss));
+    if (bytes_per_token > 0) text += fmt::format("  bits per byte {:.4f}", bits_per_byte());
+    return text + "\n";
+  }
+  [[nodiscard]] std::string json() const {
+    using Json = nlohmann::ordered_json;
+    Json object{{"checkpoint", checkpoint}, {"step", step}, {"sequences", sequences},
+                {"context", context},       {"loss", loss}, {"perplexity", std::exp(loss)}};
+    if (bytes_per_token > 0) object["bits_per_byte"] = bits_per_byte();
+    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+};
+
 }  // namespace
 
 int run_inspect(Communicator& world, const CommandLine& command) {
@@ -67,10 +105,10 @@ int run_inspect(Communicator& world, const CommandLine& command) {
     if (fault) throw_error(ExitCode::io, "cannot read {}: {}", path, fault.message());
     const bool folder = std::filesystem::is_directory(status);
     if (folder) check_is_checkpoint(path);
-    const std::string text = folder ? describe_checkpoint(path, command.inspect.verify)
-                                    : describe_tokens(path, command.inspect.verify);
-    write_output(text);
-    if (!text.ends_with('\n')) write_output("\n");
+    std::string text = folder ? describe_checkpoint(path, command.inspect.verify)
+                              : describe_tokens(path, command.inspect.verify);
+    if (!text.ends_with('\n')) text += '\n';
+    write_output(command.inspect.all ? text : first_lines(text));
     flush_output();
   });
   return 0;
@@ -100,16 +138,17 @@ int run_evaluation(Communicator& world, const CommandLine& command) {
     throw AgreedError(
         ExitCode::diverged,
         fmt::format("the loss of {} on {} is {}", loaded.checkpoint.path, wish.token_file, loss));
-  std::string text =
-      fmt::format("checkpoint {} (step {})\n{} of {} tokens\nloss {:.6f}  perplexity {:.4f}",
-                  loaded.checkpoint.path, loaded.checkpoint.state.step, counted(total, "sequence"),
-                  config.model.context, loss, std::exp(loss));
   // Bits per byte compare texts, which ids of an unknown tokenizer are not.
   const double bytes = comparable ? source->tokens().bytes_per_token() : 0;
-  if (bytes > 0) text += fmt::format("  bits per byte {:.4f}", loss / std::log(2.0) / bytes);
+  const EvalResult result{loaded.checkpoint.path,
+                          loaded.checkpoint.state.step,
+                          total,
+                          config.model.context,
+                          loss,
+                          bytes};
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
-    write_output(text + "\n");
+    write_output(wish.json ? result.json() : result.text());
     flush_output();
   });
   return 0;

@@ -2,16 +2,32 @@
 #include <filesystem>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/kept_input.hpp"
 #include "app/commands/setup.hpp"
 #include "io/output.hpp"
 #include "sched/sbatch.hpp"
 
 namespace t3d {
+namespace {
+
+// A job script asks for the folders of its run, also in a life that goes on with the kept input.
+Config read_config(const CommandLine& command, Origins& origins) {
+  const std::string text = read_input(command.input);
+  try {
+    return parse_config(text, command.input, command.overrides, &origins);
+  } catch (const ConfigErrors&) {
+    const auto kept = kept_input(command.input, text, command.overrides);
+    if (!kept) throw;
+    return parse_config(*kept, command.input, command.overrides, &origins);
+  }
+}
+
+}  // namespace
 
 int run_write_sbatch(Communicator& world, const CommandLine& command) {
   all_or_none(world, [&] {
     Origins origins;
-    Config config = load_config(command.input, command.overrides, &origins);
+    Config config = read_config(command, origins);
     if (command.sbatch_ranks > 0)
       check_against_ranks(config, static_cast<int>(command.sbatch_ranks), origins);
     if (world.rank() != 0) return;

@@ -91,6 +91,10 @@ class CrossCheck {
     if (usable({"lora.targets"})) lora_targets(lora);
     if (lora.on() && lora.targets.empty())
       fault("lora.targets", "lora.rank > 0 needs targets", "the usual ones are [\"q\", \"v\"]");
+    if (lora.on() && config_.init.grow_vocab)
+      fault("init.grow_vocab", "with lora.rank the rows of new tokens would stay random",
+            "import --vocab makes a checkpoint with more tokens, which a run without adapters "
+            "trains first");
     if (lora.on() && !config_.model.freeze.empty())
       fault("model.freeze", "with lora.rank all parameters but the adapters stay as they are",
             "leave model.freeze out");

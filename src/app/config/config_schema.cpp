@@ -556,7 +556,8 @@ void eval_log_and_debug_keys(std::vector<Key>& keys) {
             {.range = above(0), .unit = "seconds"});
   debug.add("io_seconds", &DebugConfig::io_seconds,
             "The same for waits during a checkpoint, in which other ranks may be writing or "
-            "reading.",
+            "reading, and while a rank is busy with other files. A process that writes a "
+            "checkpoint for longer is ended.",
             {.range = above(0), .unit = "seconds"});
   debug.add("lost_seconds", &DebugConfig::lost_seconds,
             "A node that does not answer for longer than this is lost, and the run ends; 0 = ranks "

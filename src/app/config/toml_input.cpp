@@ -152,7 +152,9 @@ InputEntry parse_override(const std::string& assignment) {
     throw ConfigErrors({{where, "this is not UTF-8", "rename it, or use a link with such a name"}});
   if (equals == std::string::npos) bad_override(where, "there is no '='");
   const std::string value = trimmed(assignment.substr(equals + 1));
-  if (value.empty()) bad_override(where, "there is no value");
+  if (value.empty())
+    throw ConfigErrors({{where, "there is no value",
+                         fmt::format("an empty text is written --set '{}=\"\"'", name)}});
   const auto dot = name.find('.');
   if (dot == std::string::npos) {
     const auto ours = key_for_foreign(name);

@@ -204,21 +204,28 @@ Descriptor connect_to_peer(const PeerAddress& peer, const std::string& own_host,
   return {};
 }
 
-Descriptor accept_peer(const Descriptor& listener, const Handshake& expected, Deadline deadline) {
-  while (listener && wait_for(listener.get(), POLLIN, deadline)) {
+std::vector<Descriptor> accept_peers(const Descriptor& listener, std::uint64_t secret,
+                                     const std::vector<int>& ranks, Deadline deadline) {
+  std::vector<Descriptor> peers(ranks.size());
+  std::size_t missing = ranks.size();
+  while (missing > 0 && listener && wait_for(listener.get(), POLLIN, deadline)) {
     Descriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) continue;
-      return {};
+      break;
     }
     Handshake hello;
     const Deadline patience = std::min(deadline, Clock::now() + kHello);
-    if (receive_all(socket.get(), &hello, sizeof hello, patience) &&
-        hello.secret == expected.secret && hello.rank == expected.rank &&
-        send_all(socket.get(), &kAnswer, 1, patience))
-      return socket;
+    if (!receive_all(socket.get(), &hello, sizeof hello, patience) || hello.secret != secret)
+      continue;
+    const auto from = std::find(ranks.begin(), ranks.end(), static_cast<int>(hello.rank));
+    if (from == ranks.end()) continue;
+    Descriptor& peer = peers[static_cast<std::size_t>(from - ranks.begin())];
+    if (peer || !send_all(socket.get(), &kAnswer, 1, patience)) continue;
+    peer = std::move(socket);
+    --missing;
   }
-  return {};
+  return peers;
 }
 
 void set_silence_limit(const Descriptor& socket, double seconds) {

@@ -51,9 +51,11 @@ struct Handshake {
 /// Tries the peer's addresses in turn and says hello. No descriptor where none answers in time.
 [[nodiscard]] Descriptor connect_to_peer(const PeerAddress& peer, const std::string& own_host,
                                          const Handshake& hello, Deadline deadline);
-/// The first that connects with this handshake; others are sent away.
-[[nodiscard]] Descriptor accept_peer(const Descriptor& listener, const Handshake& expected,
-                                     Deadline deadline);
+/// The first that connects from each of `ranks` with the secret, in the order of `ranks`; others
+/// are sent away. No descriptor for who has not come in time.
+[[nodiscard]] std::vector<Descriptor> accept_peers(const Descriptor& listener, std::uint64_t secret,
+                                                   const std::vector<int>& ranks,
+                                                   Deadline deadline);
 
 /// From now on the system gives a connection up whose data are not acknowledged for so long.
 void set_silence_limit(const Descriptor& socket, double seconds);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "comm/agree.hpp"
 #include "comm/busy.hpp"
@@ -40,7 +41,7 @@ constexpr double kBusySeconds = 0.5;
 
 // What is said on a connection: single letters; after kLost the rank in four bytes; after kBusy and
 // kEnds the rank, a number that grows, in four bytes too, the length of a text in one byte, and the
-// text. These two go round the ring, both ways, until they meet who knows them.
+// text. These two are passed on, in ring and tree, until they meet who knows them.
 constexpr char kHeartbeat = 'h', kGoodbye = 'b', kLost = 'l', kBusy = 'w', kEnds = 'e';
 constexpr std::size_t kRankBytes = 4, kHeadBytes = 1 + 2 * kRankBytes + 1, kMostText = 200;
 
@@ -52,6 +53,7 @@ struct Neighbour {
   std::string unread;                          // of a message that is not whole yet
   std::optional<Clock::time_point> gone_at{};  // without goodbye
   bool silent = false;                         // its host does not answer
+  bool watched = true;                         // one of the ring
 };
 
 std::uint64_t new_secret() {
@@ -97,7 +99,8 @@ std::size_t word_bytes(const std::string& unread) {
 
 class PeerWatch::Thread {
  public:
-  Thread(int rank, std::array<Neighbour, 2> neighbours, PeerWatch::Options options)
+  /// The first two are those of the ring.
+  Thread(int rank, std::vector<Neighbour> neighbours, PeerWatch::Options options)
       : rank_(rank),
         neighbours_(std::move(neighbours)),
         options_(std::move(options)),
@@ -123,9 +126,10 @@ class PeerWatch::Thread {
  private:
   void watch() {
     while (!stop_ && !told_) {
-      std::array<pollfd, 3> entries{{{neighbours_[0].socket.get(), POLLIN, 0},
-                                     {neighbours_[1].socket.get(), POLLIN, 0},
-                                     {wake_.get(), POLLIN, 0}}};
+      std::vector<pollfd> entries;
+      for (const Neighbour& neighbour : neighbours_)
+        entries.push_back({neighbour.socket.get(), POLLIN, 0});
+      entries.push_back({wake_.get(), POLLIN, 0});
       (void)poll(entries.data(), entries.size(), static_cast<int>(kBeat.count() / 2));
       for (std::size_t at = 0; at < neighbours_.size() && !stop_; ++at)
         if (neighbours_[at].socket && entries[at].revents != 0) listen_to(neighbours_[at]);
@@ -186,7 +190,7 @@ class PeerWatch::Thread {
     if (got <= 0) {
       from.silent = got < 0 && errno != ECONNRESET && errno != EPIPE;
       from.socket.reset();
-      from.gone_at = Clock::now();
+      if (from.watched) from.gone_at = Clock::now();
       return;
     }
     from.unread.append(bytes.data(), static_cast<std::size_t>(got));
@@ -231,7 +235,7 @@ class PeerWatch::Thread {
   }
 
   const int rank_;
-  std::array<Neighbour, 2> neighbours_;
+  std::vector<Neighbour> neighbours_;
   PeerWatch::Options options_;
   Descriptor wake_;
   std::string cause_, told_work_;
@@ -244,6 +248,17 @@ class PeerWatch::Thread {
   std::atomic<bool> stop_{false}, goodbye_{true};
   std::thread thread_;  // last: it uses all the others
 };
+
+TreeLinks tree_links(int rank, int ranks) {
+  const auto beside = [&](int other) {
+    return other == (rank + 1) % ranks || other == (rank + ranks - 1) % ranks;
+  };
+  TreeLinks links;
+  if (rank > 0 && !beside((rank - 1) / 2)) links.up = (rank - 1) / 2;
+  for (const int below : {2 * rank + 1, 2 * rank + 2})
+    if (below < ranks && !beside(below)) links.down.push_back(below);
+  return links;
+}
 
 PeerWatch::PeerWatch(Communicator& world, const Options& options) {
   const int ranks = world.size(), rank = world.rank();
@@ -258,13 +273,18 @@ PeerWatch::PeerWatch(Communicator& world, const Options& options) {
   const int after = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
   const auto number = [](int of) { return static_cast<std::size_t>(of); };
   const Deadline deadline = Clock::now() + kConnect;
+  const TreeLinks tree = tree_links(rank, ranks);
+  std::vector<int> callers{before};
+  callers.insert(callers.end(), tree.down.begin(), tree.down.end());
   // Who listens takes connections before it accepts them, so all may connect first.
-  Descriptor to_next, to_last;
-  std::thread accepting([&] {
-    to_last = accept_peer(listener, {secret, static_cast<std::uint64_t>(before)}, deadline);
-  });
-  to_next = connect_to_peer(peers[number(after)], own.host,
-                            {secret, static_cast<std::uint64_t>(rank)}, deadline);
+  std::vector<Descriptor> accepted;
+  std::thread accepting([&] { accepted = accept_peers(listener, secret, callers, deadline); });
+  const auto connect_to = [&](int peer) {
+    return connect_to_peer(peers[number(peer)], own.host,
+                           {secret, static_cast<std::uint64_t>(rank)}, deadline);
+  };
+  Descriptor to_next = connect_to(after), up;
+  if (tree.up >= 0) up = connect_to(tree.up);
   accepting.join();
   std::string gap;
   if (!to_next)
@@ -273,12 +293,20 @@ PeerWatch::PeerWatch(Communicator& world, const Options& options) {
   const std::vector<std::string> gaps = all_gather_texts(world, gap);
   for (const std::string& text : gaps)
     if (gaps_.empty()) gaps_ = text;
-  if (!gaps[number(before)].empty()) to_last.reset();
-  for (const Descriptor* socket : {&to_next, &to_last})
-    if (*socket) set_silence_limit(*socket, options.silent_seconds);
-  std::array<Neighbour, 2> neighbours{
-      {{before, peers[number(before)].host, std::move(to_last), kPatience, {}, {}, false},
-       {after, peers[number(after)].host, std::move(to_next), kMorePatience, {}, {}, false}}};
+  if (!gaps[number(before)].empty()) accepted.front().reset();
+  std::vector<Neighbour> neighbours;
+  const auto add = [&](int peer, Descriptor socket, milliseconds patience, bool watched) {
+    if (socket) set_silence_limit(socket, options.silent_seconds);
+    if (socket) ++connections_;
+    neighbours.push_back(
+        {peer, peers[number(peer)].host, std::move(socket), patience, {}, {}, false, watched});
+  };
+  add(before, std::move(accepted.front()), kPatience, true);
+  add(after, std::move(to_next), kMorePatience, true);
+  // Without one of the tree the news comes later, along the ring.
+  if (up) add(tree.up, std::move(up), {}, false);
+  for (std::size_t at = 1; at < accepted.size(); ++at)
+    if (accepted[at]) add(callers[at], std::move(accepted[at]), {}, false);
   thread_ = std::make_unique<Thread>(rank, std::move(neighbours), options);
 }
 

@@ -17,8 +17,7 @@ constexpr index_t kPieceBytes = index_t{1} << 20;  // of a text, encoded at once
 class PartFile {
  public:
   PartFile(const std::string& path, const Tokenizer& tokenizer)
-      : writer_(path,
-                {tokenizer.vocab(), tokenizer.kind(), "", "", 0, 0, tokenizer.special_ids()}) {}
+      : writer_(path, {tokenizer.vocab(), tokenizer.kind(), "", "", 0, 0}) {}
 
   void add(const std::vector<std::int32_t>& ids, bool counts) {
     writer_.append(ids.data(), std::ssize(ids), counts);
@@ -48,11 +47,7 @@ class PartWorker {
  public:
   PartWorker(const TokenizePlan& plan, const TokenizePart& part, const TokenizeOptions& options,
              const Tokenizer& tokenizer, const std::string& folder, const std::atomic<bool>& stop)
-      : plan_(plan),
-        options_(options),
-        tokenizer_(tokenizer),
-        special_(tokenizer.special_ids()),
-        stop_(stop) {
+      : plan_(plan), options_(options), tokenizer_(tokenizer), special_(plan.special), stop_(stop) {
     for (const std::string& which : outputs_of(part, options))
       files_.push_back(
           std::make_unique<PartFile>(part_path(folder, part, which) + ".h5", tokenizer));

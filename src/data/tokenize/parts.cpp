@@ -11,15 +11,16 @@
 namespace t3d {
 namespace {
 
-constexpr int kWay = 1;  // of making parts; another one does not take those of this
+constexpr int kWay = 2;  // of making parts; another one does not take those of this
 
 /// What besides the text decides about the tokens.
-std::string settings_text(const TokenizeOptions& options, const Tokenizer& tokenizer) {
-  return fmt::format("{}\n{}\n{:x}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n", kWay, tokenizer.kind(),
-                     tokenizer_hash(tokenizer), options.valid_fraction, options.fields.text,
-                     options.fields.prompt, options.fields.completion, options.document_lines,
-                     options.document_end, options.document_begin, options.skip_bad_lines,
-                     options.line_bytes);
+std::string settings_text(const TokenizeOptions& options, const Tokenizer& tokenizer,
+                          const SpecialIds& special) {
+  return fmt::format("{}\n{}\n{:x}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{} {}\n", kWay,
+                     tokenizer.kind(), tokenizer_hash(tokenizer), options.valid_fraction,
+                     options.fields.text, options.fields.prompt, options.fields.completion,
+                     options.document_lines, options.document_end, options.document_begin,
+                     options.skip_bad_lines, options.line_bytes, special.bos, special.eos);
 }
 
 /// Enough parts for many workers, and not too many files.
@@ -36,7 +37,7 @@ class PartMaker {
  public:
   PartMaker(TokenizePlan& plan, index_t most, const TokenizeOptions& options,
             const Tokenizer& tokenizer)
-      : plan_(plan), most_(most), settings_(settings_text(options, tokenizer)) {}
+      : plan_(plan), most_(most), settings_(settings_text(options, tokenizer, plan.special)) {}
 
   void add(const TextSegment& segment, bool valid) {
     if (segment.begin == segment.end) return;
@@ -110,8 +111,8 @@ bool has_lines(const TextInput& input, const TokenizeOptions& options) {
 }
 
 TokenizePlan plan_parts(std::vector<TextInput> inputs, const TokenizeOptions& options,
-                        const Tokenizer& tokenizer) {
-  TokenizePlan plan{std::move(inputs), {}};
+                        const Tokenizer& tokenizer, const SpecialIds& special) {
+  TokenizePlan plan{std::move(inputs), {}, special};
   const ValidStart valid = find_valid_start(plan, options);
   const index_t most = part_bytes(plan, options);
   PartMaker maker(plan, most, options, tokenizer);

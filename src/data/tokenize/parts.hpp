@@ -26,6 +26,7 @@ struct TokenizePart {
 struct TokenizePlan {
   std::vector<TextInput> inputs;
   std::vector<TokenizePart> parts;
+  SpecialIds special = {};  // begin and end of a document
 };
 
 /// A document is a line of this input.
@@ -33,7 +34,7 @@ struct TokenizePlan {
 
 /// Error(config) when a share of compressed text is asked for that cannot be cut off.
 [[nodiscard]] TokenizePlan plan_parts(std::vector<TextInput> inputs, const TokenizeOptions& options,
-                                      const Tokenizer& tokenizer);
+                                      const Tokenizer& tokenizer, const SpecialIds& special);
 
 /// The parts of each of `workers`, the largest ones first.
 [[nodiscard]] std::vector<std::vector<std::size_t>> share_parts(const TokenizePlan& plan,

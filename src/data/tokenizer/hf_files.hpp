@@ -21,6 +21,7 @@ template <class NameOf>
   name("eos_token", ids.eos);
   name("pad_token", ids.pad);
   name("unk_token", ids.unknown);
+  if (ids.adds_bos) config["add_bos_token"] = *ids.adds_bos;
   return config;
 }
 

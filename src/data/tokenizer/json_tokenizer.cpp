@@ -188,9 +188,13 @@ class JsonTokenizer final : public Tokenizer {
     ids.unknown = parts_.model->unknown();
     return ids;
   }
-  std::vector<TokenizerFile> files() const override {
-    const auto config =
-        tokenizer_config(special_ids(), [&](std::int32_t id) { return token_of(id); });
+  std::int32_t token_id(std::string_view text) const override {
+    for (const tok::AddedToken& token : parts_.added.tokens())
+      if (token.content == text) return token.id;
+    return parts_.model->vocabulary().id(text);
+  }
+  std::vector<TokenizerFile> files(const SpecialIds& ids) const override {
+    const auto config = tokenizer_config(ids, [&](std::int32_t id) { return token_of(id); });
     return {{"tokenizer.json", model_}, {"tokenizer_config.json", config.dump(2) + "\n"}};
   }
 

@@ -188,6 +188,12 @@ nlohmann::ordered_json merges_of(const std::vector<ModelPiece>& pieces) {
 
 }  // namespace
 
+bool is_like_llamas(std::string_view model) {
+  const SentencePieceModel parts(model);
+  return parts.bpe && parts.byte_fallback && parts.dummy_prefix && !parts.changes_letters &&
+         !parts.space_behind && parts.marked_spaces;
+}
+
 std::string json_of_sentencepiece(std::string_view model) {
   using json = nlohmann::ordered_json;
   SentencePieceModel parts(model);

@@ -10,4 +10,7 @@ namespace t3d {
 /// `model` is one that the SentencePiece library reads.
 [[nodiscard]] std::string json_of_sentencepiece(std::string_view model);
 
+/// Made as Llama's: transformers has a class of its own for such a model.
+[[nodiscard]] bool is_like_llamas(std::string_view model);
+
 }  // namespace t3d

@@ -80,6 +80,12 @@ class SentencePieceTokenizer final : public Tokenizer {
     encode_plain(text.substr(at), ids);
     return ids;
   }
+  /// A model with a begin of a text has it before every text, as its own programs do it.
+  std::vector<std::int32_t> encode_document(std::string_view text) const override {
+    std::vector<std::int32_t> ids = encode(text);
+    if (processor_.bos_id() >= 0) ids.insert(ids.begin(), processor_.bos_id());
+    return ids;
+  }
   std::unique_ptr<TextStream> stream(Specials specials) const override {
     return std::make_unique<SentencePieceStream>(processor_, specials);
   }
@@ -89,15 +95,30 @@ class SentencePieceTokenizer final : public Tokenizer {
   SpecialIds special_ids() const override {
     return {processor_.bos_id(), processor_.eos_id(), processor_.pad_id(), processor_.unk_id()};
   }
-  std::vector<TokenizerFile> files() const override {
+  std::int32_t token_id(std::string_view text) const override {
+    const int id = processor_.PieceToId(text);
+    return processor_.IdToPiece(id) == text ? id : -1;
+  }
+  std::vector<TokenizerFile> files(const SpecialIds& ids) const override {
     std::vector<TokenizerFile> files{{"tokenizer.model", model_}};
     std::string json = json_of_sentencepiece(model_);
-    if (json.empty()) return files;
-    auto config =
-        tokenizer_config(special_ids(), [&](std::int32_t id) { return processor_.IdToPiece(id); });
+    auto config = tokenizer_config(ids, [&](std::int32_t id) { return processor_.IdToPiece(id); });
     // No text becomes a special token, as here.
     config["split_special_tokens"] = true;
-    files.push_back({"tokenizer.json", std::move(json)});
+    if (!json.empty()) {
+      files.push_back({"tokenizer.json", std::move(json)});
+    } else if (processor_.bos_id() >= 0 && is_like_llamas(model_)) {
+      config["tokenizer_class"] = "LlamaTokenizer";
+      config["add_bos_token"] = ids.adds_bos.value_or(true);
+    } else {
+      // The one class that leaves texts to SentencePiece in transformers 4 and 5. It adds nothing
+      // to a text; version 4 looks for this name of the file.
+      config["tokenizer_class"] = "BertGenerationTokenizer";
+      config.erase("add_bos_token");
+      for (const char* own : {"bos_token", "pad_token", "sep_token"})
+        if (!config.contains(own)) config[own] = nullptr;
+      files.push_back({"spiece.model", model_});
+    }
     files.push_back({"tokenizer_config.json", config.dump(2) + "\n"});
     return files;
   }

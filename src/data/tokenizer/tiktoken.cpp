@@ -176,6 +176,12 @@ class Tiktoken final : public Tokenizer {
     }
     return ids;
   }
+  /// Llama 3's own program puts its begin of a text before every text.
+  Ids encode_document(std::string_view text) const override {
+    Ids ids = encode(text);
+    if (const std::int32_t bos = named(kBosNames); bos >= 0) ids.insert(ids.begin(), bos);
+    return ids;
+  }
   std::unique_ptr<TextStream> stream(Specials specials) const override {
     class Stream final : public TextStream {
      public:
@@ -199,7 +205,15 @@ class Tiktoken final : public Tokenizer {
   SpecialIds special_ids() const override {
     return {named(kBosNames), named(kEosNames), named(kPadNames), -1};
   }
-  std::vector<TokenizerFile> files() const override { return {{"tiktoken.model", model_}}; }
+  std::int32_t token_id(std::string_view text) const override {
+    const auto& have = ranks_.known->specials;
+    if (const auto found = std::find(have.begin(), have.end(), text); found != have.end())
+      return static_cast<std::int32_t>(specials_begin_ + (found - have.begin()));
+    return ranks_.vocabulary.id(text);
+  }
+  std::vector<TokenizerFile> files(const SpecialIds&) const override {
+    return {{"tiktoken.model", model_}};
+  }
 
  private:
   void add_word(std::string_view word, tok::WordCache& cache, Ids& ids) const {
@@ -227,10 +241,8 @@ class Tiktoken final : public Tokenizer {
   }
   template <std::size_t n>
   [[nodiscard]] std::int32_t named(const std::array<std::string_view, n>& names) const {
-    const auto& have = ranks_.known->specials;
     for (const std::string_view name : names)
-      if (const auto found = std::find(have.begin(), have.end(), name); found != have.end())
-        return static_cast<std::int32_t>(specials_begin_ + (found - have.begin()));
+      if (const std::int32_t id = token_id(name); id >= specials_begin_) return id;
     return -1;
   }
 

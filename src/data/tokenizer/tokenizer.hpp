@@ -57,10 +57,21 @@ class Tokenizer {
   [[nodiscard]] virtual std::string kind() const = 0;
   [[nodiscard]] virtual std::string model() const = 0;  // serialized, or empty
   /// tokenizer.json does not say which ids these are: what its post-processor puts around a text,
-  /// else the added token with one of the usual names (special_names.hpp).
+  /// else the added token with one of the usual names (special_names.hpp). The files beside it know
+  /// better (special_files.hpp).
   [[nodiscard]] virtual SpecialIds special_ids() const { return {}; }
-  /// What a folder with a model needs so that other programs find this tokenizer.
-  [[nodiscard]] virtual std::vector<TokenizerFile> files() const { return {}; }
+  /// The id of a token by its text; -1 = there is none.
+  [[nodiscard]] virtual std::int32_t token_id(std::string_view text) const {
+    (void)text;
+    return -1;
+  }
+  /// What a folder with a model needs so that other programs find this tokenizer, with these
+  /// special tokens.
+  [[nodiscard]] virtual std::vector<TokenizerFile> files(const SpecialIds& ids) const {
+    (void)ids;
+    return {};
+  }
+  [[nodiscard]] std::vector<TokenizerFile> files() const { return files(special_ids()); }
 };
 
 /// By model(), whose content says of which kind it is; "bytes" has none. Error(io).

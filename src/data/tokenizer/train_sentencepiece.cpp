@@ -1,6 +1,7 @@
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
+#include <charconv>
 #include <unordered_map>
 
 #include "core/error.hpp"
@@ -44,6 +45,20 @@ class Lines final : public sentencepiece::SentenceIterator {
   bool done_ = false;
 };
 
+/// From SentencePiece's message "... smaller than required_chars. 331 vs 659. ..."; 0 = it says
+/// something else.
+index_t needed_vocab(std::string_view message) {
+  constexpr std::string_view kBefore = "smaller than required_chars. ", kBetween = " vs ";
+  const std::size_t first = message.find(kBefore);
+  const std::size_t second =
+      first == std::string_view::npos ? first : message.find(kBetween, first);
+  index_t needed = 0;
+  if (second != std::string_view::npos)
+    std::from_chars(message.data() + second + kBetween.size(), message.data() + message.size(),
+                    needed);
+  return needed;
+}
+
 }  // namespace
 
 std::string train_sentencepiece(const std::vector<std::string>& files, const std::string& kind,
@@ -75,9 +90,15 @@ std::string train_sentencepiece(const std::vector<std::string>& files, const std
   Lines lines(corpus);
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(flags, &lines, &model);
-  if (!status.ok())
-    throw_error(ExitCode::config, "cannot train a {} tokenizer of {} ids: {}", kind, vocab,
-                status.ToString());
+  if (!status.ok()) {
+    const std::string why = status.ToString();
+    if (const index_t needed = needed_vocab(why); needed > vocab)
+      throw_error(ExitCode::config,
+                  "cannot train a {} tokenizer of {} ids: the characters of this text alone need "
+                  "--vocab {}",
+                  kind, vocab, needed);
+    throw_error(ExitCode::config, "cannot train a {} tokenizer of {} ids: {}", kind, vocab, why);
+  }
   return model;
 }
 

@@ -53,7 +53,11 @@ Counts with_part(Counts counts, std::size_t n, index_t units, const ShareLimits&
 
 Balancer::Balancer(const BalanceOptions& options, index_t micro, RankFacts facts,
                    std::optional<Speeds> known)
-    : options_(options), micro_(micro), facts_(std::move(facts)), speeds_(std::move(known)) {}
+    : options_(options),
+      micro_(micro),
+      facts_(std::move(facts)),
+      speeds_(std::move(known)),
+      trial_(options) {}
 
 void Balancer::take(const Plan& plan) {
   if (!divides_as_before(plan)) set_up(plan);
@@ -216,6 +220,14 @@ std::optional<Counts> Balancer::next_units(std::vector<ReplicaTimes>& times) {
   }
   std::optional<Counts> next = controller_->observe(times, units_);
   reason_ = controller_->reason();
+  if (std::optional<Counts> back = trial_.judge()) {
+    reason_ = trial_.reason();
+    return back;
+  }
+  if (trial_.holds()) {
+    if (next) reason_ = "no change soon after a roll-back";
+    next.reset();
+  }
   if (next && *next != units_) return next;
   // A change that is on trial comes first.
   if (++since_change_ <= 2 * options_.window && options_.kind == BalanceKind::model)
@@ -234,7 +246,10 @@ std::optional<Plan> Balancer::change(std::vector<ReplicaTimes> times, const Plan
   }
   Plan changed = with_units(plan, *next);
   if (changed == plan) return std::nullopt;
-  idle_->begin(units_, units_of(changed));
+  const Counts after = units_of(changed);
+  idle_->begin(units_, after);
+  // A try of a part without units has a judge of its own.
+  if (options_.kind == BalanceKind::model && !idle_->trying()) trial_.begin(after);
   return changed;
 }
 
@@ -246,6 +261,7 @@ std::optional<Plan> Balancer::observe(const StepReport& report, const Plan& plan
   if (!controller_ || !report.measures_plan()) return std::nullopt;
   std::vector<ReplicaTimes> times;
   for (std::size_t part = 0; part < parts_.size(); ++part) times.push_back(times_of(part, report));
+  trial_.observe(report, units_);
   std::optional<Plan> next;
   try {
     next = change(times, plan);

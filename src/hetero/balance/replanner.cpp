@@ -14,6 +14,8 @@ namespace {
 /// first. At least so many reports of this plan must be there.
 constexpr index_t kBetween = 20;
 constexpr std::size_t kLooks = 5;
+/// The last ones, from which is learned how fast ranks are that lose their work by the next plan.
+constexpr std::size_t kLastLooks = 3;
 /// Another shape must be predicted to be faster by this: the prediction of a shape that was never
 /// measured is that uncertain. Its change costs several steps: buffers and groups are made anew.
 constexpr double kShapeGain = 0.1, kShapePrice = 3;
@@ -36,8 +38,14 @@ Replanner::Replanner(const BalanceOptions& options, PlanRequest request, Speeds 
       replicas_open_(!request_.replicas),
       cuboid_open_(request_.cuboids.empty()) {}
 
-void Replanner::restart() {
+void Replanner::learn() {
+  if (looked_at_ && looks_.size() >= kLastLooks) known_ = measured(*looked_at_, kLastLooks);
   looks_.clear();
+  looked_at_.reset();
+}
+
+void Replanner::restart() {
+  learn();
   rental_.restart();
   better_.reset();
 }
@@ -55,7 +63,7 @@ void Replanner::keep_shape() {
 
 // The curves of before keep their form; their height is what the steps measured. A class in which a
 // rank has no work under this plan keeps what is known of it.
-Speeds Replanner::measured(const Plan& plan) const {
+Speeds Replanner::measured(const Plan& plan, std::size_t looks) const {
   Speeds speeds = known_;
   const MeshShape mesh = plan.mesh();
   const std::vector<int> active = plan.active();
@@ -64,8 +72,8 @@ Speeds Replanner::measured(const Plan& plan) const {
     const StepWork work = step_work(plan, mesh.coord_of(static_cast<int>(number)));
     for (std::size_t kind = 0; kind < kWorkClasses; ++kind) {
       std::vector<double> seconds;
-      for (const std::vector<RankTimes>& look : looks_)
-        seconds.push_back(seconds_of(look[rank], facts_.crowded[rank])[kind]);
+      for (std::size_t at = looks_.size() - looks; at < looks_.size(); ++at)
+        seconds.push_back(seconds_of(looks_[at][rank], facts_.crowded[rank])[kind]);
       const double done = work_of(work, static_cast<WorkClass>(kind));
       const double middle = median_of(seconds);
       if (done <= 0 || middle <= 0) continue;
@@ -118,7 +126,13 @@ void Replanner::consider(const Plan& plan, const StepSeconds& now, const Speeds&
     const PlanRequest request = request_for(plan, shape_open);
     PlanChoice choice = shape_open ? plan_job(request, speeds) : plan_shape(request, speeds);
     const double part = 1 - choice.predicted.step / now.step;
-    if (choice.plan == plan || part < (shape_open ? kShapeGain : options_.min_gain)) return;
+    const double needed = shape_open ? kShapeGain : options_.min_gain;
+    if (choice.plan == plan)
+      return keep(Kept::none_better, "the planner finds none that is predicted to be faster");
+    if (part < needed)
+      return keep(Kept::gains_little, fmt::format("the best other one would gain {:.2g} %, {:.2g} "
+                                                  "% are needed",
+                                                  100 * part, 100 * needed));
     const double measured = step_seconds().first;
     const double loss = part * (measured > 0 ? measured : now.step);
     // Another shape than the one of before has to be clearly better than this one, too.
@@ -130,8 +144,22 @@ void Replanner::consider(const Plan& plan, const StepSeconds& now, const Speeds&
     reason_ = fmt::format("{:.4g} s a step predicted instead of {:.4g} s", choice.predicted.step,
                           now.step);
     better_ = std::move(choice.plan);
-  } catch (const Error&) {  // memory that is short now: the present plan has its place
+    keep(Kept::not_paid, reason_ + fmt::format(" by another one; the change costs {:.3g} s, and is "
+                                               "made when so much has been lost",
+                                               price_));
+  } catch (const Error& error) {  // memory that is short now: the present plan has its place
+    keep(Kept::no_memory, fmt::format("there is no other one: {}", error.what()));
   }
+}
+
+void Replanner::keep(Kept why, std::string text) {
+  if (keeps_.first == Kept::no || why == Kept::not_paid) keeps_ = {why, std::move(text)};
+}
+
+void Replanner::tell_kept() {
+  const auto [why, text] = std::exchange(keeps_, {});
+  if (why != told_ && why != Kept::no) kept_ = "the plan stays: " + text;
+  told_ = why;
 }
 
 void Replanner::look(const Plan& plan, double price_seconds) {
@@ -167,7 +195,10 @@ std::optional<Plan> Replanner::observe(const StepReport& report, const Plan& pla
                                        double price_seconds) {
   if (options_.kind != BalanceKind::model || !report.measures_plan()) return std::nullopt;
   const index_t step = report.measured.step;
-  if (looks_.empty()) last_question_ = last_step_ = step;
+  if (looks_.empty()) {
+    last_question_ = last_step_ = step;
+    looked_at_ = plan;
+  }
   const auto steps = static_cast<double>(std::max<index_t>(1, step - last_step_));
   last_step_ = step;
   looks_.push_back(report.times);
@@ -176,10 +207,13 @@ std::optional<Plan> Replanner::observe(const StepReport& report, const Plan& pla
     last_question_ = step + 1;
     if (trial_ && trial_->begun)
       if (auto before = judge(plan)) return before;
-    if (hold_ > 0)
+    if (hold_ > 0) {
       --hold_;
-    else
+      keep(Kept::on_hold, "a change was taken back, and the next question waits");
+    } else {
       look(plan, price_seconds);
+    }
+    tell_kept();
   }
   if (!better_ || !rental_.observe(steps * loss_seconds_, 0, price_)) return std::nullopt;
   reason_ += fmt::format("; lost so far {:.3g} s, the change costs {:.3g} s",

@@ -31,14 +31,19 @@ class Replanner {
   /// One line: why the last plan was proposed.
   [[nodiscard]] const std::string& reason() const { return reason_; }
 
+  /// Why a plan stays that is predicted to be slower than it could be; told when the reason is
+  /// another one, and empty otherwise.
+  [[nodiscard]] std::string kept() { return std::exchange(kept_, {}); }
+
   /// The plan last proposed is in force: it is on trial.
   void taken();
   /// Only the batch was divided anew: a trial goes on.
   void restart();
   /// The user has asked for another plan: its shape stays.
   void keep_shape();
-  /// Medians of what the steps measured since then, as speeds.
-  [[nodiscard]] Speeds measured(const Plan& plan) const;
+  /// Medians of what the steps measured since then, as speeds. A rank that has no work under this
+  /// plan has the speed that it was last measured with.
+  [[nodiscard]] Speeds measured(const Plan& plan) const { return measured(plan, looks_.size()); }
 
  private:
   /// Questions left out after a change was taken back; twice as many after each further one.
@@ -50,6 +55,14 @@ class Replanner {
     bool begun = false;                           // the plan has been taken
   };
 
+  /// What the last `looks` steps measured.
+  [[nodiscard]] Speeds measured(const Plan& plan, std::size_t looks) const;
+  /// What the last steps under a plan say is known from now on.
+  void learn();
+  enum class Kept { no, none_better, gains_little, not_paid, no_memory, on_hold };
+  /// The first reason counts, but that a better plan waits for its price more than all others.
+  void keep(Kept why, std::string text);
+  void tell_kept();
   void look(const Plan& plan, double price_seconds);
   void consider(const Plan& plan, const StepSeconds& now, const Speeds& speeds, bool shape_open,
                 double price_seconds);
@@ -65,6 +78,7 @@ class Replanner {
   RankFacts facts_;
   bool replicas_open_, cuboid_open_;
   std::vector<std::vector<RankTimes>> looks_;  // the last ones under this plan, by world rank
+  std::optional<Plan> looked_at_;              // the plan of the looks
   index_t last_step_ = 0, last_question_ = 0;
   SkiRental rental_;
   std::optional<Plan> better_;
@@ -73,6 +87,9 @@ class Replanner {
   std::optional<Trial> trial_;
   index_t hold_ = 0, next_hold_ = kFirstHold;
   std::string reason_;
+  std::pair<Kept, std::string> keeps_;  // of the last look
+  Kept told_ = Kept::no;
+  std::string kept_;
 };
 
 /// Whether parts of the model may change hands under this plan without a change of its shape: some

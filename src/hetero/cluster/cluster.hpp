@@ -83,6 +83,7 @@ struct OperatorTable {
   ComputeType format = ComputeType::fp32;
   Fit fit;
   std::vector<Sample> samples;
+  bool unreliable = false;  // its times spread widely, measured twice (sample_spread.hpp)
   friend bool operator==(const OperatorTable&, const OperatorTable&) = default;
 };
 
@@ -155,6 +156,7 @@ struct CollectiveTable {
   Verb verb = Verb::all_gather;
   Fit fit;
   std::vector<Sample> samples;
+  bool unreliable = false;  // as OperatorTable's
   friend bool operator==(const CollectiveTable&, const CollectiveTable&) = default;
 };
 /// Verbs with a table.

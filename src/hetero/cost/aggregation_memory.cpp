@@ -137,10 +137,11 @@ class RefinedMemory final : public ColumnsMemory {
       : ColumnsMemory(walk, rank, model), here_(rank.number()) {
     routes_ = refined_routes(rank.plan, here_);
   }
+  [[nodiscard]] index_t table_bytes() const override { return t3d::table_bytes(routes_); }
 
  private:
   [[nodiscard]] const RefinedBucket& routes(std::size_t bucket) const {
-    return routes_[model_.all()[bucket]->number];
+    return *routes_[model_.all()[bucket]->number];
   }
   /// Messages of `count` of the buckets that this one stands for, each `rows` times as long as its
   /// route.
@@ -168,7 +169,7 @@ class RefinedMemory final : public ColumnsMemory {
   }
 
   int here_;
-  std::vector<RefinedBucket> routes_;
+  RefinedRoutes routes_;
 };
 
 }  // namespace

@@ -31,6 +31,7 @@ class Step {
     model_.drop_gradients();
   }
   [[nodiscard]] const MemoryWalk& walk() const { return walk_; }
+  [[nodiscard]] index_t table_bytes() const { return update_->table_bytes(); }
 
  private:
   void run_leaf(std::size_t leaf, bool last) {
@@ -106,6 +107,7 @@ MemoryCost memory_cost(const Plan& plan, const Coord& coord, const CostMemoPtr& 
   cost.live_peak = step.walk().live_peak();
   cost.tensors_peak = step.walk().reserved_peak();
   cost.messages = message_bytes(rank);
+  cost.tables = step.table_bytes();
   return cost;
 }
 

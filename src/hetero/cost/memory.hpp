@@ -21,10 +21,14 @@ struct MemoryCost {
   /// Host memory for reductions' messages, kept from one to the next (comm/scratch.hpp); on CPU
   /// ranks.
   index_t messages = 0;
+  /// Host memory for tables of other ranks' shards, where replicas cut the model differently. Those
+  /// of a change of plan (tensor3d/shard_routes.hpp) are there while activations are not, and
+  /// smaller.
+  index_t tables = 0;
 };
-/// What the rank needs at most: tensors, and on CPUs messages.
+/// What the rank needs at most: tensors, and on CPUs messages and tables.
 [[nodiscard]] inline index_t needed_bytes(const MemoryCost& memory, bool on_gpu) {
-  return memory.tensors_peak + (on_gpu ? 0 : memory.messages);
+  return memory.tensors_peak + (on_gpu ? 0 : memory.messages + memory.tables);
 }
 [[nodiscard]] MemoryCost memory_cost(const Plan& plan, const Coord& coord,
                                      const CostMemoPtr& memo = nullptr);

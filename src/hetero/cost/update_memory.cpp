@@ -59,6 +59,7 @@ class SharedMemory final : public UpdateMemory {
   }
   void aggregate() override { aggregation_->finish(); }
   void apply() override { optimizer_.update(); }
+  [[nodiscard]] index_t table_bytes() const override { return aggregation_->table_bytes(); }
 
  private:
   void start(std::size_t bucket) {
@@ -106,6 +107,7 @@ class LocalMemory final : public UpdateMemory {
   }
   void aggregate() override { aggregation_->finish(); }
   void apply() override { change_.clear(); }
+  [[nodiscard]] index_t table_bytes() const override { return aggregation_->table_bytes(); }
 
  private:
   [[nodiscard]] Held shard_of(const BucketMemory& bucket) {

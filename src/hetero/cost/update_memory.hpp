@@ -15,6 +15,8 @@ class UpdateMemory {
   virtual void leaf_done(index_t leaf) = 0;
   virtual void aggregate() = 0;
   virtual void apply() = 0;
+  /// As AggregationMemory's.
+  [[nodiscard]] virtual index_t table_bytes() const = 0;
 };
 /// With the optimizers' state, zero.
 [[nodiscard]] std::unique_ptr<UpdateMemory> make_update_memory(MemoryWalk& walk,
@@ -28,6 +30,8 @@ class AggregationMemory {
   virtual void keep(std::size_t bucket) = 0;
   virtual void start(std::size_t bucket) = 0;
   virtual void finish() = 0;
+  /// Host memory of the tables of who combines what.
+  [[nodiscard]] virtual index_t table_bytes() const { return 0; }
 };
 [[nodiscard]] std::unique_ptr<AggregationMemory> make_aggregation_memory(MemoryWalk& walk,
                                                                          const RankView& rank,

@@ -56,11 +56,11 @@ void add_chunks(const RankView& rank, TrafficTable& traffic) {
 void add_refined(const RankView& rank, TrafficTable& traffic) {
   const int here = rank.number();
   const index_t leaves = rank.plan.leaves_per_replica(), size = size_of(leaf_wire(rank));
-  for (const RefinedBucket& bucket : refined_routes(rank.plan, here)) {
+  for (const auto& bucket : refined_routes(rank.plan, here)) {
     index_t out = 0, back = 0;
-    for (const auto& [owner, route] : bucket.owners)
+    for (const auto& [owner, route] : bucket->owners)
       if (owner != here) out += route.count * leaves;
-    for (const auto& [holder, route] : bucket.holders)
+    for (const auto& [holder, route] : bucket->holders)
       if (holder != here) back += route.count;
     traffic.add(Verb::exchange, Group::world, (out + back) * size);
   }

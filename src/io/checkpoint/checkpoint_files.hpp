@@ -51,9 +51,12 @@ void check_files(const Manifest& manifest, const std::string& path);
 std::uint32_t verify_node_file(const std::string& folder, const Manifest& manifest, index_t number,
                                const FileIndex& index);
 
-/// Writes and reads back DIR/step-.../master.h5, for which it reads the indexes of all node files;
-/// its entry for the manifest.
+/// Of these many boxes at once is written in master.h5: there a box has two texts and a rectangle.
+inline constexpr index_t kMasterBoxes = index_t{1} << 18;
+
+/// Writes and reads back DIR/step-.../master.h5, for which it reads the indexes of all node files,
+/// whole once and then line by line; its entry for the manifest.
 [[nodiscard]] ManifestFile write_master(const std::string& folder, const Manifest& manifest,
-                                        bool verify);
+                                        bool verify, index_t most_boxes = kMasterBoxes);
 
 }  // namespace t3d

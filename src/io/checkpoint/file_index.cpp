@@ -61,15 +61,45 @@ class IndexReader {
         names_(names) {}
 
   FileIndex read(std::string_view body) {
-    check_head(next(body));
-    if (next(body) != kOpens) throw_error(ExitCode::io, "a line is not in order");
-    for (std::string_view line = next(body); line != kCloses; line = next(body)) take(line);
-    if (!body.empty()) throw_error(ExitCode::io, "a line is not in order");
+    for_lines(body, [&](std::string_view line) { take(line); });
     for (const auto& [name, tensor] : manifest_.tensors)
       if (wanted(name) && range_in(manifest_, tensor, number_) != nullptr && !index_.contains(name))
         throw_error(ExitCode::io, "{} is not in it", name);
     return std::move(index_);
   }
+
+  /// Of the tensors, each without its comma.
+  template <class Take>
+  void for_lines(std::string_view body, const Take& use) const {
+    check_head(next(body));
+    if (next(body) != kOpens) throw_error(ExitCode::io, "a line is not in order");
+    for (std::string_view line = next(body); line != kCloses; line = next(body)) use(line);
+    if (!body.empty()) throw_error(ExitCode::io, "a line is not in order");
+  }
+
+  static std::string name_in(std::string_view line) {
+    const std::size_t end = line.find("\": [");
+    if (end == std::string_view::npos) throw_error(ExitCode::io, "a line is not in order");
+    return Json::parse(line.substr(0, end + 1));
+  }
+
+  void take(std::string_view line) {
+    const std::string name = name_in(line);
+    if (!wanted(name)) return;  // its boxes need not become numbers
+    const auto found = manifest_.tensors.find(name);
+    const FileRange* range =
+        found == manifest_.tensors.end() ? nullptr : range_in(manifest_, found->second, number_);
+    if (range == nullptr) throw_error(ExitCode::io, "the manifest has no {} there", name);
+    auto pieces = pieces_from(Json::parse(line.substr(line.find("\": [") + 3)));
+    if (std::ssize(pieces) != range->boxes)
+      throw_error(ExitCode::io, "{} has {} boxes instead of {}", name, pieces.size(), range->boxes);
+    for (const ManifestPiece& piece : pieces)
+      check_place(name, size_of(found->second.dtype), range->bounds, piece, file_);
+    if (!index_.try_emplace(name, std::move(pieces)).second)
+      throw_error(ExitCode::io, "{} is there twice", name);
+  }
+
+  FileIndex result() { return std::move(index_); }
 
  private:
   [[nodiscard]] bool wanted(const std::string& name) const {
@@ -92,24 +122,6 @@ class IndexReader {
       throw_error(ExitCode::io, "unknown format or version");
     if (head.at("file") != file_.name)
       throw_error(ExitCode::io, "it is of {}", head.at("file").dump());
-  }
-
-  void take(std::string_view line) {
-    const std::size_t end = line.find("\": [");
-    if (end == std::string_view::npos) throw_error(ExitCode::io, "a line is not in order");
-    const std::string name = Json::parse(line.substr(0, end + 1));
-    if (!wanted(name)) return;  // its boxes need not become numbers
-    const auto found = manifest_.tensors.find(name);
-    const FileRange* range =
-        found == manifest_.tensors.end() ? nullptr : range_in(manifest_, found->second, number_);
-    if (range == nullptr) throw_error(ExitCode::io, "the manifest has no {} there", name);
-    auto pieces = pieces_from(Json::parse(line.substr(end + 3)));
-    if (std::ssize(pieces) != range->boxes)
-      throw_error(ExitCode::io, "{} has {} boxes instead of {}", name, pieces.size(), range->boxes);
-    for (const ManifestPiece& piece : pieces)
-      check_place(name, size_of(found->second.dtype), range->bounds, piece, file_);
-    if (!index_.try_emplace(name, std::move(pieces)).second)
-      throw_error(ExitCode::io, "{} is there twice", name);
   }
 
   const Manifest& manifest_;
@@ -153,24 +165,71 @@ std::string format_index(const std::string& node_file, const FileIndex& index, i
   return sealed(std::move(body), index_name_of(node_file), most_bytes);
 }
 
-FileIndex read_index(const std::string& folder, const Manifest& manifest, index_t file,
-                     const TensorNames& names) {
-  if (!manifest.indexes.empty()) return manifest.indexes[static_cast<std::size_t>(file)];
-  const ManifestFile& entry = manifest.files[static_cast<std::size_t>(file)];
+namespace {
+
+/// The text of an index, as the manifest means it; without its last line it is a part of `text`.
+std::string_view read_checked(const std::string& folder, const ManifestFile& entry,
+                              std::string& text) {
   const FileReader reader(folder + "/" + entry.index);
   const std::string& path = reader.path();
   if (reader.size() != entry.index_bytes)
     throw_error(ExitCode::io, "{} has {} bytes instead of {}", path, reader.size(),
                 entry.index_bytes);
-  const std::string text = read_text(reader);
+  text = read_text(reader);
   if (crc32c(text) != entry.index_crc)
     throw_error(ExitCode::io, "{} is damaged (not the one that the manifest means)", path);
-  const std::string_view body = sealed_body(text, path);
+  return sealed_body(text, path);
+}
+
+template <class Work>
+auto named(const std::string& path, const Work& work) {
   try {
-    return IndexReader(manifest, file, names).read(body);
+    return work();
   } catch (const std::exception& error) {
     throw_error(ExitCode::io, "{} cannot be used: {}", path, error.what());
   }
+}
+
+}  // namespace
+
+FileIndex read_index(const std::string& folder, const Manifest& manifest, index_t file,
+                     const TensorNames& names) {
+  if (!manifest.indexes.empty()) return manifest.indexes[static_cast<std::size_t>(file)];
+  const ManifestFile& entry = manifest.files[static_cast<std::size_t>(file)];
+  std::string text;
+  const std::string_view body = read_checked(folder, entry, text);
+  return named(folder + "/" + entry.index,
+               [&] { return IndexReader(manifest, file, names).read(body); });
+}
+
+IndexLines::IndexLines(const std::string& folder, const Manifest& manifest, index_t file)
+    : manifest_(manifest),
+      file_(file),
+      path_(folder + "/" + manifest.files[static_cast<std::size_t>(file)].index) {
+  std::string text;
+  const std::string_view body =
+      read_checked(folder, manifest.files[static_cast<std::size_t>(file)], text);
+  named(path_, [&] {
+    IndexReader(manifest, file, {}).for_lines(body, [&](std::string_view line) {
+      const index_t begin = line.data() - text.data();
+      lines_.push_back({IndexReader::name_in(line), begin, begin + std::ssize(line)});
+    });
+  });
+}
+
+FileIndex IndexLines::read(const TensorNames& names) const {
+  const FileReader reader(path_);
+  return named(path_, [&] {
+    IndexReader index(manifest_, file_, names);
+    std::string text;
+    for (const Line& line : lines_) {
+      if (!names.contains(line.name)) continue;
+      text.resize(static_cast<std::size_t>(line.end - line.begin));
+      reader.read_at(line.begin, text.data(), std::ssize(text));
+      index.take(text);
+    }
+    return index.result();
+  });
 }
 
 }  // namespace t3d

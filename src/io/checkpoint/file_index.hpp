@@ -29,4 +29,24 @@ using TensorNames = std::set<std::string>;
 [[nodiscard]] FileIndex read_index(const std::string& folder, const Manifest& manifest,
                                    index_t file, const TensorNames& names = {});
 
+/// An index for those who want some tensors after others: it is read and checked whole once, and
+/// later only the lines of what is wanted are. Error(io) as read_index.
+class IndexLines {
+ public:
+  /// `manifest` must outlive it.
+  IndexLines(const std::string& folder, const Manifest& manifest, index_t file);
+  /// Of those of `names` that this file has.
+  [[nodiscard]] FileIndex read(const TensorNames& names) const;
+
+ private:
+  struct Line {
+    std::string name;
+    index_t begin = 0, end = 0;  // bytes in the file, without comma
+  };
+  const Manifest& manifest_;
+  index_t file_;
+  std::string path_;
+  std::vector<Line> lines_;  // in the order of the file
+};
+
 }  // namespace t3d

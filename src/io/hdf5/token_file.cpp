@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <limits>
 #include <optional>
+#include <sstream>
 
 #include "core/error.hpp"
 #include "io/hdf5/token_file_header.hpp"
@@ -34,6 +35,18 @@ std::int32_t read_id(const H5File& file, const std::string& name, index_t vocab)
   return static_cast<std::int32_t>(id);
 }
 
+void read_ends(const H5File& file, TokenFileInfo& info) {
+  std::istringstream words(file.read_string(kEnds));
+  for (std::int32_t id = 0; words >> id;) {
+    if (id < 0 || id >= info.vocab)
+      throw_error(ExitCode::io, "{} is damaged (a text ends with {}, of a vocabulary of {})",
+                  file.path(), id, info.vocab);
+    info.special.ends.push_back(id);
+  }
+  if (const std::int64_t adds = file.read_integer(kAddsBos); adds >= 0)
+    info.special.adds_bos = adds != 0;
+}
+
 void read_info(const H5File& file, std::int64_t version, TokenFileInfo& info) {
   const std::string& path = file.path();
   info.vocab = file.read_integer("vocab");
@@ -54,6 +67,7 @@ void read_info(const H5File& file, std::int64_t version, TokenFileInfo& info) {
                 info.tokens);
   for (const auto& [name, id] : named_ids(info.special)) *id = read_id(file, name, info.vocab);
   info.partial_loss = file.has(kLossBits);
+  if (version > 2) read_ends(file, info);
 }
 
 TokenFileHeader read_header(const H5File& file) {

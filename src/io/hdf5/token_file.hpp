@@ -10,9 +10,12 @@
 //                     tokens is called block_crc32c
 //   tokenizer_model   the bytes of the tokenizer's model (absent for "bytes")
 //   attributes        format, version, vocab, tokenizer, source, text_bytes, documents, bos, eos,
-//                     pad, unknown; crc32c of all these, of the model and of all *_crc32c
+//                     pad, unknown, and of version 3 ends ("2 0": all that end a text) and adds_bos
+//                     (1, 0, or -1 where it is not said); crc32c of all these, of the model and of
+//                     all *_crc32c
 //
-// Version 1, which is still read, has neither documents nor special ids nor loss bits. The reader
+// Version 3 is written only where there are ends or adds_bos. Version 1, which is still read, has
+// neither documents nor special ids nor loss bits. The reader
 // verifies each block the first time it touches it.
 #pragma once
 #include <cstdint>

@@ -1,5 +1,7 @@
 // What writer and reader of token files agree on. Internal to io/hdf5.
 #pragma once
+#include <fmt/ranges.h>
+
 #include <array>
 
 #include "io/hdf5/checked_array.hpp"
@@ -8,7 +10,9 @@
 namespace t3d::token_file {
 
 inline constexpr const char* kFormat = "transformer3d tokens";
-inline constexpr std::int64_t kVersion = 2;
+inline constexpr std::int64_t kVersion = 3;
+inline constexpr const char* kEnds = "ends";
+inline constexpr const char* kAddsBos = "adds_bos";
 inline constexpr const char* kDocuments = "document_ends";
 inline constexpr const char* kLossBits = "loss_bits";
 
@@ -27,11 +31,17 @@ template <class Header>
                     std::pair{"loss_bits_crc32c", &header.loss_crcs}};
 }
 
-/// The special ids by the name of their attribute.
-template <class Ids>
-[[nodiscard]] auto named_ids(Ids& ids) {
-  return std::array{std::pair{"bos", &ids.bos}, std::pair{"eos", &ids.eos},
-                    std::pair{"pad", &ids.pad}, std::pair{"unknown", &ids.unknown}};
+/// The least that can keep these: older programs read what they know.
+[[nodiscard]] inline std::int64_t version_for(const SpecialIds& ids) {
+  return ids.ends.empty() && !ids.adds_bos ? 2 : kVersion;
+}
+
+/// As the attributes of version 3 have them: "2 0", and -1 where it is not said.
+[[nodiscard]] inline std::string text_of_ends(const SpecialIds& ids) {
+  return fmt::format("{}", fmt::join(ids.ends, " "));
+}
+[[nodiscard]] inline std::int64_t number_of_adds_bos(const SpecialIds& ids) {
+  return ids.adds_bos ? std::int64_t{*ids.adds_bos} : -1;
 }
 
 /// As a file of this version keeps it.

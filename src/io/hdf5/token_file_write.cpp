@@ -16,6 +16,8 @@ std::uint32_t header_crc(const TokenFileHeader& header, std::int64_t version) {
     text += fmt::format("{}\n{}\n", info.documents, info.partial_loss ? 1 : 0);
     for (const auto& [name, id] : named_ids(info.special)) text += fmt::format("{}\n", *id);
   }
+  if (version > 2)
+    text += fmt::format("{}\n{}\n", text_of_ends(info.special), number_of_adds_bos(info.special));
   std::uint32_t crc = crc32c(info.model, crc32c(text));
   for (const auto& [name, table] : crc_tables(header))
     crc = crc32c(table->data(), table->size() * sizeof(std::uint32_t), crc);
@@ -99,7 +101,8 @@ struct TokenFileWriter::Impl {
   void write_header() {
     const TokenFileInfo& info = header.info;
     file.write_attribute("format", std::string(kFormat));
-    file.write_attribute("version", kVersion);
+    const std::int64_t version = version_for(info.special);
+    file.write_attribute("version", version);
     file.write_attribute("vocab", std::int64_t{info.vocab});
     file.write_attribute("tokenizer", info.tokenizer);
     file.write_attribute("source", info.source);
@@ -107,7 +110,11 @@ struct TokenFileWriter::Impl {
     file.write_attribute("documents", std::int64_t{info.documents});
     for (const auto& [name, id] : named_ids(info.special))
       file.write_attribute(name, std::int64_t{*id});
-    file.write_attribute("crc32c", std::int64_t{header_crc(header, kVersion)});
+    if (version > 2) {
+      file.write_attribute(kEnds, text_of_ends(info.special));
+      file.write_attribute(kAddsBos, number_of_adds_bos(info.special));
+    }
+    file.write_attribute("crc32c", std::int64_t{header_crc(header, version)});
     for (const auto& [name, table] : crc_tables(header))
       write_values(name, H5T_STD_U32LE, std::ssize(*table), table->data());
     write_values("tokenizer_model", H5T_STD_U8LE, std::ssize(info.model), info.model.data());

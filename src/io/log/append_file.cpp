@@ -38,4 +38,7 @@ std::string AppendFile::put(std::string_view record) {
   return failed(reason);
 }
 
+// What the disk refuses now is told when the next record is written.
+void AppendFile::sync() const { (void)!::fdatasync(fileno(file_.get())); }
+
 }  // namespace t3d

@@ -24,6 +24,8 @@ class AppendFile {
 
   /// "" or the reason of the failure. Then nothing of the record is in the file.
   std::string put(std::string_view record);
+  /// Waits until the disk has what was written.
+  void sync() const;
 
  private:
   std::string path_, mend_;

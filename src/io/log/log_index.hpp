@@ -60,6 +60,7 @@ class StepLines {
   void forget_lost() { file_.forget_lost(); }
   /// As AppendFile's.
   std::string put(const std::string& line);
+  void sync() const { file_.sync(); }
 
  private:
   LineFile file_;

@@ -48,8 +48,8 @@ std::vector<LoggedStep> last_steps(const std::string& dir, index_t count) {
     const auto step = count_of(*json, "step");
     if (!step) continue;
     steps.push_back({*step, count_of(*json, "steps"), number_of(*json, "loss"),
-                     number_of(*json, "valid_loss"), number_of(*json, "seconds"),
-                     number_of(*json, "tokens_per_second")});
+                     number_of(*json, "valid_loss"), number_of(*json, "valid_loss_whole"),
+                     number_of(*json, "seconds"), number_of(*json, "tokens_per_second")});
   }
   return steps;
 }

@@ -85,17 +85,12 @@ class RunLog::Impl : public std::enable_shared_from_this<RunLog::Impl> {
   }
 
   void step(const StepRecord& record) {
-    const index_t bytes = kRecordBytes + kRankBytes * std::ssize(record.ranks);
-    if (machine_)
-      hand(machine_->path(), bytes,
-           [record](Impl& log) { log.keep(*log.machine_, step_json(record)); });
-    if (table_) hand(table_->path(), bytes, [record](Impl& log) { log.keep(*log.table_, record); });
-    if (events_)
-      hand(events_->path(), bytes, [record](Impl& log) { log.keep(*log.events_, record); });
+    const bool kept = machine_ || table_ || events_;
+    hand_record(kept ? std::make_shared<const StepRecord>(record) : nullptr);
     measure(record);
     const double left = static_cast<double>(record.steps - record.step) * step_seconds_;
-    const bool ends = steps_seen_ == 1 || record.step == record.steps || record.valid_loss ||
-                      !record.named_valid_losses.empty();
+    const bool ends =
+        steps_seen_ == 1 || record.step == record.steps || !record.validations.empty();
     if (ends || record.step % options_.every_steps == 0) {
       const std::string line = step_line(record, left);
       hand_line(line);
@@ -115,13 +110,11 @@ class RunLog::Impl : public std::enable_shared_from_this<RunLog::Impl> {
   }
 
   void later(const std::string& what, const std::function<void()>& work) {
-    hand(what, kRecordBytes, [work](Impl& log) {
-      try {
-        work();
-      } catch (const std::exception& error) {
-        log.warn(error.what());
-      }
-    });
+    hand(what, kRecordBytes, [work](Impl&) { work(); });
+  }
+
+  void sync() {
+    if (machine_) hand(machine_->path(), kRecordBytes, [](Impl& log) { log.machine_->sync(); });
   }
 
   void settle(double seconds) {
@@ -141,12 +134,40 @@ class RunLog::Impl : public std::enable_shared_from_this<RunLog::Impl> {
   static constexpr index_t kRecordBytes = 2048, kRankBytes = 64;
   static constexpr double kMoment = 0.01;  // seconds
 
-  /// Before the service is there: at once.
+  /// Before the service is there: at once. What is refused, as a file system hangs, is counted.
   template <class Write>
   void hand(const std::string& path, index_t bytes, Write write) {
     if (!files_) return write(*this);
-    files_->put("writing " + path, bytes,
-                [self = shared_from_this(), write = std::move(write)] { write(*self); });
+    const bool taken = files_->put("writing " + path, bytes,
+                                   [self = shared_from_this(), write = std::move(write)] {
+                                     try {
+                                       write(*self);
+                                     } catch (const std::exception& error) {
+                                       self->screen_line(fmt::format("warning: {}", error.what()));
+                                     }
+                                   });
+    if (!taken && refused_++ == 0)
+      screen_line(fmt::format(
+          "warning: {} has taken longer than {:.0f} s: until it answers, the logs lack lines",
+          files_->what(), FileService::kStandstill));
+    if (!taken || refused_ == 0) return;
+    const index_t lost = std::exchange(refused_, 0);
+    warn(fmt::format("the logs can be written again; {} missing",
+                     counted(lost, "record is", "records are")));
+  }
+
+  // The logs share the record: that of many ranks is large.
+  void hand_record(const std::shared_ptr<const StepRecord>& record) {
+    if (!record) return;
+    index_t bytes = kRecordBytes + kRankBytes * std::ssize(record->ranks);
+    const auto next_bytes = [&] { return std::exchange(bytes, kRecordBytes); };
+    if (machine_)
+      hand(machine_->path(), next_bytes(),
+           [record](Impl& log) { log.keep(*log.machine_, step_json(*record)); });
+    if (table_)
+      hand(table_->path(), next_bytes(), [record](Impl& log) { log.keep(*log.table_, *record); });
+    if (events_)
+      hand(events_->path(), next_bytes(), [record](Impl& log) { log.keep(*log.events_, *record); });
   }
 
   void hand_line(const std::string& line) {
@@ -317,6 +338,7 @@ class RunLog::Impl : public std::enable_shared_from_this<RunLog::Impl> {
   std::unique_ptr<EventLog> events_;
   bool bar_, bar_shown_ = false;
   index_t steps_seen_ = 0;
+  index_t refused_ = 0;  // records, since the last one that was taken
   double step_seconds_ = 0;
   Clock::time_point last_plain_{}, last_bar_{};
 };
@@ -353,6 +375,9 @@ void RunLog::write_resolved(const std::string& text) {
 void RunLog::later(const std::string& what, std::function<void()> work) {
   if (!impl_) return work();
   impl_->later(what, work);
+}
+void RunLog::sync() {
+  if (impl_) impl_->sync();
 }
 void RunLog::settle(double seconds) {
   if (impl_) impl_->settle(seconds);

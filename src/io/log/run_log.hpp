@@ -66,6 +66,8 @@ class RunLog {
   /// without files.
   void later(const std::string& what, std::function<void()> work);
   /// Waits for the files, so long at most; what is left then is dropped, with a word on the screen.
+  /// What is handed over so far is on the disk before what follows.
+  void sync();
   void settle(double seconds);
   /// nullptr where nothing is written.
   [[nodiscard]] FileService* files() const;

@@ -102,21 +102,28 @@ std::string clock_time(double seconds) {
   return fmt::format("{:02}:{:02}", minutes, rest);
 }
 
+const char* valid_key(const NamedLoss& set) {
+  if (set.name.empty()) return set.whole ? "valid_loss_whole" : "valid_loss";
+  return set.whole ? "valid_losses_whole" : "valid_losses";
+}
+
 std::string step_line(const StepRecord& r, double seconds_left) {
   const std::string steps = fmt::format("{}", r.steps);
   const bool has_peak = std::isfinite(r.mfu_of_peak);
   std::string line = fmt::format(
       "step {:<{}}  loss {:<6}  norm {:<4}  lr {:<8}  {:<6}  {} tok/s  mfu {:<3}{}  imb {:<3}  "
-      "comm {:<3}  left {}",
+      "comm {:<3}{}  left {}",
       fmt::format("{}/{}", r.step, r.steps), 2 * steps.size() + 1, number("{:.4f}", r.loss),
       number("{:.2f}", r.grad_norm), number("{:.2e}", r.lr), short_time(r.seconds),
       short_count(r.tokens_per_second), percent(r.mfu),
       has_peak ? fmt::format("  peak {:<3}", percent(r.mfu_of_peak)) : "", percent(r.imbalance),
-      percent(r.comm_fraction), clock_time(seconds_left));
+      percent(r.comm_fraction),
+      std::isfinite(r.epochs) ? fmt::format("  epoch {:.2f}", r.epochs) : "",
+      clock_time(seconds_left));
   if (std::isfinite(r.gain)) line += fmt::format("  gain {:.2f}", r.gain);
-  if (r.valid_loss) line += fmt::format("  valid {}", number("{:.4f}", *r.valid_loss));
-  for (const NamedLoss& set : r.named_valid_losses)
-    line += fmt::format("  valid {} {}", set.name, number("{:.4f}", set.loss));
+  for (const NamedLoss& set : r.validations)
+    line += fmt::format("  {}{}{} {}", set.whole ? "whole valid" : "valid",
+                        set.name.empty() ? "" : " ", set.name, number("{:.4f}", set.loss));
   return line;
 }
 
@@ -125,13 +132,17 @@ std::string step_json(const StepRecord& r) {
   json["step"] = r.step;
   json["steps"] = r.steps;
   json["loss"] = r.loss;
-  if (r.valid_loss) json["valid_loss"] = *r.valid_loss;
-  for (const NamedLoss& set : r.named_valid_losses) json["valid_losses"][set.name] = set.loss;
+  for (const NamedLoss& set : r.validations)
+    if (set.name.empty())
+      json[valid_key(set)] = set.loss;
+    else
+      json[valid_key(set)][set.name] = set.loss;
   json["grad_norm"] = r.grad_norm;
   json["lr"] = r.lr;
   json["seconds"] = r.seconds;
   if (std::isfinite(r.predicted_seconds)) json["predicted_seconds"] = r.predicted_seconds;
   json["tokens"] = r.tokens;
+  if (std::isfinite(r.epochs)) json["epochs"] = r.epochs;
   json["tokens_per_second"] = r.tokens_per_second;
   json["mfu"] = r.mfu;
   if (std::isfinite(r.mfu_of_peak)) json["mfu_of_peak"] = r.mfu_of_peak;
@@ -167,14 +178,18 @@ std::optional<StepRecord> parse_step(std::string_view line) {
   r.step = *step;
   r.steps = count_of(*json, "steps").value_or(0);
   r.loss = number("loss");
-  r.valid_loss = number_of(*json, "valid_loss");
-  for (const auto& [name, loss] : numbers_under(*json, "valid_losses"))
-    r.named_valid_losses.push_back({name, loss});
+  for (const bool whole : {false, true}) {
+    if (const auto loss = number_of(*json, valid_key({"", 0, whole})))
+      r.validations.push_back({"", *loss, whole});
+    for (const auto& [name, loss] : numbers_under(*json, valid_key({"a name", 0, whole})))
+      r.validations.push_back({name, loss, whole});
+  }
   r.grad_norm = number("grad_norm");
   r.lr = number("lr");
   r.seconds = number("seconds");
   r.predicted_seconds = number("predicted_seconds");
   r.tokens = number("tokens");
+  r.epochs = number("epochs");
   r.tokens_per_second = number("tokens_per_second");
   r.mfu = number("mfu");
   r.mfu_of_peak = number("mfu_of_peak");

@@ -10,13 +10,14 @@ std::vector<std::pair<std::string, double>> step_scalars(const StepRecord& r) {
     if (std::isfinite(number)) scalars.emplace_back(name, number);
   };
   add("loss", r.loss);
-  if (r.valid_loss) add("valid_loss", *r.valid_loss);
-  for (const NamedLoss& set : r.named_valid_losses) add("valid_losses/" + set.name, set.loss);
+  for (const NamedLoss& set : r.validations)
+    add(valid_key(set) + (set.name.empty() ? "" : "/" + set.name), set.loss);
   add("grad_norm", r.grad_norm);
   add("lr", r.lr);
   add("seconds", r.seconds);
   add("predicted_seconds", r.predicted_seconds);
   add("tokens", r.tokens);
+  add("epochs", r.epochs);
   add("tokens_per_second", r.tokens_per_second);
   add("mfu", r.mfu);
   add("mfu_of_peak", r.mfu_of_peak);

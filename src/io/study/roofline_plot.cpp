@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
-#include <numbers>
 
 #include "io/log/svg.hpp"
 
@@ -24,6 +24,7 @@ constexpr const char* kSmall = R"(font-size="12")";
 constexpr const char* kRight = R"(font-size="12" text-anchor="end")";
 constexpr const char* kMiddle = R"(font-size="12" text-anchor="middle")";
 constexpr const char* kRoof = R"(stroke="#222" stroke-width="2")";
+constexpr const char* kPeak = R"(stroke="#cc3311" stroke-width="1.5" stroke-dasharray="7 4")";
 
 struct Mark {
   const char* colour;
@@ -67,10 +68,10 @@ class Places {
   explicit Places(const SvgPoints& marks) {
     for (const auto& [x, y] : marks) taken_.push_back({x - kMark, y - kMark, 2 * kMark, 2 * kMark});
   }
-  /// Lower left corner of a text so wide, for a mark at (x, y).
+  /// Lower left corner of a text so wide, for a mark at (x, y): close to it, or in the free place
+  /// of the frame that is nearest.
   std::pair<double, double> find(double x, double y, double width) {
-    constexpr double kHigh = 9, kAway = 6;
-    for (double away = kAway; away <= 8 * kAway; away += kAway)
+    for (double away = kAway; away <= 4 * kAway; away += kAway)
       for (const auto& [dx, dy] : std::array<std::pair<double, double>, 8>{
                {{1, 0}, {-1, 0}, {0, -1}, {0, 1}, {1, -1}, {-1, -1}, {1, 1}, {-1, 1}}}) {
         const SvgFrame box{x + dx * away +
@@ -86,10 +87,26 @@ class Places {
         taken_.push_back(box);
         return {box.left, box.bottom()};
       }
-    return {x + kAway, y};
+    return nearest(x, y, width);
   }
 
  private:
+  static constexpr double kHigh = 9, kAway = 6;  // pixels: of a text; from its mark
+
+  std::pair<double, double> nearest(double x, double y, double width) {
+    constexpr double kStep = 3;
+    SvgFrame best{x + kAway, y - kHigh, width, kHigh};
+    double least = std::numeric_limits<double>::infinity();
+    for (double top = kFrame.top + 1; top < kFrame.bottom() - kHigh; top += kStep)
+      for (double left = kFrame.left + 1; left < kFrame.right() - width; left += kStep) {
+        const double far = std::hypot(left + width / 2 - x, top + kHigh / 2 - y);
+        if (far >= least || !free({left, top, width, kHigh})) continue;
+        least = far;
+        best = {left, top, width, kHigh};
+      }
+    taken_.push_back(best);
+    return {best.left, best.bottom()};
+  }
   [[nodiscard]] bool free(const SvgFrame& box) const {
     return box.left > kFrame.left && box.right() < kFrame.right() && box.top > kFrame.top &&
            box.bottom() < kFrame.bottom() &&
@@ -139,6 +156,7 @@ class Picture {
   void draw(Svg& svg) const {
     draw_axes(svg);
     draw_roofs(svg);
+    name_roofs(svg);
     draw_points(svg);
   }
 
@@ -173,22 +191,22 @@ class Picture {
                  kRoof, "measured roofs");
     if (roofline_.vendor_peak > 0)
       svg.line(x_.at(x_.low), y(roofline_.vendor_peak), x_.at(x_.high), y(roofline_.vendor_peak),
-               R"(stroke="#cc3311" stroke-width="1.5" stroke-dasharray="7 4")", "vendor peak");
+               kPeak, "vendor peak");
     svg.unclip();
-    svg.text(x_.at(ridge) - 10, y(roofline_.matmul_rate) - 7,
-             "measured matmul rate, " + rate_text(roofline_.matmul_rate), kRight);
-    if (roofline_.vendor_peak > 0)
-      svg.text(kFrame.right() - 6, y(roofline_.vendor_peak) - 6,
-               "vendor peak, " + rate_text(roofline_.vendor_peak), kRight);
-    // Along the slanted roof, below it.
-    const double along = std::sqrt(x_.low * ridge);
-    const double at_x = x_.at(along), at_y = y(along * roofline_.stream_rate);
-    const double angle = std::atan2(at_y - y(ridge * roofline_.stream_rate), x_.at(ridge) - at_x) *
-                         180 / std::numbers::pi;
-    svg.text(at_x, at_y + 18,
-             fmt::format("measured streaming, {:.3g} GB/s", roofline_.stream_rate / kGiga),
-             fmt::format(R"x(font-size="12" text-anchor="middle" transform="rotate({} {} {})")x",
-                         pixels(-angle), pixels(at_x), pixels(at_y)));
+  }
+
+  // Below the frame: inside it their names would lie on marks.
+  void name_roofs(Svg& svg) const {
+    constexpr double kLine = kFrame.top + kFrame.height + 53, kStroke = 26, kColumn = 250;
+    double left = kFrame.left;
+    const auto name = [&](const char* style, const std::string& text) {
+      svg.line(left, kLine - 4, left + kStroke, kLine - 4, style);
+      svg.text(left + kStroke + 6, kLine, text, kSmall);
+      left += kColumn;
+    };
+    name(kRoof, "measured matmul rate, " + rate_text(roofline_.matmul_rate));
+    name(kRoof, fmt::format("measured streaming, {:.3g} GB/s", roofline_.stream_rate / kGiga));
+    if (roofline_.vendor_peak > 0) name(kPeak, "vendor peak, " + rate_text(roofline_.vendor_peak));
   }
 
   void draw_points(Svg& svg) const {
@@ -203,7 +221,11 @@ class Picture {
                             shape_text(point), point.intensity(), rate_text(point.rate()),
                             100 * point.rate() / roofline_.allowed(point.intensity())));
       const std::string number = std::to_string(at + 1);
-      const auto [left, bottom] = places.find(px, py, 6.2 * static_cast<double>(number.size()));
+      const double width = 6.2 * static_cast<double>(number.size());
+      const auto [left, bottom] = places.find(px, py, width);
+      constexpr double kFar = 20;  // pixels: whose number it is must be seen
+      if (const double x = left + width / 2, y = bottom - 4.5; std::hypot(x - px, y - py) > kFar)
+        svg.line(px, py, x, y, R"(stroke="#999" stroke-width="0.5")");
       svg.text(left, bottom, number, R"(font-size="11")");
     }
   }

@@ -160,22 +160,24 @@ RopeOptions rope_of(const ConfigReader& config, index_t positions) {
   return rope;
 }
 
-/// Whole attention in every layer; a window as long as the context changes nothing. Where a file
-/// says nothing of its width, the family's default holds.
-void refuse_windows(const ConfigReader& in, index_t context, const std::string& type) {
+/// Whole attention in every layer is the same up to the window's width; 0 = there is none. Where a
+/// file says nothing of the width, the family's default holds.
+index_t window_of(const ConfigReader& in, const std::string& type) {
   constexpr index_t kDefaultWindow = 4096;
   const bool by_switch = type == "qwen2" || type == "qwen3";
   const bool on = by_switch ? in.flag("use_sliding_window", false)
                             : in.find("sliding_window") != nullptr ||
                                   (type == "mistral" && !in.has("sliding_window"));
-  if (on && in.count("sliding_window", kDefaultWindow, kTokens) < context)
-    throw_error(ExitCode::config,
-                "{}: sliding_window = {} is not computed here (max_position_embeddings = {})",
-                in.path(), in.count("sliding_window", kDefaultWindow, kTokens), context);
+  return on ? in.count("sliding_window", kDefaultWindow, kTokens) : 0;
+}
+
+void refuse_other_layers(const ConfigReader& in) {
   if (const Json* kinds = in.find("layer_types"); kinds != nullptr && kinds->is_array())
     for (const Json& kind : *kinds)
-      if (kind != "full_attention" && !(kind == "sliding_attention" && !on))
-        throw_error(ExitCode::config, "{}: layer_types other than full_attention are not computed",
+      if (kind != "full_attention" && kind != "sliding_attention")
+        throw_error(ExitCode::config,
+                    "{}: layer_types other than full_attention and sliding_attention are not "
+                    "computed",
                     in.path());
 }
 
@@ -210,7 +212,9 @@ ModelConfig llama_model(const ConfigReader& in, const std::string& type) {
                                          : AttentionBias::none;
   if (model.bias == attention && type != "qwen2") model.attention_bias = AttentionBias::as_bias;
   model.rope = rope_of(in, model.context);
-  refuse_windows(in, model.context, type);
+  refuse_other_layers(in);
+  if (const index_t window = window_of(in, type); window > 0)
+    model.context = std::min(model.context, window);
   return model;
 }
 
@@ -219,6 +223,7 @@ const char* architecture_of(HfFamily family) {
     case HfFamily::gpt2: return "GPT2LMHeadModel";
     case HfFamily::qwen2: return "Qwen2ForCausalLM";
     case HfFamily::qwen3: return "Qwen3ForCausalLM";
+    case HfFamily::mistral: return "MistralForCausalLM";
     case HfFamily::llama: break;
   }
   return "LlamaForCausalLM";
@@ -229,6 +234,7 @@ const char* type_of(HfFamily family) {
     case HfFamily::gpt2: return "gpt2";
     case HfFamily::qwen2: return "qwen2";
     case HfFamily::qwen3: return "qwen3";
+    case HfFamily::mistral: return "mistral";
     case HfFamily::llama: break;
   }
   return "llama";
@@ -279,18 +285,38 @@ void write_llama(const ModelConfig& m, HfFamily family, nlohmann::ordered_json& 
   out["max_position_embeddings"] = std::max(m.context, m.max_context);
   out["hidden_act"] = "silu";
   out["rms_norm_eps"] = m.norm_eps;
-  if (family != HfFamily::qwen2) out["attention_bias"] = m.qkv_bias();
+  const bool qwen = family == HfFamily::qwen2 || family == HfFamily::qwen3;
+  if (family == HfFamily::llama || family == HfFamily::qwen3) out["attention_bias"] = m.qkv_bias();
   if (family == HfFamily::llama) out["mlp_bias"] = m.mlp_bias();
   out["attention_dropout"] = 0.0;
-  if (family != HfFamily::llama) out["use_sliding_window"] = false;
+  if (qwen) out["use_sliding_window"] = false;
+  if (family == HfFamily::mistral) out["sliding_window"] = nullptr;
   write_rope(m, out);
+}
+
+Json parse_object(std::string_view text, const std::string& path) {
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) throw_error(ExitCode::io, "{} is not a JSON object", path);
+  return json;
+}
+
+/// As transformers writes one end: a number; several: a list. Null where there is none.
+nlohmann::ordered_json ends_json(const SpecialIds& tokens) {
+  const std::vector<std::int32_t> ends = tokens.all_ends();
+  if (ends.empty()) return nullptr;
+  return ends.size() == 1 ? nlohmann::ordered_json(ends.front()) : nlohmann::ordered_json(ends);
 }
 
 }  // namespace
 
+index_t parse_hf_window(std::string_view text, const std::string& path) {
+  const Json json = parse_object(text, path);
+  const ConfigReader in(json, path);
+  return window_of(in, in.word("model_type", ""));
+}
+
 ModelConfig parse_hf_config(std::string_view text, const std::string& path) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) throw_error(ExitCode::io, "{} is not a JSON object", path);
+  const Json json = parse_object(text, path);
   const ConfigReader in(json, path);
   const std::string type = in.word("model_type", "");
   ModelConfig model;
@@ -315,7 +341,7 @@ ModelConfig parse_hf_config(std::string_view text, const std::string& path) {
 }
 
 std::string hf_config_text(const ModelConfig& model, std::string_view dtype,
-                           const HfTokens& tokens) {
+                           const SpecialIds& tokens) {
   const HfFamily family = hf_family(model);
   nlohmann::ordered_json out;
   out["architectures"] = {architecture_of(family)};
@@ -328,14 +354,17 @@ std::string hf_config_text(const ModelConfig& model, std::string_view dtype,
   out["tie_word_embeddings"] = model.tied_embeddings;
   out["initializer_range"] = model.init_std;
   out["torch_dtype"] = dtype;
-  const auto token = [&](const char* key, std::int64_t id) {
-    if (id >= 0)
-      out[key] = id;
-    else
-      out[key] = nullptr;
-  };
-  token("bos_token_id", tokens.bos);
-  token("eos_token_id", tokens.eos);
+  out["bos_token_id"] =
+      tokens.bos >= 0 ? nlohmann::ordered_json(tokens.bos) : nlohmann::ordered_json(nullptr);
+  out["eos_token_id"] = ends_json(tokens);
+  if (tokens.pad >= 0) out["pad_token_id"] = tokens.pad;
+  return out.dump(2) + "\n";
+}
+
+std::string hf_generation_text(const SpecialIds& tokens) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  if (tokens.bos >= 0) out["bos_token_id"] = tokens.bos;
+  if (!tokens.all_ends().empty()) out["eos_token_id"] = ends_json(tokens);
   if (tokens.pad >= 0) out["pad_token_id"] = tokens.pad;
   return out.dump(2) + "\n";
 }

@@ -5,19 +5,22 @@
 #include <string_view>
 
 #include "core/options.hpp"
+#include "core/special_ids.hpp"
 
 namespace t3d {
 
 /// Error(config), naming the key, when the model computes something that ours does not (another
-/// activation, a sliding window, ...); Error(io) when the text is no config.json. model.context is
-/// the longest that it allows.
+/// activation, partial rotations, ...); Error(io) when the text is no config.json. model.context is
+/// the longest that it allows, and that its sliding window does not reach into.
 [[nodiscard]] ModelConfig parse_hf_config(std::string_view text, const std::string& path);
 
-struct HfTokens {
-  std::int64_t bos = -1, eos = -1, pad = -1;  // -1 = none
-};
+/// The longest context in which the model's sliding window hides nothing; 0 = it has none.
+[[nodiscard]] index_t parse_hf_window(std::string_view text, const std::string& path);
+
 /// `dtype`: "float32", ... of the weights beside it.
 [[nodiscard]] std::string hf_config_text(const ModelConfig& model, std::string_view dtype,
-                                         const HfTokens& tokens);
+                                         const SpecialIds& tokens);
+/// generation_config.json beside it.
+[[nodiscard]] std::string hf_generation_text(const SpecialIds& tokens);
 
 }  // namespace t3d

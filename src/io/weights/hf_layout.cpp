@@ -121,7 +121,6 @@ std::vector<std::string> llama_obstacles(const ModelConfig& m) {
     add_unless(!m.mlp_bias(), lines, "model.bias = true (beside those of attention)");
   add_unless(!m.qk_norm || m.qkv_bias() == m.proj_bias(), lines,
              fmt::format("model.attention_bias = \"{}\" with model.qk_norm", m.attention_bias));
-  add_unless(m.dropout == 0, lines, fmt::format("model.dropout = {}", m.dropout));
   return lines;
 }
 
@@ -140,7 +139,10 @@ HfFamily hf_family(const ModelConfig& model) {
                 fmt::join(lines, "\n  "));
   if (model.position == Position::learned) return HfFamily::gpt2;
   if (model.qk_norm) return HfFamily::qwen3;
-  return model.qkv_bias() && !model.proj_bias() ? HfFamily::qwen2 : HfFamily::llama;
+  if (model.qkv_bias() && !model.proj_bias()) return HfFamily::qwen2;
+  // transformers 5 refuses a Llama of such sizes.
+  const bool biases = model.qkv_bias() || model.proj_bias() || model.mlp_bias();
+  return model.hidden % model.heads != 0 && !biases ? HfFamily::mistral : HfFamily::llama;
 }
 
 std::vector<HfTensor> hf_tensors(const ModelConfig& model) {

@@ -5,7 +5,8 @@
 //   Qwen2ForCausalLM     as Llama with biases of queries, keys and values alone
 //   Qwen3ForCausalLM     as Llama with normed heads
 //
-// MistralForCausalLM without a window is LlamaForCausalLM under another name. Names and layouts:
+// MistralForCausalLM up to its window is LlamaForCausalLM without biases under another name; and
+// the one of the two whose hidden size need not be a multiple of the heads. Names and layouts:
 // the models' modules in huggingface/transformers. Pure arithmetic.
 #pragma once
 #include <string>
@@ -16,7 +17,7 @@
 
 namespace t3d {
 
-enum class HfFamily { gpt2, llama, qwen2, qwen3 };
+enum class HfFamily { gpt2, llama, mistral, qwen2, qwen3 };
 
 /// A foreign tensor and the box of one of ours that it is. Vectors are rows [1, n] here, as in
 /// checkpoints.

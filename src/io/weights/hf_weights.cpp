@@ -195,6 +195,16 @@ ModelConfig read_hf_model(const std::string& folder) {
   return parse_hf_config(read_record_file(path), path);
 }
 
+void check_hf_window(const std::string& folder, index_t context) {
+  const std::string path = folder + "/config.json";
+  const index_t window = parse_hf_window(read_record_file(path), path);
+  if (window > 0 && context > window)
+    throw_error(ExitCode::config,
+                "{}: sliding_window = {} is not computed here, and a context of {} reaches beyond "
+                "it: at most {}",
+                path, window, context, window);
+}
+
 std::unique_ptr<WeightSource> open_hf_weights(const std::string& folder, const WeightNeeds& needs) {
   return std::make_unique<HfWeights>(folder, needs);
 }

@@ -36,6 +36,9 @@ class WeightSource {
 /// where that can be told (a checkpoint, pickled weights).
 [[nodiscard]] ModelConfig read_hf_model(const std::string& folder);
 
+/// Error(config) when sequences of `context` tokens reach beyond the sliding window of that model.
+void check_hf_window(const std::string& folder, index_t context);
+
 /// The safetensors of `folder` as the tensors of `needs.model`. Error(config), listing them, when
 /// tensors are missing, left over or of other shapes; Error(no_input) when there are none;
 /// Error(io) when a file is damaged.

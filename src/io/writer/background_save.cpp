@@ -41,7 +41,8 @@ class BackgroundSave::Impl {
         without_(std::move(digest_without)),
         limit_seconds_(limit_seconds),
         groups_(world, options.ranks_per_file),
-        owner_(options.lock != nullptr ? options.lock->token : random_token()) {}
+        owner_(options.lock != nullptr ? options.lock->token : random_token()),
+        cores_(cores_of_host()) {}
 
   void prepare(const std::vector<TensorPart>& parts) {
     std::string description;
@@ -183,6 +184,22 @@ class BackgroundSave::Impl {
     }
   }
 
+  /// Of all ranks on this host. Collective.
+  [[nodiscard]] std::string cores_of_host() {
+    Packer packer;
+    packer.add(host_name());
+    packer.add(cores_text(process_cores()));
+    cpu_set_t all_cores;
+    CPU_ZERO(&all_cores);
+    for (const std::string& text : all_gather_texts(all(), packer.take())) {
+      Unpacker from(text);
+      const bool here = from.text() == host_name();
+      const cpu_set_t cores = parse_cores(from.text());
+      if (here) CPU_OR(&all_cores, &all_cores, &cores);
+    }
+    return cores_text(all_cores);
+  }
+
   /// The sum over the ranks of this host. Collective.
   [[nodiscard]] index_t bytes_here(index_t own) {
     Packer packer;
@@ -226,11 +243,12 @@ class BackgroundSave::Impl {
     FileTask task{descriptions_, partial_,    node_file_name(groups_.file_number, state_, mark_),
                   state_.run_id, state_.step, options_.verify,
                   without_};
-    process_ =
-        std::make_unique<WriterProcess>("file", text_of(task), memory_->file(), limit_seconds_);
+    process_ = std::make_unique<WriterProcess>("file", text_of(task), memory_->file(),
+                                               limit_seconds_, cores_);
   }
 
-  /// What this rank's process says; throws what went wrong there.
+  /// What this rank's process says; throws what went wrong there. Publishing has happened where its
+  /// answer names the folder, however the process ended.
   TaskResult take_result() {
     TaskResult result;
     if (process_) {
@@ -238,7 +256,7 @@ class BackgroundSave::Impl {
       result = *process_->look();
     }
     process_.reset();
-    if (result.fault)
+    if (result.fault && (phase_ == Phase::writing || result.text.empty()))
       throw_error(result.fault->code(), "{} (node {})", result.fault->what(), host_name());
     return result;
   }
@@ -271,7 +289,8 @@ class BackgroundSave::Impl {
     task.options.keep = keep;
     if (options_.lock != nullptr) task.lease = *options_.lock;
     task.state.texts[kDigestText] = outcome_.digest;
-    process_ = std::make_unique<WriterProcess>("publish", text_of(task), -1, limit_seconds_);
+    process_ =
+        std::make_unique<WriterProcess>("publish", text_of(task), -1, limit_seconds_, cores_);
   }
 
   bool end_publishing() {
@@ -294,7 +313,7 @@ class BackgroundSave::Impl {
   std::string without_;
   double limit_seconds_;
   SaveGroups groups_;
-  std::string owner_;
+  std::string owner_, cores_;
   // As long as the ranks' parts stay as they are:
   std::string description_;
   std::vector<std::string> descriptions_;  // of the group

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 
+#include "device/host_limits.hpp"
 #include "io/writer/writer_task.hpp"
 
 namespace t3d {
@@ -19,13 +20,11 @@ namespace {
 
 constexpr int kYields = 5;  // steps of niceness
 
-/// The rank is bound to its cores; of those of the job, others may be free. Where the system gives
-/// jobs sets of cores (cpuset), it leaves out all others.
-void use_all_cores() {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (unsigned core = 0; core < CPU_SETSIZE; ++core) CPU_SET(core, &all);
-  static_cast<void>(sched_setaffinity(0, sizeof all, &all));
+/// The rank is bound to its cores; those of the job's other ranks on this host may be free. All
+/// others may be another job's.
+void use_cores(const std::string& cores) {
+  const cpu_set_t mask = parse_cores(cores);
+  if (CPU_COUNT(&mask) > 0) static_cast<void>(sched_setaffinity(0, sizeof mask, &mask));
 }
 
 std::string read_all(int file) {
@@ -52,13 +51,13 @@ bool write_all(int file, const std::string& text) {
 }  // namespace
 
 std::optional<int> run_checkpoint_writer(int argc, char** argv) {
-  if (argc != 4 || std::strcmp(argv[1], kWriterCommand) != 0) return std::nullopt;
+  if (argc != 5 || std::strcmp(argv[1], kWriterCommand) != 0) return std::nullopt;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (std::to_string(::getppid()) != argv[2]) return 1;  // the rank had ended before
   ::prctl(PR_SET_NAME, "t3d-writer");
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  use_all_cores();
+  use_cores(argv[4]);
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, kYields));
   const TaskResult result = run_task(read_all(STDIN_FILENO), kSnapshotFile);
   return write_all(kAnswerFile, text_of(result)) ? 0 : 1;

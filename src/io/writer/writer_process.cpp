@@ -57,7 +57,8 @@ int beyond(int file) {
 }
 
 /// The child's files: task, answer, snapshot.
-pid_t spawn(const char* what, const std::string& text, int pipe, int snapshot_file) {
+pid_t spawn(const char* what, const std::string& text, int pipe, int snapshot_file,
+            const std::string& cores) {
   const OpenFile named{file_of(text)}, task{beyond(named.number)}, answer{beyond(pipe)},
       snapshot{snapshot_file >= 0 ? beyond(snapshot_file) : -1};
   posix_spawn_file_actions_t files;
@@ -74,8 +75,8 @@ pid_t spawn(const char* what, const std::string& text, int pipe, int snapshot_fi
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   const std::string parent = std::to_string(::getpid());
-  const std::array<const char*, 5> words{"transformer3d", kWriterCommand, parent.c_str(), what,
-                                         nullptr};
+  const std::array<const char*, 6> words{"transformer3d", kWriterCommand, parent.c_str(), what,
+                                         cores.c_str(),   nullptr};
   pid_t child = -1;
   const int reason = posix_spawn(&child, "/proc/self/exe", &files, &attributes,
                                  const_cast<char* const*>(words.data()), environ);
@@ -93,14 +94,14 @@ std::string end_of(int status) {
 }  // namespace
 
 WriterProcess::WriterProcess(const char* what, const std::string& task, int snapshot,
-                             double limit_seconds)
+                             double limit_seconds, const std::string& cores)
     : limit_seconds_(limit_seconds), looked_(Clock::now()) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("start", errno);
   OpenFile from{ends[0]};
   const OpenFile to{ends[1]};
   ::fcntl(from.number, F_SETFL, O_NONBLOCK);
-  process_ = spawn(what, task, to.number, snapshot);
+  process_ = spawn(what, task, to.number, snapshot, cores);
   pipe_ = std::exchange(from.number, -1);
 }
 
@@ -121,7 +122,7 @@ const std::optional<TaskResult>& WriterProcess::look() {
   count_time();
   if (!result_ && limit_seconds_ > 0 && seconds_ > limit_seconds_) {
     ::kill(process_, SIGKILL);
-    end("it took longer than debug.io_seconds");
+    result_ = result_of(text_, "it took longer than debug.io_seconds");
   }
   return result_;
 }
@@ -153,17 +154,7 @@ void WriterProcess::read_what_is_there() {
   // at again, until its time is over.
   if (::waitpid(process_, &status, WNOHANG) == 0) return;
   process_ = -1;
-  end(end_of(status));
-}
-
-void WriterProcess::end(const std::string& why) {
-  try {
-    result_ = parse_result(text_);
-  } catch (const Error&) {  // it did not come to its last word
-    result_.emplace();
-    result_->fault = Error(
-        ExitCode::io, fmt::format("the process that writes the checkpoint has ended: {}", why));
-  }
+  result_ = result_of(text_, status == 0 ? "" : end_of(status));
 }
 
 }  // namespace t3d

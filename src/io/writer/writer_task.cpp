@@ -187,6 +187,21 @@ std::string join_results(const std::string& lower, const std::string& higher) {
   return text_of(both);
 }
 
+TaskResult result_of(const std::string& answer, const std::string& how) {
+  TaskResult result;
+  bool whole = true;
+  try {
+    result = parse_result(answer);
+  } catch (const Error&) {  // it did not come to its last word
+    whole = false;
+  }
+  if (!result.fault && (!whole || !how.empty()))
+    result.fault =
+        Error(ExitCode::io, fmt::format("the process that writes the checkpoint has ended: {}",
+                                        how.empty() ? "without an answer" : how));
+  return result;
+}
+
 TaskResult parse_result(const std::string& text) {
   Unpacker from(text);
   TaskResult result;

@@ -38,6 +38,10 @@ struct TaskResult {
   double seconds = 0, cpu_seconds = 0;
 };
 
+/// Of a process that has said `answer` and has ended `how`; "" = by itself and in order. Where it
+/// did not, there is a fault, though all may have been said: then the rest is as it was said.
+[[nodiscard]] TaskResult result_of(const std::string& answer, const std::string& how);
+
 [[nodiscard]] std::string text_of(const FileTask& task);
 [[nodiscard]] std::string text_of(const PublishTask& task);
 /// Carries it out. `snapshot`: its open file, for a FileTask.

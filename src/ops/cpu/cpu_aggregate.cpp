@@ -45,9 +45,9 @@ std::vector<Terms<T>> terms_of_groups(const ConstTensorView& x,
 template <class T, class Out>
 constexpr auto combine_kernel() {
   if constexpr (std::is_same_v<Out, float>)
-    return cpu::kernels_for<T>().combine_to_float;
+    return cpu::update_kernels_for<T>().combine_to_float;
   else
-    return cpu::kernels_for<T>().combine_to_bf16;
+    return cpu::update_kernels_for<T>().combine_to_bf16;
 }
 
 }  // namespace
@@ -59,10 +59,10 @@ void CpuOps::gram(Queue& queue, ConstTensorView x, std::span<const Segment> segm
   std::vector<double> sums(static_cast<std::size_t>(count * dots));
   cpu::visit_activation(x.dtype, [&]<class T>(T) {
     for_rows(queue, count, x.rows * kPiece * size_of(x.dtype), [&](index_t first, index_t last) {
-      float* workspace = cpu::scratch<GramScratch>(cpu::kernels().gram_workspace(x.rows));
+      float* workspace = cpu::scratch<GramScratch>(cpu::kernels().update->gram_workspace(x.rows));
       for (index_t p = first; p < last; ++p) {
         const Segment& piece = pieces[static_cast<std::size_t>(p)];
-        cpu::kernels_for<T>().gram(x.as<T>() + piece.begin, x.ld, x.rows, piece.end - piece.begin,
+        cpu::update_kernels_for<T>().gram(x.as<T>() + piece.begin, x.ld, x.rows, piece.end - piece.begin,
                                    sums.data() + p * dots, workspace);
       }
     });

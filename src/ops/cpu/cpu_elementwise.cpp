@@ -160,7 +160,7 @@ void CpuOps::sum_squares(Queue& queue, ConstTensorView x, TensorView result) {
   cpu::visit_activation(x.dtype, [&]<class T>(T) {
     const T* data = x.as<T>();
     *result.as<double>() += sum_of_chunks(queue, x.count(), [&](index_t from, index_t n) {
-      return cpu::kernels_for<T>().sum_squares(data + from, n);
+      return cpu::update_kernels_for<T>().sum_squares(data + from, n);
     });
   });
 }

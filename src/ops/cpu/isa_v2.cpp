@@ -4,6 +4,7 @@
 #include "ops/cpu/isa/table.hpp"
 
 namespace t3d::cpu {
+extern const UpdateKernels kUpdateKernelsV2;
 extern const Kernels kKernelsV2;
-constinit const Kernels kKernelsV2 = v2::table("v2");
+constinit const Kernels kKernelsV2 = v2::table("v2", kUpdateKernelsV2);
 }  // namespace t3d::cpu

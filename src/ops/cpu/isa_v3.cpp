@@ -4,7 +4,8 @@
 #include "ops/cpu/isa/table.hpp"
 
 namespace t3d::cpu {
+extern const UpdateKernels kUpdateKernelsV3;
 extern const Kernels kKernelsV3;
-constinit const Kernels kKernelsV3 = v3::table("v3");
+constinit const Kernels kKernelsV3 = v3::table("v3", kUpdateKernelsV3);
 }  // namespace t3d::cpu
 #endif

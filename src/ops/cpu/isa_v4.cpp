@@ -4,7 +4,8 @@
 #include "ops/cpu/isa/table.hpp"
 
 namespace t3d::cpu {
+extern const UpdateKernels kUpdateKernelsV4;
 extern const Kernels kKernelsV4;
-constinit const Kernels kKernelsV4 = v4::table("v4");
+constinit const Kernels kKernelsV4 = v4::table("v4", kUpdateKernelsV4);
 }  // namespace t3d::cpu
 #endif

@@ -12,27 +12,32 @@ extern const Kernels kKernelsV2;
 extern const Kernels kKernelsV3;
 extern const Kernels kKernelsV4;
 
-namespace {
-
-const Kernels& choose() {
-  const char* wish = std::getenv("T3D_ISA");
-  const std::string_view limit = wish != nullptr ? wish : "v4";
+std::vector<const Kernels*> all_kernels() {
+  std::vector<const Kernels*> all{&kKernelsV2};
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                   __builtin_cpu_supports("avx512vl");
-  if (v4 && limit != "v2" && limit != "v3") return kKernelsV4;
-  if (v3 && limit != "v2") return kKernelsV3;
-  return kKernelsV2;
+  if (v3) all.push_back(&kKernelsV3);
+  if (v4) all.push_back(&kKernelsV4);
+  return all;
+}
+#else
+std::vector<const Kernels*> all_kernels() { return {&kKernelsV2}; }
+#endif
+
+namespace {
+
+const Kernels& choose() {
+  const std::vector<const Kernels*> all = all_kernels();
+  const char* wish = std::getenv("T3D_ISA");
+  for (const Kernels* one : all)
+    if (wish != nullptr && std::string_view(wish) == one->isa) return *one;
+  return *all.back();
 }
 
 }  // namespace
-#else
-namespace {
-const Kernels& choose() { return kKernelsV2; }
-}  // namespace
-#endif
 
 const Kernels& kernels() {
   static const Kernels& chosen = choose();

@@ -3,9 +3,9 @@
 // Pointers only: an instruction-set unit must not instantiate code that other units share.
 #pragma once
 #include <cstdint>
+#include <vector>
 
-#include "core/dtype.hpp"
-#include "core/types.hpp"
+#include "ops/cpu/update_kernels.hpp"
 
 namespace t3d::cpu {
 
@@ -14,19 +14,6 @@ struct NormRow {
   float mean, rstd;
   float centre;  // sums0 / length, 0 for rms
   float slope;   // sums1 / length
-};
-
-/// Coefficients of one AdamW step, so that the loop has no powers.
-struct AdamWStep {
-  float beta1, beta2, eps, grad_scale;
-  float step_size;   // lr / (1 - beta1^step)
-  float root_scale;  // 1 / sqrt(1 - beta2^step)
-  float shrink;      // lr * decay
-};
-
-struct SgdStep {
-  float lr, momentum, decay, grad_scale;
-  bool nesterov;
 };
 
 struct DropoutRow {
@@ -100,23 +87,6 @@ struct KernelsFor {
   void (*add_to_float)(const T* x, float* sums, index_t n);
   void (*dropout)(T* x, index_t n, const DropoutRow& row);
   double (*sum)(const T* x, index_t n);
-  double (*sum_squares)(const T* x, index_t n);
-
-  /// `grad` may be of either dtype, the state is fp32.
-  void (*adamw)(float* w, float* m, float* v, const T* grad, const AdamWStep& step, index_t n);
-  /// lr of the step: 1. `direction` may be grad.
-  void (*adam_direction)(const float* w, float* m, float* v, const T* grad, const AdamWStep& step,
-                         float* direction, index_t n);
-  void (*sgd)(float* w, float* v, const T* grad, const SgdStep& step, index_t n);
-
-  /// packed += upper triangle of the dots of n rows over `columns` columns.
-  void (*gram)(const T* x, index_t ld, index_t n, index_t columns, double* packed,
-               float* workspace);
-  /// out = sum over i of factors[i] * columns [begin, begin + columns) of rows[i].
-  void (*combine_to_float)(const T* const* rows, const double* factors, index_t count,
-                           index_t begin, float* out, index_t columns);
-  void (*combine_to_bf16)(const T* const* rows, const double* factors, index_t count, index_t begin,
-                          bf16* out, index_t columns);
 
   void (*attention_forward)(const AttentionHead<T>& head, float* workspace);
   void (*attention_backward)(const AttentionGroup<T>& group, float* workspace);
@@ -129,6 +99,7 @@ struct KernelsFor {
 
 struct Kernels {
   const char* isa;
+  const UpdateKernels* update;
   KernelsFor<float> f32;
   KernelsFor<bf16> b16;
   void (*copy_f32_bf16)(const float* from, bf16* to, index_t n);
@@ -137,15 +108,14 @@ struct Kernels {
   void (*add_bf16_bf16)(const bf16* a, bf16* b, index_t n);
   void (*add_f32_bf16)(const float* a, bf16* b, index_t n);
   void (*add_bf16_f32)(const bf16* a, float* b, index_t n);
-  /// y = a x + b y; x may be y.
-  void (*axpby)(float a, const float* x, float b, float* y, index_t n);
   /// Floats that one call needs (64-byte aligned).
   index_t (*attention_workspace)(index_t length, index_t size);
-  index_t (*gram_workspace)(index_t n);
 };
 
 /// The best set that this processor runs; the environment's T3D_ISA (v2, v3, v4) lowers it.
 [[nodiscard]] const Kernels& kernels();
+/// All that this processor runs, the best one last.
+[[nodiscard]] std::vector<const Kernels*> all_kernels();
 
 template <class T>
 [[nodiscard]] const KernelsFor<T>& kernels_for();
@@ -156,6 +126,17 @@ template <>
 template <>
 [[nodiscard]] inline const KernelsFor<bf16>& kernels_for() {
   return kernels().b16;
+}
+
+template <class T>
+[[nodiscard]] const UpdateKernelsFor<T>& update_kernels_for();
+template <>
+[[nodiscard]] inline const UpdateKernelsFor<float>& update_kernels_for() {
+  return kernels().update->f32;
+}
+template <>
+[[nodiscard]] inline const UpdateKernelsFor<bf16>& update_kernels_for() {
+  return kernels().update->b16;
 }
 
 }  // namespace t3d::cpu

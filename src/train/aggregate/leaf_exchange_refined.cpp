@@ -14,10 +14,10 @@ class RefinedExchange final : public LeafExchange {
  public:
   RefinedExchange(const AggregateSetup& setup, DType wire)
       : context_(setup.context), leaves_(setup.leaves), wire_(wire) {
-    std::vector<RefinedBucket> routes = refined_routes(setup.plan, context_.mesh.world().rank());
+    const RefinedRoutes routes = refined_routes(setup.plan, context_.mesh.world().rank());
     for (std::size_t bucket = 0; bucket < routes.size(); ++bucket) {
-      Shard& shard = shards_.emplace_back(Shard{std::move(routes[bucket]), {}, {}, {}, nullptr});
-      for (const RefinedBucket::Columns& columns : shard.routes.entries)
+      Shard& shard = shards_.emplace_back(Shard{routes[bucket], {}, {}, {}, nullptr});
+      for (const RefinedBucket::Columns& columns : shard.routes->entries)
         shard.segments.push_back(
             {columns.first, columns.last, setup.groups.of(bucket, columns.entry)});
     }
@@ -40,7 +40,7 @@ class RefinedExchange final : public LeafExchange {
   [[nodiscard]] TensorView result(std::size_t bucket, TensorView target) override {
     Shard& shard = shards_[bucket];
     shard.target = target;
-    shard.result = context_.make(wire_, 1, shard.routes.columns, MemoryKind::gradients);
+    shard.result = context_.make(wire_, 1, shard.routes->columns, MemoryKind::gradients);
     return shard.result;
   }
   void spread(std::size_t bucket) override;
@@ -53,7 +53,7 @@ class RefinedExchange final : public LeafExchange {
 
  private:
   struct Shard {
-    RefinedBucket routes;
+    std::shared_ptr<const RefinedBucket> routes;
     std::vector<Segment> segments;
     Tensor received;  // [leaves, own columns], rows padded
     Tensor result;    // [1, own columns]
@@ -61,7 +61,7 @@ class RefinedExchange final : public LeafExchange {
     TensorView target = {};  // the results of all
   };
   [[nodiscard]] TensorView rows(const Shard& shard) const {
-    return shard.received.view().col_range(0, shard.routes.columns);
+    return shard.received.view().col_range(0, shard.routes->columns);
   }
   [[nodiscard]] std::unique_ptr<PackedExchange> make_exchange() const {
     return std::make_unique<PackedExchange>(context_, context_.mesh.world(), wire_,
@@ -77,12 +77,12 @@ class RefinedExchange final : public LeafExchange {
 void RefinedExchange::send(std::size_t bucket, ConstTensorView own) {
   Shard& shard = shards_[bucket];
   shard.exchange = make_exchange();
-  shard.received = make_rows(context_, wire_, leaves_.count(), shard.routes.columns);
-  for (const auto& [rank, route] : shard.routes.owners)
+  shard.received = make_rows(context_, wire_, leaves_.count(), shard.routes->columns);
+  for (const auto& [rank, route] : shard.routes->owners)
     for (index_t leaf = 0; leaf < leaves_.per_replica; ++leaf)
       for (const auto& [offset, row_count, cols, ld] : route.items)
         shard.exchange->send(rank, rectangle(own.row_range(leaf, 1), offset, row_count, cols, ld));
-  for (const auto& [rank, route] : shard.routes.holders) {
+  for (const auto& [rank, route] : shard.routes->holders) {
     const index_t first = context_.mesh.shape().coord_of(rank).d * leaves_.per_replica;
     for (index_t leaf = 0; leaf < leaves_.per_replica; ++leaf)
       for (const auto& [column, count] : route.items)
@@ -96,10 +96,10 @@ void RefinedExchange::spread(std::size_t bucket) {
   Shard& shard = shards_[bucket];
   shard.received.reset();
   shard.exchange = make_exchange();
-  for (const auto& [rank, route] : shard.routes.holders)
+  for (const auto& [rank, route] : shard.routes->holders)
     for (const auto& [column, count] : route.items)
       shard.exchange->send(rank, shard.result.view().col_range(column, count));
-  for (const auto& [rank, route] : shard.routes.owners)
+  for (const auto& [rank, route] : shard.routes->owners)
     for (const auto& [offset, row_count, cols, ld] : route.items)
       shard.exchange->receive(rank, rectangle(shard.target, offset, row_count, cols, ld));
   shard.exchange->start();

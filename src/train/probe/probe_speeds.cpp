@@ -70,7 +70,9 @@ Speeds probe_speeds(Machine& machine, const Formation& formation, const ProbeBud
   const bool alone = world.size() == 1;
   ProbeBudget operators = budget;
   if (!alone) operators.seconds *= 1 - kLinksPart;
-  operators.cpu_time = machine.choice().gpu < 0 && ranks_here > cores_available();
+  // As balancing does: where every rank has a core, whoever else is on it makes the rank slower.
+  const bool crowded = crowded_ranks(world)[static_cast<std::size_t>(world.rank())];
+  operators.cpu_time = machine.choice().gpu < 0 && crowded;
   ProbeHooks hooks;
   hooks.together = [&world] { world.barrier(); };
   hooks.dilation = dilation;

@@ -6,78 +6,40 @@
 
 #include "comm/cost.hpp"
 #include "core/error.hpp"
-#include "core/route.hpp"
 #include "tensor3d/packed_exchange.hpp"
+#include "tensor3d/shard_routes.hpp"
 
 namespace t3d {
 namespace {
 
-/// The buckets of every rank that has a place, by world rank; nothing for idle ones.
-class ShardMap {
- public:
-  explicit ShardMap(const Plan& plan)
-      : mesh_(plan.mesh()), tables_(static_cast<std::size_t>(plan.ranks)) {
-    const std::vector<int> active = plan.active();
-    for (std::size_t number = 0; number < active.size(); ++number) {
-      const Coord coord = mesh_.coord_of(static_cast<int>(number));
-      const ModelShape shape(plan.model, plan.replica(coord.d));
-      Rank& rank = tables_[static_cast<std::size_t>(active[number])];
-      rank.coord = coord;
-      rank.buckets = parameter_buckets(shape, mesh_.seen_from(coord.d), coord);
-      by_replica_.resize(static_cast<std::size_t>(mesh_.extent(Axis::d)));
-      by_replica_[static_cast<std::size_t>(coord.d)].push_back(active[number]);
-    }
-  }
-
-  [[nodiscard]] bool has(int rank) const { return !at(rank).buckets.empty(); }
-  [[nodiscard]] index_t replica_of(int rank) const { return at(rank).coord.d; }
-  [[nodiscard]] const BucketTable& bucket(int rank, std::size_t number) const {
-    return at(rank).buckets[number];
-  }
-  [[nodiscard]] index_t replicas() const { return std::ssize(by_replica_); }
-  [[nodiscard]] const std::vector<int>& ranks_of(index_t replica) const {
-    return by_replica_[static_cast<std::size_t>(replica)];
-  }
-  /// Entries are the same on all ranks that have a place.
-  [[nodiscard]] const std::vector<BucketTable>& any() const {
-    return at(by_replica_.front().front()).buckets;
-  }
-
- private:
-  struct Rank {
-    Coord coord;
-    std::vector<BucketTable> buckets;
-  };
-  [[nodiscard]] const Rank& at(int rank) const { return tables_[static_cast<std::size_t>(rank)]; }
-  MeshShape mesh_;
-  std::vector<Rank> tables_;
-  std::vector<std::vector<int>> by_replica_;
-};
-
 class Mover {
  public:
-  Mover(Machine& machine, const Plan& before, const Plan& after)
+  /// `buckets`: of any rank with a place under the plan to come.
+  Mover(Machine& machine, const Plan& before, const Plan& after,
+        const std::vector<BucketTable>& buckets)
       : machine_(machine),
         world_(machine.device_world().subgroup(everybody(machine.world().size()), kReshapeAxis)),
-        from_(before),
-        to_(after),
-        rank_(machine.world().rank()) {}
+        buckets_(buckets),
+        routes_(before, after, machine.world().rank()) {
+    const auto ranks = [](const Plan& plan) {
+      const auto& [p, q, r] = plan.replicas.front().cuboid;
+      return p * q * r;
+    };
+    most_ranks_ = std::min(ranks(before), ranks(after));
+  }
 
   /// One bucket of one kind. `shard` is this rank's under the old plan, or nothing; returns that
-  /// under the new one. `leaf_from`, `leaf_to`: the only replicas that hold the kind; -1 = all.
-  Tensor move(std::size_t bucket, const Tensor& shard, index_t leaf_from, index_t leaf_to,
+  /// under the new one.
+  Tensor move(std::size_t bucket, const Tensor& shard, const ShardRoutes::Holders& holders,
               DType dtype, MemoryKind kind) {
-    const bool receives = to_.has(rank_) && (leaf_to < 0 || to_.replica_of(rank_) == leaf_to);
     Tensor result;
-    if (receives)
-      result = Tensor(machine_.device(), dtype, 1, to_.bucket(rank_, bucket).shard_count(), kind);
+    if (routes_.receives(holders.to))
+      result = Tensor(machine_.device(), dtype, 1, routes_.count_to(bucket), kind);
     std::vector<MovedBox> entries;
-    for (const ParamEntry& entry : from_.any()[bucket].entries)
+    for (const ParamEntry& entry : buckets_[bucket].entries)
       entries.push_back({{0, 0, entry.rows, entry.cols}, size_of(dtype)});
-    const index_t most_ranks =
-        std::max<index_t>(1, std::min(std::ssize(from_.ranks_of(0)), std::ssize(to_.ranks_of(0))));
-    for (const auto& round : rounds_of(entries, kRoundBytes / 4 * most_ranks))
-      run(bucket, round, leaf_from, leaf_to, shard, result, dtype);
+    for (const auto& round : rounds_of(entries, kRoundBytes / 4 * most_ranks_))
+      run(bucket, round, holders, shard, result, dtype);
     return result;
   }
 
@@ -91,54 +53,30 @@ class Mover {
     return all;
   }
 
-  /// The replica from which `receiver` gets what all replicas hold: its own, if it had a place.
-  [[nodiscard]] index_t source_replica(int receiver) const {
-    return from_.has(receiver) ? from_.replica_of(receiver) : receiver % from_.replicas();
-  }
-
-  template <class Visit>
-  void for_each_piece(std::size_t bucket, const std::vector<Strip>& round, int sender, int receiver,
-                      Visit&& visit) const {
-    const BucketTable &from = from_.bucket(sender, bucket), &to = to_.bucket(receiver, bucket);
-    for (const Strip& strip : round)
-      for (const RoutePiece& piece : route(from.shard_boxes(from.entries[strip.which]),
-                                           to.shard_boxes(to.entries[strip.which]), strip.box))
-        visit(piece);
-  }
-
-  void run(std::size_t bucket, const std::vector<Strip>& round, index_t leaf_from, index_t leaf_to,
+  void run(std::size_t bucket, const std::vector<Strip>& round, const ShardRoutes::Holders& holders,
            const Tensor& shard, const Tensor& result, DType dtype) {
     PackedExchange exchange(machine_.device(), machine_.ops(), machine_.queue(), *world_, dtype,
                             MemoryKind::workspace);
-    const auto source = [&](int receiver) {
-      return leaf_from >= 0 ? leaf_from : source_replica(receiver);
-    };
     if (result.allocated())
-      for (const int sender : from_.ranks_of(source(rank_)))
-        for_each_piece(bucket, round, sender, rank_, [&](const RoutePiece& piece) {
-          exchange.receive(sender, rectangle(result.view(), piece.to_offset, piece.rows, piece.cols,
-                                             piece.to_ld));
-        });
+      routes_.for_each_received(bucket, round, holders, [&](int sender, const RoutePiece& piece) {
+        exchange.receive(
+            sender, rectangle(result.view(), piece.to_offset, piece.rows, piece.cols, piece.to_ld));
+      });
     if (shard.allocated())
-      for (int receiver = 0; receiver < world_->size(); ++receiver) {
-        const bool wants = to_.has(receiver) &&
-                           (leaf_to < 0 || to_.replica_of(receiver) == leaf_to) &&
-                           source(receiver) == from_.replica_of(rank_);
-        if (!wants) continue;
-        for_each_piece(bucket, round, rank_, receiver, [&](const RoutePiece& piece) {
-          if (receiver != rank_) bytes_ += piece.rows * piece.cols * size_of(dtype);
-          exchange.send(receiver, rectangle(ConstTensorView(shard.view()), piece.from_offset,
-                                            piece.rows, piece.cols, piece.from_ld));
-        });
-      }
+      routes_.for_each_sent(bucket, round, holders, [&](int receiver, const RoutePiece& piece) {
+        if (receiver != world_->rank()) bytes_ += piece.count() * size_of(dtype);
+        exchange.send(receiver, rectangle(ConstTensorView(shard.view()), piece.from_offset,
+                                          piece.rows, piece.cols, piece.from_ld));
+      });
     exchange.start();
     exchange.finish();
   }
 
   Machine& machine_;
   std::unique_ptr<Communicator> world_;
-  ShardMap from_, to_;
-  int rank_;
+  const std::vector<BucketTable>& buckets_;
+  ShardRoutes routes_;
+  index_t most_ranks_ = 1;
   index_t bytes_ = 0;
 };
 
@@ -276,7 +214,6 @@ TrainedState take_state(Formation& formation) {
 std::vector<std::string> move_state(Machine& machine, const Plan& before, TrainedState state,
                                     Formation& formation, Ledger& predicted) {
   const Plan& after = formation.plan();
-  Mover mover(machine, before, after);
   const std::vector<NamedState> had = states_of(before), wants = states_of(after);
   const index_t leaves_before = std::ssize(before.replicas) * before.leaves_per_replica();
   const DType dtype = accumulator_of(after.activation());
@@ -286,6 +223,7 @@ std::vector<std::string> move_state(Machine& machine, const Plan& before, Traine
   const MeshShape mesh = after.mesh();
   const std::vector<BucketTable> buckets =
       parameter_buckets(any, mesh.seen_from(0), mesh.coord_of(mesh.rank_of({})));
+  Mover mover(machine, before, after, buckets);
   for (std::size_t at = 0; at < wants.size(); ++at) {
     const NamedState& wanted = wants[at];
     const std::string source = leaf_source(wanted.name, leaves_before);
@@ -306,7 +244,7 @@ std::vector<std::string> move_state(Machine& machine, const Plan& before, Traine
       Tensor* shard = find(state, source, bucket);
       const Tensor nothing;
       give(formation, wanted.name, bucket,
-           mover.move(bucket, shard != nullptr ? *shard : nothing, old->replica, wanted.replica,
+           mover.move(bucket, shard != nullptr ? *shard : nothing, {old->replica, wanted.replica},
                       dtype, kind));
       if (shard != nullptr && !again) shard->reset();
     }

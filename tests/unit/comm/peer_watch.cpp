@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -57,6 +58,60 @@ TEST_CASE("all others hear of a lost rank, and one of them says so") {
     CHECK(heard.said == 1);
     CHECK(heard.ended == ranks - 1);
   }
+}
+
+TEST_CASE("news of a loss is at all ranks after O(log ranks) hops, over few connections") {
+  for (const int ranks : {2, 3, 4, 5, 7, 16, 17, 100, 1000, 10000}) {
+    std::vector<std::vector<int>> links(static_cast<std::size_t>(ranks));
+    const auto of = [&](int rank) -> std::vector<int>& {
+      return links[static_cast<std::size_t>(rank)];
+    };
+    for (int rank = 0; rank < ranks; ++rank) {
+      const TreeLinks tree = tree_links(rank, ranks);
+      of(rank).insert(of(rank).end(), {(rank + 1) % ranks, (rank + ranks - 1) % ranks});
+      of(rank).insert(of(rank).end(), tree.down.begin(), tree.down.end());
+      if (tree.up >= 0) of(rank).push_back(tree.up);
+    }
+    int log = 0;
+    while ((1 << log) < ranks) ++log;
+    for (const int lost : {0, 1, ranks / 3, ranks / 2, ranks - 1}) {
+      if (lost >= ranks) continue;
+      std::vector<int> hops(links.size(), -1);
+      std::vector<int> front{(lost + 1) % ranks};  // who notices it
+      hops[static_cast<std::size_t>(front.front())] = 0;
+      int most = 0;
+      for (int hop = 1; !front.empty(); ++hop) {
+        std::vector<int> next;
+        for (const int rank : front)
+          for (const int other : of(rank)) {
+            CHECK(of(rank).size() <= 5);
+            int& known = hops[static_cast<std::size_t>(other)];
+            if (other == lost || known >= 0) continue;
+            most = known = hop;
+            next.push_back(other);
+          }
+        front = std::move(next);
+      }
+      INFO(ranks << " ranks without " << lost << ": " << most << " hops");
+      CHECK(std::count(hops.begin(), hops.end(), -1) == 1);
+      CHECK(most <= 2 * log + 2);
+    }
+  }
+}
+
+TEST_CASE("ranks are connected as ring and tree say, and hear of a loss over both") {
+  constexpr int kRanks = 24;
+  Heard heard;
+  run_local_ranks(kRanks, [&](Communicator& world) {
+    PeerWatch watch(world, heard.options());
+    const TreeLinks tree = tree_links(world.rank(), kRanks);
+    CHECK(watch.connections() == 2 + (tree.up >= 0 ? 1 : 0) + std::ssize(tree.down));
+    world.barrier();
+    if (world.rank() == 1) watch.end_unnoticed();
+    if (world.rank() != 1) CHECK(comes_true([&] { return heard.ended == kRanks - 1; }));
+  });
+  CHECK(heard.said == 1);
+  CHECK(heard.lost == 1);
 }
 
 TEST_CASE("why a rank ends, those beside it say, and it is not called lost") {
@@ -138,7 +193,7 @@ TEST_CASE("only a peer with the secret is let in") {
     wrong_rank = connect_to_peer(own, own.host, {42, 8}, deadline);
     friendly = connect_to_peer(own, own.host, {42, 7}, deadline);
   });
-  accepted = accept_peer(listener, {42, 7}, deadline);
+  accepted = std::move(accept_peers(listener, 42, {7}, deadline).front());
   callers.join();
   CHECK_FALSE(stranger);
   CHECK_FALSE(wrong_rank);
@@ -154,7 +209,7 @@ TEST_CASE("nobody to be reached: no connection, and in time") {
   PeerAddress own;
   Descriptor listener = listen_for_peers(own);
   const auto start = Clock::now();
-  CHECK_FALSE(accept_peer(listener, {1, 1}, start + milliseconds(100)));
+  CHECK_FALSE(accept_peers(listener, 1, {1}, start + milliseconds(100)).front());
   listener.reset();
   CHECK_FALSE(connect_to_peer(own, own.host, {1, 1}, Clock::now() + milliseconds(500)));
   CHECK(Clock::now() - start < std::chrono::seconds(5));

@@ -27,6 +27,16 @@ TEST_CASE("the group of a process", "[host]") {
   CHECK(group_path("nonsense", "cpu").empty());
 }
 
+TEST_CASE("cores in words and back", "[host]") {
+  for (const char* text : {"", "0", "0-3,8", "1,3,5-7,1023"})
+    CHECK(cores_text(parse_cores(text)) == text);
+  CHECK(cores_text(parse_cores("nonsense,2,5-4,4096,x-7")) == "2");
+  const cpu_set_t own = affinity_mask(), all = process_cores();
+  cpu_set_t both;
+  CPU_AND(&both, &own, &all);
+  CHECK(CPU_EQUAL(&both, &own));
+}
+
 TEST_CASE("quotas and limits as numbers", "[host]") {
   CHECK(cores_of_cpu_max("150000 100000\n") == 1.5);
   CHECK(cores_of_cpu_max("max 100000\n") == 0);

@@ -127,6 +127,26 @@ index_t steps_to_react(const BalanceOptions& options) {
 
 }  // namespace
 
+TEST_CASE("a change that makes the whole step longer is taken back, though ranks compute less",
+          "[balancer]") {
+  const Plan even = plan_of(input(12), Grid{2, 1, 1, {}, {}, {}});
+  for (const bool longer : {false, true}) {
+    Steps run(even, kModel);
+    const auto costs = ranks_of_costs({0.01, 0.02});
+    // Messages of other shares take three times as long, say.
+    const auto with_messages = [&](int rank, index_t sequences, index_t step) {
+      RankTimes times = costs(rank, sequences, step);
+      const bool changed = sequences != 6;
+      times.step = (changed ? 0.08 : 0.12) + (changed && longer ? 0.15 : 0.05);
+      return times;
+    };
+    while (run.first_change == 0) (void)run.steps(1, with_messages);
+    CHECK(slab_sequences(run.plan) == Counts{8, 4});
+    CHECK(run.steps(3 * kModel.window, with_messages) == (longer ? 1 : 0));
+    CHECK(slab_sequences(run.plan) == (longer ? Counts{6, 6} : Counts{8, 4}));
+  }
+}
+
 TEST_CASE("of two slabs the slow one gets half of what the other one gets", "[balancer]") {
   const Config config = input(12);
   for (const Plan& plan :

@@ -217,6 +217,48 @@ TEST_CASE("a loss that is found now and then does not add up for ever", "[replan
   }
 }
 
+TEST_CASE("a rank that lost its work is known by the speed that it was last measured with",
+          "[replanner]") {
+  const Plan all = plan_of(input(16), Grid{4, 1, 1, {}, {}, {}});
+  const Plan without = plan_of(input(16), Grid{3, 1, 1, {}, {}, {}}, 1, 4);
+  PlanRequest open = request_of(all, 16);
+  open.cuboids.clear();
+  Replanner replanner(kModel, open, speeds_of({1, 1, 1, 1}), facts_of(4));
+  const std::vector<double> start{1, 1, 1, 1}, later{1, 1, 1, 0.025};
+  for (index_t step = 1; step <= 12; ++step)
+    CHECK_FALSE(replanner.observe(report_of(all, step < 8 ? start : later, step), all, 1e9));
+  replanner.restart();  // somebody else has left it out
+  CHECK_FALSE(wait_for(replanner, without, later, 1e-9, 100).second);
+  const Speeds known = replanner.measured(without);
+  for (const WorkClass work : {WorkClass::matmul, WorkClass::streamed}) {
+    const auto kind = static_cast<std::size_t>(work);
+    const double ratio =
+        known.ranks[3].curves[kind].seconds(1e9) / known.ranks[0].curves[kind].seconds(1e9);
+    CHECK(ratio > 39);
+    CHECK(ratio < 41);
+  }
+}
+
+TEST_CASE("why a plan is kept that could be faster is told once", "[replanner]") {
+  Config config = input(4);
+  config.model.hidden = 256, config.model.heads = 16, config.model.kv_heads = 16;
+  config.model.ffn = 1024;
+  const Plan plan = plan_of(config, Grid{1, 2, 2, {}, {}, {}});
+  const auto told = [&](const std::vector<double>& speeds) {
+    Replanner replanner(kModel, request_of(plan, 4), speeds_of({1, 1, 1, 1}), facts_of(4));
+    std::vector<std::string> all;
+    for (index_t step = 1; step <= 90; ++step) {
+      CHECK_FALSE(replanner.observe(report_of(plan, speeds, step), plan, 1e9));
+      if (std::string text = replanner.kept(); !text.empty()) all.push_back(std::move(text));
+    }
+    return all;
+  };
+  CHECK(told({1, 1, 1, 1}).empty());
+  const std::vector<std::string> slow = told({0.25, 0.25, 1, 1});
+  REQUIRE(slow.size() == 1);
+  CHECK_THAT(slow.front(), contains("the change costs"));
+}
+
 TEST_CASE("whole matrices leave a rank that is slow at them", "[replanner]") {
   Config config = input(6);
   config.model.layers = 4;

@@ -113,6 +113,11 @@ TEST_CASE("a limit is kept while Slurm does not answer") {
   // Slurm's own word counts more: the limit was changed.
   options.scontrol = [](const auto&) { return std::optional(job_text("00:10", "01:00:00")); };
   CHECK(*RunWatch(options).left_seconds() == Approx(3590).margin(5));
+  // An answer without a limit that can be read says nothing of it.
+  options.scontrol = [](const auto&) {
+    return std::optional(job_text("INVALID", "Partition_Limit"));
+  };
+  CHECK(*RunWatch(options).left_seconds() == Approx(900).margin(5));
   options.scontrol = [](const auto&) { return std::optional(job_text("00:10", "UNLIMITED")); };
   CHECK_FALSE(RunWatch(options).left_seconds());
 }

@@ -40,8 +40,8 @@ std::string advice_text(const NodeClass& one, double seconds) {
                                   [](const auto& table) { return spreads_widely(table.samples); });
   if (wide == 0) return {};
   return fmt::format(
-      "{} of {} spread by more than {:.0f} %: too few of their calls fitted into {:g} s; measure "
-      "longer (--seconds)\n",
+      "{} of {} spread by more than {:.0f} %, measured twice: too few of their calls fitted into "
+      "{:g} s; measure longer (--seconds)\n",
       wide, counted(one.operators.size(), "operator"), 100 * kWideSpread, seconds);
 }
 

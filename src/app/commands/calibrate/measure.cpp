@@ -10,6 +10,7 @@
 #include "hetero/calibrate/measure_collectives.hpp"
 #include "hetero/calibrate/measure_jitter.hpp"
 #include "hetero/calibrate/measure_operators.hpp"
+#include "hetero/cluster/sample_spread.hpp"
 #include "hetero/cluster/sampled_fit.hpp"
 #include "hetero/robust.hpp"
 #include "io/file_rate.hpp"
@@ -112,8 +113,17 @@ void measure_levels(Machine& machine, const JobClasses& job, double seconds,
     });
     agree(world, fault);
     world.barrier();
+    VerbSamples samples;
+    if (collectives) samples = collectives->measure(*group, phase.together);
+    // Once more where something was in the way; all groups, as they are to send at once.
+    const double wide = std::any_of(samples.begin(), samples.end(), spreads_widely) ? 1 : 0;
+    const bool again = reduced(world, wide, ReduceOp::max) > 0;
     if (!collectives) continue;
-    const VerbSamples samples = collectives->measure(*group, phase.together);
+    if (again) {
+      const VerbSamples second = collectives->measure(*group, phase.together);
+      for (std::size_t verb = 0; verb < samples.size(); ++verb)
+        samples[verb] = better_samples(std::move(samples[verb]), second[verb]);
+    }
     auto level = std::find_if(own.begin(), own.end(), [&](const Level& one) {
       return one.name == phase.level && one.node_class == phase.node_class;
     });
@@ -244,6 +254,7 @@ NodeClass combined_class(const std::vector<const NodeClass*>& ranks,
           samples.push_back(table.samples);
     OperatorTable table{first.kind, first.format, {}, median_samples(samples)};
     if (samples.size() < ranks.size() || table.samples.empty()) continue;
+    table.unreliable = spreads_widely(table.samples);
     table.fit = SampledFit::of_samples(
         table.samples, form_of(table.kind),
         [kind = table.kind](std::span<const double> shape) { return term_counts(kind, shape); });
@@ -279,6 +290,8 @@ Cluster combined(const std::vector<Cluster>& ranks, const Calibration& calibrati
     }
   for (auto& [level, samples] : levels) {
     set_measured(samples, level);
+    for (CollectiveTable& table : level.collectives)
+      table.unreliable = spreads_widely(table.samples);
     level.calibration = calibration;
     all.levels.push_back(std::move(level));
   }

@@ -16,6 +16,7 @@ namespace {
 struct Task {
   std::vector<EncodedPrompt> prompts;
   std::unique_ptr<Tokenizer> tokenizer;
+  SpecialIds special;
 };
 
 void load_tokenizer(const LoadedModel& loaded, Task& task, std::vector<std::string>& notes) {
@@ -23,22 +24,32 @@ void load_tokenizer(const LoadedModel& loaded, Task& task, std::vector<std::stri
   if (task.tokenizer->vocab() > loaded.config.model.vocab)
     throw_error(ExitCode::config, "the tokenizer has {} ids, the model {}", task.tokenizer->vocab(),
                 loaded.config.model.vocab);
+  task.special = special_ids_of(loaded.checkpoint.state, task.tokenizer.get());
 }
 
-/// With what the tokenizer puts before a text, and without the end that it may put behind one.
-std::vector<std::int32_t> ids_of_prompt(const Tokenizer& tokenizer, const std::string& text) {
+/// With what the model has before a text, and without the end that its tokenizer may put behind
+/// one. `begin`: the id for the begin or not; not said = as the tokenizer does it.
+std::vector<std::int32_t> ids_of_prompt(const Tokenizer& tokenizer, const SpecialIds& special,
+                                        std::optional<bool> begin, const std::string& text) {
+  std::vector<std::int32_t> plain = tokenizer.encode(text);
+  if (begin) {
+    if (*begin && special.bos >= 0) plain.insert(plain.begin(), special.bos);
+    return plain;
+  }
   std::vector<std::int32_t> ids = tokenizer.encode_document(text);
-  const std::vector<std::int32_t> plain = tokenizer.encode(text);
   const std::int32_t eos = tokenizer.special_ids().eos;
   const bool ends_itself = !plain.empty() && plain.back() == eos;
   if (!ids.empty() && ids.back() == eos && !ends_itself) ids.pop_back();
   return ids;
 }
 
-void encode_prompts(const ModelConfig& model, Task& task) {
+void encode_prompts(const ModelConfig& model, std::optional<bool> document_begin, Task& task) {
+  if (document_begin.value_or(false) && task.special.bos < 0)
+    throw_error(ExitCode::config, "--document-begin: the tokenizer has no id for it");
+  const std::optional<bool> begin = document_begin ? document_begin : task.special.adds_bos;
   for (std::size_t at = 0; at < task.prompts.size(); ++at) {
     EncodedPrompt& prompt = task.prompts[at];
-    prompt.ids = ids_of_prompt(*task.tokenizer, prompt.text);
+    prompt.ids = ids_of_prompt(*task.tokenizer, task.special, begin, prompt.text);
     if (prompt.ids.empty())
       throw_error(ExitCode::config, "prompt {} is no token for the tokenizer", at + 1);
     if (std::ssize(prompt.ids) > model.context)
@@ -63,7 +74,7 @@ SessionTimes write_texts(JobDecoder& model, const Task& task, const GenerateComm
   options.tokens = wish.tokens;
   options.stops = wish.stops;
   std::erase(options.stops, "");
-  if (!wish.ignore_eos) options.eos = task.tokenizer->special_ids().eos;
+  if (!wish.ignore_eos) options.ends = task.special.all_ends();
   const bool stream = task.prompts.size() == 1 && !wish.json && !wish.no_stream;
   TextWriter writer(stream, wish.json);
   Session session(model, *task.tokenizer, options, writer, model_name);
@@ -105,7 +116,7 @@ int run_generation(Communicator& world, const CommandLine& command) {
   all_or_none(world, [&] {
     if (!first) return;
     load_tokenizer(loaded, task, notes);
-    encode_prompts(loaded.config.model, task);
+    encode_prompts(loaded.config.model, wish.document_begin, task);
   });
   print_notes(world, notes);
   const index_t context = loaded.config.model.context;

@@ -31,6 +31,8 @@ std::vector<std::string> parse_prompts(std::istream& lines, const std::string& n
   std::string line;
   bool json = false;
   for (index_t number = 1; std::getline(lines, line); ++number) {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
     const std::string where = fmt::format("{}:{}", name, number);
@@ -43,6 +45,8 @@ std::vector<std::string> parse_prompts(std::istream& lines, const std::string& n
 
 std::vector<std::string> read_prompts(const GenerateCommand& wish) {
   std::vector<std::string> prompts = wish.prompts;
+  for (std::size_t at = 0; at < prompts.size(); ++at)
+    if (!is_utf8(prompts[at])) throw_error(ExitCode::config, "--prompt {} is not UTF-8", at + 1);
   const auto add = [&](std::istream& lines, const std::string& name) {
     const std::vector<std::string> more = parse_prompts(lines, name);
     if (lines.bad()) throw_error(ExitCode::io, "cannot read {}", name);

@@ -112,13 +112,21 @@ void Session::add_token(index_t slot, const float* logits, const EncodedPrompt& 
   const auto known = static_cast<std::size_t>(tokenizer_.vocab());
   const std::int32_t id =
       choose_token(row.first(known), options_.sampling, text.number, text.added);
-  if (id == options_.eos) return finish(slot, "eos", prompt);
+  if (std::ranges::find(options_.ends, id) != options_.ends.end())
+    return finish(slot, "eos", prompt);
   text.ids.push_back(id);
   ++text.added;
   ++times_.written_tokens;
   show(text, text.stops.add(text.characters->feed(id)));
+  if (text.stops.any()) show(text, text.stops.add_special(special_text_of(id)));
   if (text.stops.stopped()) return finish(slot, "stop", prompt);
   if (text.added == options_.tokens) finish(slot, "length", prompt);
+}
+
+/// Empty for tokens that are text themselves.
+std::string Session::special_text_of(std::int32_t id) const {
+  const std::span<const std::int32_t> one(&id, 1);
+  return tokenizer_.decode(one).empty() ? tokenizer_.decode(one, Specials::show) : std::string();
 }
 
 void Session::show(Text& text, std::string_view piece) {

@@ -23,7 +23,7 @@ struct SessionOptions {
   SamplingOptions sampling;
   index_t tokens = 0;  // to add at most
   std::vector<std::string> stops;
-  std::int32_t eos = -1;  // ends a text; -1 = nothing does
+  std::vector<std::int32_t> ends;  // each ends a text
 };
 
 /// Tokens and seconds of reading prompts and of writing texts.
@@ -54,6 +54,7 @@ class Session {
   void fill_slots(const std::vector<EncodedPrompt>& prompts);
   void write_step(const std::vector<EncodedPrompt>& prompts);
   void add_token(index_t slot, const float* logits, const EncodedPrompt& prompt);
+  [[nodiscard]] std::string special_text_of(std::int32_t id) const;
   void show(Text& text, std::string_view piece);
   void finish(index_t slot, std::string_view why, const EncodedPrompt& prompt);
 

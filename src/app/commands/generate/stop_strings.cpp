@@ -4,25 +4,35 @@
 
 namespace t3d {
 
-std::string StopStrings::add(std::string_view piece) {
+std::string StopStrings::add(std::string_view piece, bool visible) {
   if (stopped_) return {};
   held_ += piece;
+  visible_.resize(held_.size(), visible);
   std::size_t end = std::string::npos;
   for (const std::string& stop : stops_) end = std::min(end, held_.find(stop));
-  std::size_t kept = 0;
   if (end != std::string::npos) {
     stopped_ = true;
-    held_.resize(end);
-  } else {
-    for (const std::string& stop : stops_)
-      for (std::size_t n = std::min(stop.size() - 1, held_.size()); n > kept; --n)
-        if (held_.ends_with(std::string_view(stop).substr(0, n))) kept = n;
+    std::string shown = take(end);
+    held_.clear();
+    visible_.clear();
+    return shown;
   }
-  std::string shown = held_.substr(0, held_.size() - kept);
-  held_.erase(0, shown.size());
-  return shown;
+  std::size_t kept = 0;
+  for (const std::string& stop : stops_)
+    for (std::size_t n = std::min(stop.size() - 1, held_.size()); n > kept; --n)
+      if (held_.ends_with(std::string_view(stop).substr(0, n))) kept = n;
+  return take(held_.size() - kept);
 }
 
-std::string StopStrings::rest() { return std::exchange(held_, {}); }
+std::string StopStrings::rest() { return take(held_.size()); }
+
+std::string StopStrings::take(std::size_t bytes) {
+  std::string shown;
+  for (std::size_t at = 0; at < bytes; ++at)
+    if (visible_[at]) shown += held_[at];
+  held_.erase(0, bytes);
+  visible_.erase(visible_.begin(), visible_.begin() + static_cast<std::ptrdiff_t>(bytes));
+  return shown;
+}
 
 }  // namespace t3d

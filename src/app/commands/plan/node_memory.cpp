@@ -18,7 +18,8 @@ index_t node_memory_bytes(const FoundPlan& found, std::size_t node_class, const 
   if (own.device != "cpu") return 0;
   const Plan& plan = found.plan;
   const ClassMemory most = class_memory(plan, JobNodes(cluster, found.parts))[node_class];
-  const index_t others = checkpoint_bound(plan, false), writer = checkpoint_bound(plan, true);
+  const index_t others = checkpoint_bound(plan, false, own.ranks_per_node),
+                writer = checkpoint_bound(plan, true, own.ranks_per_node);
   const index_t rank = most.needed_bytes + program_bytes(plan.ranks).all() + others +
                        snapshot_bytes(plan, rule, most.parameters);
   return own.ranks_per_node * rank + std::max<index_t>(0, writer - others);

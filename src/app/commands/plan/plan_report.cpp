@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/commas.hpp"
 #include "core/counted.hpp"
 #include "hetero/forecast/axis_order.hpp"
 #include "hetero/simulate/many_lives.hpp"
@@ -11,56 +12,112 @@
 namespace t3d {
 namespace {
 
-std::string interval_text(const Interval& one) {
-  return fmt::format("{:.4g} ({:.4g}-{:.4g})", one.middle, one.low, one.high);
-}
+constexpr std::size_t kColumns = 100;
 
 std::string time_interval_text(const Interval& hours) {
   const auto [unit, factor] = unit_of_hours(hours.middle);
-  return fmt::format("{:.4g} {} ({:.4g}-{:.4g})", factor * hours.middle, unit, factor * hours.low,
+  return fmt::format("{:.3g} {} ({:.3g}-{:.3g})", factor * hours.middle, unit, factor * hours.low,
                      factor * hours.high);
 }
 
 std::string memory_text(const FoundPlan& found) {
-  const double needed = static_cast<double>(found.needed_bytes) / (1 << 20);
-  if (found.room_bytes == 0) return fmt::format("{:.0f} MiB", needed);
-  return fmt::format("{:.0f} of {:.0f} MiB", needed,
-                     static_cast<double>(found.room_bytes) / (1 << 20));
+  const double needed = static_cast<double>(found.needed_bytes),
+               room = static_cast<double>(found.room_bytes);
+  const bool large = std::max(needed, room) >= 10.0 * (1 << 30);
+  const double unit = large ? 1 << 30 : 1 << 20;
+  const auto text = [&](double bytes) {
+    return fmt::format("{:.{}f}", bytes / unit, large ? 1 : 0);
+  };
+  return fmt::format("{}{} {}", text(needed), found.room_bytes == 0 ? "" : "/" + text(room),
+                     large ? "GiB" : "MiB");
 }
 
 std::string choices_text(const Plan& plan) {
   std::string text = fmt::format("{}", plan.largest_micro());
-  if (plan.recompute == Recompute::block) text += " recompute";
+  if (plan.recompute == Recompute::block) text += " r";
   return text;
 }
 
-/// Of the column of meshes.
-std::size_t mesh_width(const PlanReport& report) {
-  std::size_t width = 20;
-  for (const JobOption& one : report.options)
-    width = std::max(width, mesh_text(one.found.plan).size());
-  return width;
+std::string milliseconds_text(double seconds) {
+  const double ms = 1e3 * seconds;
+  return ms < 1000 ? fmt::format("{:.2f}", ms) : with_commas(ms);
 }
 
-std::string option_line(const PlanReport& report, std::size_t at, std::size_t width) {
+std::string cost_text(double cost) {
+  return cost < 1000 ? fmt::format("{:.3g}", cost) : with_commas(cost);
+}
+
+using Row = std::vector<std::string>;  // mark, nodes, cells
+
+Row head_row(const PlanReport& report) {
+  Row row{"",     "nodes", "replicas x (p q r)", "micro", "step ms", "tokens/s", "memory",
+          "time", "cost"};
+  if (report.wish.deadline_seconds) row.emplace_back("in time");
+  return row;
+}
+
+Row option_row(const PlanReport& report, std::size_t at) {
   const JobOption& one = report.options[at];
-  return fmt::format(
-      "{:1} {:<24} {:<{}} {:>14} {:>10.2f} {:>10.0f}  {:<20} {:<24} {:<24}{}\n",
-      at == report.chosen ? "*"
-      : one.on_front      ? "+"
-                          : "",
-      nodes_text(one.found.parts, report.cluster), mesh_text(one.found.plan), width,
-      choices_text(one.found.plan), 1e3 * one.found.seconds(), report.tokens_per_second(one.found),
-      memory_text(one.found), time_interval_text(one.hours), interval_text(one.cost),
-      report.wish.deadline_seconds ? fmt::format(" {:>5.1f} %", 100 * one.in_time) : std::string());
+  Row row{at == report.chosen ? "*"
+          : one.on_front      ? "+"
+                              : "",
+          nodes_text(one.found.parts, report.cluster),
+          mesh_text(one.found.plan),
+          choices_text(one.found.plan),
+          milliseconds_text(one.found.seconds()),
+          with_commas(report.tokens_per_second(one.found)),
+          memory_text(one.found),
+          time_interval_text(one.hours),
+          cost_text(one.cost.middle)};
+  if (report.wish.deadline_seconds) row.push_back(fmt::format("{:.1f} %", 100 * one.in_time));
+  return row;
+}
+
+/// Columns as wide as they need to be. Nodes with names for which no room is left stand on a line
+/// of their own.
+std::string table_text(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  for (const Row& row : rows)
+    for (std::size_t at = 0; at < row.size(); ++at)
+      widths[at] = std::max(widths[at], row[at].size());
+  widths[0] = 1;
+  std::size_t others = 0;
+  for (const std::size_t width : widths) others += width + 1;
+  others -= widths[1] + 1;
+  const bool apart = others + widths[1] + 1 > kColumns;
+  std::string text;
+  for (const Row& row : rows) {
+    text += fmt::format("{:1} {:<{}}", row[0], row[1], apart ? 0 : widths[1]);
+    if (apart) text += "\n ";
+    for (std::size_t at = 2; at < row.size(); ++at)
+      text += at == 2 ? fmt::format(" {:<{}}", row[at], widths[at])
+                      : fmt::format(" {:>{}}", row[at], widths[at]);
+    text += "\n";
+  }
+  return text;
+}
+
+/// In lines of kColumns, the later ones indented; words stay whole.
+std::string folded(const std::string& line, std::size_t indent) {
+  std::string text, rest = line;
+  while (rest.size() > kColumns) {
+    std::size_t end = rest.rfind(' ', kColumns);
+    if (end == std::string::npos || end <= indent) end = rest.find(' ', kColumns);
+    if (end == std::string::npos) break;
+    text += rest.substr(0, end) + "\n";
+    rest = std::string(indent, ' ') + rest.substr(end + 1);
+  }
+  return text + rest + "\n";
 }
 
 std::string order_line(const FoundPlan& found) {
   if (!found.usual_seconds) return {};
-  return fmt::format(
-      "  ranks are numbered along {}, innermost first (d: replicas); in the usual order a step "
-      "takes {:.1f} % longer\n",
-      order_text(*order_of(found.plan)), 100 * (*found.usual_seconds / found.seconds() - 1));
+  return folded(
+      fmt::format(
+          "  ranks are numbered along {}, innermost first (d: replicas); in the usual order a step "
+          "takes {:.1f} % longer",
+          order_text(*order_of(found.plan)), 100 * (*found.usual_seconds / found.seconds() - 1)),
+      4);
 }
 
 /// What one tenth more of something does to the chosen option.
@@ -103,7 +160,7 @@ std::vector<Sensitivity> sensitivities(const PlanReport& report) {
 
 std::string notes_text(const std::vector<std::string>& notes) {
   std::string text;
-  for (const std::string& note : notes) text += "note: " + note + "\n";
+  for (const std::string& note : notes) text += folded("note: " + note, 6);
   return text;
 }
 
@@ -116,7 +173,10 @@ std::string left_out_text(const PlanReport& report) {
     const std::string where =
         chosen ? "" : fmt::format("nothing fits on {}: ", nodes_text(one.parts, report.cluster));
     for (const LeftOut& left : one.left_out)
-      text += fmt::format("  {:>6} {}{}; nearest: {}\n", left.count, where, left.why, left.nearest);
+      text += folded(
+          fmt::format("  {:>10} {}{}; nearest: {}", with_commas(static_cast<double>(left.count)),
+                      where, left.why, left.nearest),
+          13);
   }
   return text.empty() ? text : "\nwhat was left out\n" + text;
 }
@@ -149,7 +209,7 @@ std::vector<std::pair<std::string, double>> terms_of(const ForecastTerms& terms)
 
 std::string basis_text(const std::vector<std::string>& basis) {
   std::string text;
-  for (const std::string& line : basis) text += line + "\n";
+  for (const std::string& line : basis) text += folded(line, 2);
   return basis.empty() ? text : text + "\n";
 }
 
@@ -162,27 +222,33 @@ std::string plan_text(const PlanReport& report, std::size_t top) {
     complete = complete && one.complete;
   }
   std::string text = basis_text(report.basis);
-  text += fmt::format(
-      "{}, {}, {} priced in {:.2f} s{}\n"
-      "{} of {} of {} tokens; time and cost ({}): half of all lives, and 90 %\n\n",
-      counted(report.searched.size(), "set of nodes", "sets of nodes"),
-      counted(candidates, "candidate"), priced, report.search_seconds,
-      complete ? ", the others cannot be better" : "; not all that might be better were priced",
-      counted(report.wish.steps, "step"), counted(report.wish.sequences, "sequence"),
-      report.context, report.options.front().job.currency);
-  const std::size_t width = mesh_width(report);
-  text += fmt::format("  {:<24} {:<{}} {:>14} {:>10} {:>10}  {:<20} {:<24} {:<24}{}\n", "nodes",
-                      "replicas x (p q r)", width, "micro-batch", "step ms", "tokens/s", "memory",
-                      "time", "cost", report.wish.deadline_seconds ? " in time" : "");
+  const auto grouped = [](index_t count) { return with_commas(static_cast<double>(count)); };
+  text += folded(fmt::format("{}, {} candidate{}, {} priced in {:.2f} s{}",
+                             counted(report.searched.size(), "set of nodes", "sets of nodes"),
+                             grouped(candidates), candidates == 1 ? "" : "s", grouped(priced),
+                             report.search_seconds,
+                             complete ? ", the others cannot be better"
+                                      : "; not all that might be better were priced"),
+                 2);
+  text += folded(
+      fmt::format("{} step{} of {} of {} tokens; cost in {}; time and cost: the middle of all "
+                  "lives, and of the time where 90 % of them lie",
+                  grouped(report.wish.steps), report.wish.steps == 1 ? "" : "s",
+                  counted(report.wish.sequences, "sequence"), report.context,
+                  report.options.front().job.currency),
+      2);
+  text += "\n";
+  std::vector<Row> rows{head_row(report)};
   const bool front = report.wish.objective == "pareto";
   std::size_t listed = 0;
   for (std::size_t at = 0; at < report.options.size(); ++at)
     if (at == report.chosen || (listed < top && (report.options[at].on_front || !front))) {
-      text += option_line(report, at, width);
+      rows.push_back(option_row(report, at));
       ++listed;
     }
+  text += table_text(rows);
   text += fmt::format(
-      "* chosen: {}; + nothing else is both sooner and cheaper\n{}"
+      "* chosen: {}; + nothing else is both sooner and cheaper; r: recomputes activations\n{}"
       "\nwhere the chosen plan's step goes\n",
       choice_text(report.wish), notes_text(report.notes));
   const JobOption& chosen = report.options[*report.chosen];

@@ -38,11 +38,19 @@ std::vector<std::string> guessed_parts(const Cluster& cluster, ComputeType compu
       "data-sheet guess: messages over {}");
   say(names_where(cluster.classes,
                   [](const NodeClass& one) {
-                    return std::any_of(
-                        one.operators.begin(), one.operators.end(),
-                        [](const OperatorTable& table) { return spreads_widely(table.samples); });
+                    return std::any_of(one.operators.begin(), one.operators.end(),
+                                       [](const OperatorTable& table) {
+                                         return table.unreliable || spreads_widely(table.samples);
+                                       });
                   }),
       "measured too briefly: times of {} spread by more than 20 %; calibrate with --seconds more");
+  say(names_where(cluster.levels,
+                  [](const Level& one) {
+                    return std::any_of(
+                        one.collectives.begin(), one.collectives.end(),
+                        [](const CollectiveTable& table) { return table.unreliable; });
+                  }),
+      "unreliable: times of messages over {} spread by more than 20 %, measured twice");
   say(names_where(cluster.classes, [](const NodeClass& one) { return is_old_gpu(one.device); }),
       "no run possible: GPUs of {} have no compute capability 8.0, which this program's kernels "
       "need");

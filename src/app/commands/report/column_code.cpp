@@ -100,7 +100,7 @@ bool fit_floats(const std::vector<double>& values) {
 }  // namespace
 
 bool is_kept_whole(const std::string& key) {
-  return key == "loss" || key == "valid_loss" || key.starts_with("valid_losses.");
+  return key == "loss" || key.starts_with("valid_loss");
 }
 
 double short_decimal(double value) {

@@ -100,8 +100,8 @@ void add_progress(std::vector<std::string>& lines, const RunStatus& s, const Fol
   const int room = std::clamp(screen.columns - kIndent - static_cast<int>(text.size()) - 2, 0, 30);
   lines.push_back("step      " + (room >= 5 ? bar(share, room, screen.utf8) + "  " : "") + text);
   std::string loss = "loss      " + number("{:.4f}", step.loss);
-  if (s.validated)
-    loss += fmt::format("  validation {:.4f} at {}", *s.validated->valid_loss, s.validated->step);
+  if (const auto newest = s.newest_validation())
+    loss += fmt::format("  {} {:.4f} at {}", newest->name(), newest->loss, newest->step);
   loss +=
       fmt::format("  norm {}  lr {}", number("{:.2f}", step.grad_norm), number("{:.2e}", step.lr));
   lines.push_back(loss);

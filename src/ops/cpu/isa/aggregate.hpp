@@ -1,14 +1,15 @@
-// Dot products of all pairs of a few vectors, and linear combinations of them. Dots are taken in
-// fp64, whose range holds the squares of every fp32 number. Blocks of columns are widened once into
+// Dot products of all pairs of a few vectors, and linear combinations of them. Exact: see
+// ops/cpu/update_kernels.hpp. Dots are taken in fp64, whose range holds the squares of every fp32
+// number, in kDotLanes sums; narrower vectors pass over a block several times, for some of them. Blocks of columns are widened once into
 // the workspace; from there tiles of kSide x kSide pairs keep their sums in registers while their
 // rows pass through, and the next block's columns are fetched.
 #pragma once
-#include "ops/cpu/isa/tile.hpp"
+#include "ops/cpu/isa/wide.hpp"
 
 namespace t3d::cpu::T3D_ISA {
 namespace {
 
-constexpr int kWideLanes = kLanes / 2;
+constexpr int kDotLanes = 8, kPasses = kDotLanes / kWideLanes;
 #if defined(__AVX512F__)
 constexpr int kSide = 4;  // side^2 + side + 1 fill the register file
 #else
@@ -17,14 +18,6 @@ constexpr int kSide = 3;
 // Columns of a block, few enough that memory keeps busy while tiles are at work; rows are not a
 // power of two apart, as those would share cache lines.
 constexpr index_t kBlock = 128, kBlockLd = kBlock + 16;
-
-typedef double Wide __attribute__((vector_size(8 * kWideLanes)));
-
-inline Wide load_wide(const double* from) {
-  Wide v;
-  __builtin_memcpy(&v, from, sizeof v);
-  return v;
-}
 
 /// The sum of all lanes, by halves.
 template <int Width = kWideLanes / 2>
@@ -39,23 +32,29 @@ inline double sum_of_lanes(const Wide& v) {
 /// Some columns of n vectors [n, kBlockLd], and the packed upper triangle of their dots.
 struct DotBlock {
   const double* rows;
-  index_t n, columns;  // a multiple of kWideLanes
+  index_t n, columns;  // a multiple of kDotLanes
   double* packed;
   // The columns that follow, as they are in memory; strides in bytes. They need not exist.
   const char* next;
   index_t next_row, next_col;
 };
 
-/// Adds dots of rows i.. with rows j..; on the diagonal (i = j) only the upper triangle.
+template <int Rows, int Cols>
+struct DotSums {
+  Wide of[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Cols)];
+};
+
+/// Of the columns of a block, every kDotLanes-th vector from `first` on.
 template <int Rows, int Cols, bool Diagonal>
-void dot_tile(const DotBlock& block, index_t i, index_t j) {
+void dot_pass(const DotBlock& block, index_t i, index_t j, index_t first,
+              DotSums<Rows, Cols>& sums) {
   Wide sum[static_cast<std::size_t>(Rows)][static_cast<std::size_t>(Cols)];
 #pragma GCC unroll 4
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
     for (int c = 0; c < Cols; ++c) sum[r][c] = Wide{};
   const double *a = block.rows + i * kBlockLd, *b = block.rows + j * kBlockLd;
-  for (index_t col = 0; col < block.columns; col += kWideLanes) {
+  for (index_t col = first; col < block.columns; col += kDotLanes) {
     Wide right[static_cast<std::size_t>(Cols)];
 #pragma GCC unroll 4
     for (int c = 0; c < Cols; ++c) {
@@ -70,12 +69,26 @@ void dot_tile(const DotBlock& block, index_t i, index_t j) {
       for (int c = Diagonal ? r : 0; c < Cols; ++c) sum[r][c] += left * right[c];
     }
   }
+  __builtin_memcpy(&sums.of, sum, sizeof sum);
+}
+
+/// Adds dots of rows i.. with rows j..; on the diagonal (i = j) only the upper triangle.
+template <int Rows, int Cols, bool Diagonal>
+void dot_tile(const DotBlock& block, index_t i, index_t j) {
+  DotSums<Rows, Cols> sums[static_cast<std::size_t>(kPasses)];
+  for (int pass = 0; pass < kPasses; ++pass)
+    dot_pass<Rows, Cols, Diagonal>(block, i, j, index_t{pass} * kWideLanes, sums[pass]);
+  for (int half = kPasses / 2; half > 0; half /= 2)
+    for (int pass = 0; pass < half; ++pass)
+      for (int r = 0; r < Rows; ++r)
+        for (int c = Diagonal ? r : 0; c < Cols; ++c)
+          sums[pass].of[r][c] += sums[pass + half].of[r][c];
 #pragma GCC unroll 4
   for (int r = 0; r < Rows; ++r) {
     const index_t row = i + r;
     double* to = block.packed + row * block.n - row * (row + 1) / 2 + j;
 #pragma GCC unroll 4
-    for (int c = Diagonal ? r : 0; c < Cols; ++c) to[c] += sum_of_lanes(sum[r][c]);
+    for (int c = Diagonal ? r : 0; c < Cols; ++c) to[c] += sum_of_lanes(sums[0].of[r][c]);
   }
 }
 
@@ -107,7 +120,7 @@ void gram(const T* x, index_t ld, index_t n, index_t columns, double* packed, fl
   auto* rows = reinterpret_cast<double*>(workspace);
   for (index_t from = 0; from < columns; from += kBlock) {
     const index_t count = columns - from < kBlock ? columns - from : kBlock;
-    const index_t whole = (count + kWideLanes - 1) / kWideLanes * kWideLanes;
+    const index_t whole = (count + kDotLanes - 1) / kDotLanes * kDotLanes;
     for (index_t i = 0; i < n; ++i) widen_row(x + i * ld + from, count, whole, rows + i * kBlockLd);
     const char* next = reinterpret_cast<const char*>(x + from + kBlock);
     const DotBlock block{rows, n, whole, packed, next, ld * kSize, kSize};

@@ -77,25 +77,10 @@ void add(const From* __restrict a, To* __restrict b, index_t n) {
   for (index_t i = 0; i < n; ++i) narrow(widen(b[i]) + widen(a[i]), b[i]);
 }
 
-inline void axpby(float a, const float* x, float b, float* y, index_t n) {
-  T3D_INDEPENDENT
-  for (index_t i = 0; i < n; ++i) y[i] = a * x[i] + b * y[i];
-}
-
 template <class T>
 double sum(const T* x, index_t n) {
   double total = 0;
   for (index_t i = 0; i < n; ++i) total += static_cast<double>(widen(x[i]));
-  return total;
-}
-
-template <class T>
-double sum_squares(const T* x, index_t n) {
-  double total = 0;
-  for (index_t i = 0; i < n; ++i) {
-    const auto value = static_cast<double>(widen(x[i]));
-    total += value * value;
-  }
   return total;
 }
 

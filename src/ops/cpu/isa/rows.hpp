@@ -1,4 +1,4 @@
-// Kernels that reduce over a row (normalisation, cross-entropy) and the optimizers.
+// Kernels that reduce over a row: normalisation, cross-entropy.
 #pragma once
 #include "ops/cpu/isa/tile.hpp"
 
@@ -76,42 +76,6 @@ void xent_stats(const T* x, index_t n, float* stats) {
 template <class T>
 void xent_grad(T* __restrict x, index_t n, float lse, float scale) {
   for (index_t i = 0; i < n; ++i) narrow(exp_clamped(widen(x[i]) - lse) * scale, x[i]);
-}
-
-/// Moves m and v by a gradient; the result is what the weight w moves by.
-inline float adamw_move(const AdamWStep& step, float g, float w, float& m, float& v) {
-  m = step.beta1 * m + (1.0F - step.beta1) * g;
-  v = step.beta2 * v + (1.0F - step.beta2) * g * g;
-  const float root = __builtin_sqrtf(v) * step.root_scale + step.eps;
-  return step.step_size * m / root + step.shrink * w;
-}
-
-template <class T>
-void adamw(float* __restrict w, float* __restrict m, float* __restrict v, const T* __restrict grad,
-           const AdamWStep& step, index_t n) {
-  for (index_t i = 0; i < n; ++i)
-    w[i] -= adamw_move(step, widen(grad[i]) * step.grad_scale, w[i], m[i], v[i]);
-}
-
-template <class T>
-void adam_direction(const float* __restrict w, float* __restrict m, float* __restrict v,
-                    const T* grad, const AdamWStep& step, float* direction, index_t n) {
-  T3D_INDEPENDENT
-  for (index_t i = 0; i < n; ++i)
-    direction[i] = adamw_move(step, widen(grad[i]) * step.grad_scale, w[i], m[i], v[i]);
-}
-
-template <class T>
-void sgd(float* __restrict w, float* __restrict v, const T* __restrict grad, const SgdStep& step,
-         index_t n) {
-  const float ahead = step.nesterov ? step.momentum : 1.0F;
-  const float direct = step.nesterov ? 1.0F : 0.0F;
-  for (index_t i = 0; i < n; ++i) {
-    const float g = widen(grad[i]) * step.grad_scale + step.decay * w[i];
-    const float speed = step.momentum * v[i] + g;
-    v[i] = speed;
-    w[i] -= step.lr * (direct * g + ahead * speed);
-  }
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // The table of this unit's kernels. Included by isa_*.cpp with T3D_ISA set to the unit's name.
 #pragma once
-#include "ops/cpu/isa/aggregate.hpp"
 #include "ops/cpu/isa/attention.hpp"
 #include "ops/cpu/isa/decoding.hpp"
 #include "ops/cpu/isa/elementwise.hpp"
@@ -27,13 +26,6 @@ constexpr KernelsFor<T> table_for() {
   k.add_to_float = add<T, float>;
   k.dropout = dropout<T>;
   k.sum = sum<T>;
-  k.sum_squares = sum_squares<T>;
-  k.adamw = adamw<T>;
-  k.adam_direction = adam_direction<T>;
-  k.sgd = sgd<T>;
-  k.gram = gram<T>;
-  k.combine_to_float = combine<T, float>;
-  k.combine_to_bf16 = combine<T, bf16>;
   k.attention_forward = attention_forward<T>;
   k.attention_backward = attention_backward<T>;
   k.dots = dots<T>;
@@ -41,9 +33,10 @@ constexpr KernelsFor<T> table_for() {
   return k;
 }
 
-constexpr Kernels table(const char* name) {
+constexpr Kernels table(const char* name, const UpdateKernels& update) {
   Kernels k{};
   k.isa = name;
+  k.update = &update;
   k.f32 = table_for<float>();
   k.b16 = table_for<bf16>();
   k.copy_f32_bf16 = copy<float, bf16>;
@@ -52,9 +45,7 @@ constexpr Kernels table(const char* name) {
   k.add_bf16_bf16 = add<bf16, bf16>;
   k.add_f32_bf16 = add<float, bf16>;
   k.add_bf16_f32 = add<bf16, float>;
-  k.axpby = axpby;
   k.attention_workspace = attention_workspace;
-  k.gram_workspace = gram_workspace;
   return k;
 }
 

@@ -7,6 +7,7 @@
 #include "app/config/config_errors.hpp"
 #include "core/random.hpp"
 #include "hetero/cluster/operator_terms.hpp"
+#include "hetero/cluster/sample_spread.hpp"
 #include "support/catch.hpp"
 
 using namespace t3d;
@@ -53,6 +54,7 @@ Cluster example() {
       table.samples.push_back({{}, x.next() * 1e-3, x.next()});
       for (std::size_t at = 0; at < form.columns.size(); ++at)
         table.samples.back().shape[at] = at < 3 ? 1000.0 + static_cast<double>(at) : 1;
+      table.unreliable = kind == OperatorKind::norm;
       one.operators.push_back(table);
     }
     one.factors.compute = {1.0 + x.next() * 1e-14, 1.0 / 7};
@@ -68,7 +70,8 @@ Cluster example() {
     level.beta_together_seconds_per_byte = x.next();
     level.collectives.push_back({Verb::reduce_scatter,
                                  {FitForm::max, {1e-6 / 3, 0, 1e-9 / 7, 0}, {}},
-                                 {{{3, 4096, 2}, 1e-5 / 3, 1e-7 / 3}}});
+                                 {{{3, 4096, 2}, 1e-5 / 3, 1e-7 / 3}},
+                                 true});
     cluster.levels.push_back(level);
   }
   cluster.storage = {"/scratch",
@@ -106,6 +109,15 @@ TEST_CASE("a cluster is read back bit for bit") {
   const Cluster again = parse_cluster(text, "c.toml");
   CHECK(again == cluster);
   CHECK(cluster_text(again) == text);
+}
+
+TEST_CASE("of two measurements of a shape the one that spreads less counts") {
+  const std::vector<Sample> first{{{1}, 2, 1}, {{2}, 4, 0.1}, {{3}, 8, 8}};
+  const std::vector<Sample> second{{{2}, 5, 1}, {{1}, 3, 0.3}};
+  CHECK(spreads_widely(first));
+  const std::vector<Sample> better = better_samples(first, second);
+  CHECK(better == std::vector<Sample>{{{1}, 3, 0.3}, {{2}, 4, 0.1}, {{3}, 8, 8}});
+  CHECK_FALSE(spreads_widely(better));
 }
 
 TEST_CASE("what a person writes is enough") {

@@ -143,6 +143,29 @@ TEST_CASE("a run that is alive") {
   CHECK(json["checkpoint"]["step"] == 80);
 }
 
+TEST_CASE("validations of first batches and of the whole set are two figures") {
+  const Run run;
+  const auto look = [&](const std::string& more) {
+    run.write("log.jsonl", R"({"step":1,"loss":3,"valid_loss":2.75})"
+                           "\n"
+                           R"({"step":2,"loss":3})"
+                           "\n" +
+                               more);
+    return run.look();
+  };
+  const RunStatus during = look("");
+  CHECK(contains(status_text(during), "(validation 2.7500 at step 1)"));
+  CHECK(nlohmann::json::parse(status_json(during))["valid_loss_whole"].is_null());
+  const RunStatus end = look(R"({"step":3,"loss":3,"valid_loss_whole":2.5})"
+                             "\n");
+  CHECK(contains(status_text(end), "validation of the whole set 2.5000 at step 3"));
+  const auto json = nlohmann::json::parse(status_json(end));
+  CHECK(json["valid_loss"] == 2.75);
+  CHECK(json["valid_loss_whole"] == 2.5);
+  REQUIRE(end.newest_validation());
+  CHECK(end.newest_validation()->step == 3);
+}
+
 TEST_CASE("a run that has ended says how") {
   const Run run;
   run.log(20, 20);

@@ -191,6 +191,8 @@ TEST_CASE("--set wins, takes bare words, and is named in faults") {
   CHECK(contains(faults_with({"model.layers"}), "--set model.layers: there is no '='"));
   CHECK(contains(faults_with({"layers=3"}), "--set layers: the key has no table"));
   CHECK(contains(faults_with({"model.layers="}), "there is no value"));
+  CHECK(contains(faults_with({"init.from="}), "--set 'init.from=\"\"'"));
+  CHECK(!contains(faults_with({"init.from=\"\""}), "init.from"));
   CHECK(contains(faults_with({"mesh.cuboid=[1,2"}), "--set mesh.cuboid: this is not TOML"));
   CHECK(contains(faults_with({"modl.layers=3"}), "there is no table [modl]; did you mean model?"));
   CHECK(
@@ -220,6 +222,12 @@ TEST_CASE("names and paths of the run are one line of UTF-8") {
   Origins origins;
   const Config config = parse_config(kSmall, "in\xff\n.toml", named, &origins);
   CHECK(config_differences(config, parse_config(resolved_text(config, origins), "x")).empty());
+}
+
+TEST_CASE("adapters do not train the rows of new tokens") {
+  const std::string faults = faults_with({"lora.rank=4", "init.grow_vocab=true"});
+  CHECK(contains(faults, "init.grow_vocab"));
+  CHECK(faults_with({"lora.rank=0", "init.grow_vocab=true"}).find("random") == std::string::npos);
 }
 
 TEST_CASE("very many faults are answered at once, the first with hints") {

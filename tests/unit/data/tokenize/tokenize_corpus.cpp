@@ -211,7 +211,7 @@ TEST_CASE("finished parts of a killed command are taken when inputs and settings
   // As a killed command leaves them: some parts, made by the same function.
   const auto leave_parts = [&](const TokenizeOptions& of) {
     const auto tokenizer = make_byte_tokenizer();
-    const TokenizePlan plan = plan_parts(list_texts(inputs), of, *tokenizer);
+    const TokenizePlan plan = plan_parts(list_texts(inputs), of, *tokenizer, {});
     std::filesystem::create_directories(out + ".parts");
     for (std::size_t n = 0; n < plan.parts.size(); n += 2)
       tokenize_part(plan, plan.parts[n], of, *tokenizer, out + ".parts");
@@ -249,4 +249,60 @@ TEST_CASE("lines of text can be documents, and begin and end marks stand where t
   options.document_lines = true;
   const TokenizeResult result = tokenize_corpus({at + "t.txt"}, at + "out", options);
   CHECK(documents_of(result.train_path) == std::vector<std::string>{"one", "two", "three"});
+}
+
+TEST_CASE("formats that cannot keep which tokens are a prompt's are refused for prompts") {
+  const ScratchFolder folder("tokenize_prompts");
+  const std::string at = folder.path() + "/";
+  write(at + "t.jsonl", "{\"q\":\"a\",\"a\":\"b\"}\n");
+  TokenizeOptions options;
+  options.fields.prompt = "q";
+  options.fields.completion = "a";
+  for (const TokenOutput output : {TokenOutput::megatron, TokenOutput::llmc}) {
+    options.output = output;
+    try {
+      (void)tokenize_corpus({at + "t.jsonl"}, at + "out", options);
+      FAIL("it was taken");
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::config);
+    }
+  }
+  options.output = TokenOutput::hdf5;
+  CHECK(tokenize_corpus({at + "t.jsonl"}, at + "out", options).documents == 1);
+}
+
+TEST_CASE("documents end with the id that the files of the model say, or the user") {
+  const ScratchFolder folder("tokenize_eos");
+  const std::string at = folder.path() + "/";
+  write(at + "t.jsonl", json("a a") + json("a"));
+  const auto token = [](int id, const std::string& text) {
+    return "{\"id\":" + std::to_string(id) + ",\"content\":\"" + text +
+           "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,\"normalized\":false,"
+           "\"special\":true}";
+  };
+  write(at + "m/tokenizer.json",
+        "{\"added_tokens\":[" + token(0, "<|endoftext|>") + "," + token(2, "<|im_end|>") +
+            "],\"pre_tokenizer\":{\"type\":\"WhitespaceSplit\"},\"model\":{\"type\":\"WordLevel\","
+            "\"unk_token\":\"a\",\"vocab\":{\"<|endoftext|>\":0,\"a\":1,\"<|im_end|>\":2}}}");
+  write(at + "m/generation_config.json", "{\"eos_token_id\":[2,0]}");
+  TokenizeOptions options;
+  options.model_file = at + "m";
+  const auto ends = [&] {
+    (void)tokenize_corpus({at + "t.jsonl"}, at + "out", options);
+    TokenFileReader file(at + "out-train.h5");
+    std::vector<std::int32_t> ids(5);
+    file.read(0, 5, ids.data());
+    CHECK(ids == std::vector<std::int32_t>{1, 1, ids[2], 1, ids[2]});
+    return std::pair{ids[2], file.info().special.ends};
+  };
+  using Ends = std::pair<std::int32_t, std::vector<std::int32_t>>;
+  CHECK(ends() == Ends{2, {2, 0}});
+  options.model_file = at + "out-train.h5";  // a token file has its own
+  CHECK(ends() == Ends{2, {2, 0}});
+  options.document_eos = "<|endoftext|>";
+  CHECK(ends() == Ends{0, {2, 0}});
+  options.document_eos = "1";
+  CHECK(ends().first == 1);
+  options.document_eos = "none";
+  CHECK_THROWS_AS(ends(), Error);
 }

@@ -75,6 +75,18 @@ TEST_CASE("ranks give the tokens that merges give") {
   CHECK_THROWS_AS(tokenizer->decode(Ids{end + 1}), Error);
 }
 
+TEST_CASE("Llama 3's ranks have a begin of a text, others have none") {
+  std::string file = ranks();
+  CHECK(make_tiktoken_tokenizer(file)->encode_document("a") ==
+        make_tiktoken_tokenizer(file)->encode("a"));
+  file.replace(0, file.find('\n'), "# pattern llama3");
+  const auto tokenizer = make_tiktoken_tokenizer(file);
+  Ids ids = tokenizer->encode("a ship");
+  ids.insert(ids.begin(), tokenizer->token_id("<|begin_of_text|>"));
+  CHECK(ids.front() == tokenizer->special_ids().bos);
+  CHECK(tokenizer->encode_document("a ship") == ids);
+}
+
 TEST_CASE("a file of ranks is known by its lines, and its faults by theirs") {
   const std::string file = ranks();
   CHECK(is_tiktoken(file));

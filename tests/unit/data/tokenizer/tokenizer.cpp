@@ -105,7 +105,51 @@ TEST_CASE("a tokenizer that is trained here has an end of documents, which no te
     CHECK(tokenizer->decode(ids) == "kalo mi");
     CHECK(tokenizer->decode(ids, Specials::show) == "kalo mi<eos>");
     CHECK(tokenizer->files().at(0).name == "tokenizer.model");
+    CHECK(tokenizer->files().back().name == "tokenizer_config.json");
+    for (const char* key : {"model_input_names", "tokenizer_class", "\"eos_token\": \"<eos>\""})
+      CHECK(tokenizer->files().back().text.find(key) != std::string::npos);
   }
+}
+
+TEST_CASE(
+    "a vocabulary that is too small for a text's characters is answered with the needed one") {
+  const ScratchFolder folder("small_vocab");
+  std::string text;
+  for (int n = 0; n < 60; ++n)
+    text += std::string("\xe4\xb8") + static_cast<char>(0x80 + n) + " ";  // U+4E00 on
+  const std::string path = write_text(folder, "corpus.txt", text);
+  try {
+    (void)train_sentencepiece({path}, "bpe", 270);
+    FAIL("it was trained");
+  } catch (const Error& error) {
+    const std::string said = error.what();
+    CHECK(error.code() == ExitCode::config);
+    CHECK(said.find(".cc") == std::string::npos);
+    CHECK(said.find("270") != std::string::npos);
+    CHECK(said.find("319") != std::string::npos);  // 256 bytes, 60 + 1 characters, <unk>, <eos>
+  }
+}
+
+TEST_CASE("a SentencePiece model that has a begin of a text puts it there") {
+  // The messages of sentencepiece_model.proto: piece (1: text, 3: type), trainer (3: BPE).
+  std::string model;
+  const auto add_piece = [&](const std::string& text, char type) {
+    const std::string piece = "\x0a" + std::string(1, static_cast<char>(text.size())) + text +
+                              "\x18" + std::string(1, type);
+    model += "\x0a" + std::string(1, static_cast<char>(piece.size())) + piece;
+  };
+  add_piece("<unk>", 2);
+  add_piece("<s>", 3);
+  add_piece("</s>", 3);
+  add_piece("\xe2\x96\x81", 1);
+  add_piece("a", 1);
+  model += std::string("\x12\x02\x18\x02", 4);
+  const auto tokenizer = make_sentencepiece_tokenizer(model);
+  CHECK(tokenizer->special_ids() == SpecialIds{1, 2, -1, 0});
+  CHECK(tokenizer->encode("a") == std::vector<std::int32_t>{3, 4});
+  CHECK(tokenizer->encode_document("a") == std::vector<std::int32_t>{1, 3, 4});
+  CHECK(tokenizer->token_id("</s>") == 2);
+  CHECK(tokenizer->token_id("none") == -1);
 }
 
 TEST_CASE("a BPE model that is trained here goes out as tokenizer.json with the same ids") {
@@ -143,7 +187,8 @@ TEST_CASE("a BPE model that is trained here goes out as tokenizer.json with the 
   write_text(folder, "tokenizer.model", "no model");
   CHECK(load_tokenizer(folder.path())->kind() == "tokenizer.json");
   const auto other = make_sentencepiece_tokenizer(train_sentencepiece({path}, "unigram", 400));
-  CHECK(other->files().size() == 1);
+  CHECK(std::ranges::none_of(
+      other->files(), [](const TokenizerFile& file) { return file.name == "tokenizer.json"; }));
 }
 
 TEST_CASE("SentencePiece and bytes give a text id by id") {

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "io/checkpoint/checkpoint_files.hpp"
 #include "io/checkpoint/file_index.hpp"
 #include "io/checkpoint/fragment.hpp"
 #include "io/checkpoint/manifest_text.hpp"
@@ -227,6 +228,31 @@ TEST_CASE("what nobody would read again is refused when it is written") {
   CHECK_THROWS_WITH(sealed("{\n", "MANIFEST.json", 10), t3d::test::contains("MANIFEST.json would"));
 }
 
+/// By read() and its like, of this process.
+index_t bytes_read_so_far() {
+  std::ifstream counts("/proc/self/io");
+  std::string name;
+  index_t bytes = 0;
+  while (counts >> name >> bytes)
+    if (name == "rchar:") return bytes;
+  return 0;
+}
+
+/// The highest resident memory since `work` began, beyond what there was then.
+index_t memory_of(const std::function<void()>& work) {
+  const auto kib = [](const std::string& wanted) {
+    std::ifstream lines("/proc/self/status");
+    std::string name;
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with(wanted)) return index_t{std::atoll(line.c_str() + wanted.size())};
+    return index_t{0};
+  };
+  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
+  const index_t before = kib("VmRSS:");
+  work();
+  return (kib("VmHWM:") - before) << 10;
+}
+
 TEST_CASE("a manifest grows with the files and not with the boxes") {
   // T3D_BOXES_PER_FILE: how docs/numbers.md was measured.
   const char* wish = std::getenv("T3D_BOXES_PER_FILE");
@@ -256,6 +282,7 @@ TEST_CASE("a manifest grows with the files and not with the boxes") {
     file.index_bytes = std::ssize(text);
     file.index_crc = crc32c(text);
     std::ofstream(folder.path() + "/" + file.index) << text;
+    std::ofstream(folder.path() + "/" + file.name) << "x";
     fragment.files.push_back(file);
     whole = join_texts(whole, text_of(fragment));
   }
@@ -271,15 +298,70 @@ TEST_CASE("a manifest grows with the files and not with the boxes") {
   CHECK(std::ssize(index.at("blocks.7.weight")) == boxes);
   const FileIndex one = read_index(folder.path(), manifest, 3, {"blocks.7.weight"});
   CHECK(one.size() == 1);
+  // The master takes some tensors at a time, and reads the indexes for it once, and their lines.
+  index_t index_bytes = 0;
+  for (const ManifestFile& file : manifest.files) index_bytes += file.index_bytes;
+  if (wish == nullptr) {
+    const index_t before = bytes_read_so_far();
+    (void)write_master(folder.path(), manifest, false, files * boxes * 4);
+    CHECK(bytes_read_so_far() - before < 5 * index_bytes / 2);
+  }
   const auto seconds = [](auto from, auto to) {
     return std::chrono::duration<double>(to - from).count();
   };
-  if (wish != nullptr)
-    WARN(
-        fmt::format("{} boxes: root of {} bytes, {:.2f} s to write all, {:.4f} s for a rank to "
-                    "read root and one index of {} bytes",
-                    files * tensors * boxes, text.size(), seconds(start, written),
-                    seconds(written, read), manifest.files[0].index_bytes));
+  if (wish == nullptr) return;
+  const auto lines_from = clock();
+  std::vector<IndexLines> lines;
+  for (index_t number = 0; number < files; ++number)
+    lines.emplace_back(folder.path(), manifest, number);
+  for (const auto& [name, tensor] : manifest.tensors)
+    for (const IndexLines& of_file : lines) CHECK(of_file.read({name}).size() == 1);
+  WARN(fmt::format(
+      "{} boxes: root of {} bytes, {:.2f} s to write all, {:.4f} s for a rank to "
+      "read root and one index of {} bytes; the indexes tensor by tensor, as the "
+      "master needs them: {:.1f} s for {} bytes",
+      files * tensors * boxes, text.size(), seconds(start, written), seconds(written, read),
+      manifest.files[0].index_bytes, seconds(lines_from, clock()), index_bytes));
+}
+
+TEST_CASE("a forecast of an index holds for reading and writing it") {
+  constexpr index_t kTensors = 50, kBoxes = 6000;
+  const ScratchFolder folder("one_index");
+  std::map<std::string, StoredShape> shapes;
+  FileIndex index;
+  for (index_t t = 0; t < kTensors; ++t) {
+    const std::string name = fmt::format("blocks.{}.weight", t);
+    shapes[name] = {DType::f32, 1000 * kBoxes, 8192, false};
+    for (index_t n = 0; n < kBoxes; ++n)
+      index[name].push_back(
+          {{1000 * n, 0, 1000, 8192}, (t * kBoxes + n) * 32768000, (t * kBoxes + n) * 32});
+  }
+  Fragment fragment = fragment_of(shapes, index);
+  ManifestFile file;
+  file.name = "node-00000.x.h5";
+  file.bytes = kTensors * kBoxes * 32768000 + (index_t{1} << 30);
+  file.table_count = kTensors * kBoxes * 32;  // blocks of 1 MiB
+  const index_t writing = memory_of([&] {
+    const std::string text = format_index(file.name, index);
+    file.index_bytes = std::ssize(text);
+    file.index_crc = crc32c(text);
+    std::ofstream(folder.path() + "/" + (file.index = index_name_of(file.name))) << text;
+  });
+  index.clear();
+  fragment.files.push_back(file);
+  const Manifest manifest = manifest_of({}, fragment);
+  const index_t reading = memory_of([&] {
+    CHECK(read_index(folder.path(), manifest, 0).size() == static_cast<std::size_t>(kTensors));
+  });
+  INFO("bytes a box: " << writing / (kTensors * kBoxes) << " written, "
+                       << reading / (kTensors * kBoxes) << " read");
+  // Written: beside the index itself.
+  CHECK(writing + kTensors * kBoxes * static_cast<index_t>(sizeof(ManifestPiece)) <
+        kTensors * kBoxes * kIndexBytesPerBox);
+  CHECK(reading < kTensors * kBoxes * kIndexBytesPerBox);
+  if (std::getenv("T3D_BOXES_PER_FILE") != nullptr)
+    WARN(fmt::format("a box takes {} bytes while an index is written, {} while it is read",
+                     writing / (kTensors * kBoxes), reading / (kTensors * kBoxes)));
 }
 
 TEST_CASE("sums of boxes find what is missing, twice there, or elsewhere") {

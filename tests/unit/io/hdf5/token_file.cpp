@@ -202,6 +202,23 @@ TEST_CASE("damage to documents and loss bits is seen") {
   }
 }
 
+TEST_CASE("several ends of a text and its begin are kept") {
+  const ScratchFolder folder("token_ends");
+  const auto ids = some_ids(100, 256);
+  for (const SpecialIds& special :
+       {SpecialIds{1, 2, -1, 0, {2, 250}, false}, SpecialIds{1, 2, -1, 0, {}, true},
+        SpecialIds{-1, 2, -1, 0, {7, 8}}}) {
+    const std::string path = folder.path() + "/t.h5";
+    TokenFileInfo info;
+    info.special = special;
+    TokenFileWriter writer(path, info);
+    writer.append(ids.data(), 100);
+    writer.finish();
+    TokenFileReader reader(path);
+    CHECK(reader.info().special == special);
+  }
+}
+
 TEST_CASE("files of version 1 are read") {
   TokenFileReader reader(T3D_TEST_SOURCE "/reference/tokens_format1.h5");
   CHECK_NOTHROW(reader.verify());

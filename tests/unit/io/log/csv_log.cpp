@@ -35,7 +35,7 @@ TEST_CASE("a line for each step; a number that comes later gets a column") {
     CsvLog log(path);
     CHECK(log.put(example(1)).empty());
     StepRecord validated = example(2);
-    validated.named_valid_losses = {{"a, \"b\"", 7.5}};
+    validated.validations = {{"a, \"b\"", 7.5}};
     CHECK(log.put(validated).empty());
   }
   CsvLog log(path);  // of the next life

@@ -50,7 +50,7 @@ TEST_CASE("the last steps of a log with strange lines in it") {
       << "\n"
       << "not json\n[1,2]\n{\"step\":\"x\"}\n{\"step\":1e400}\n"
       << std::string(100000, '[') << "\n"
-      << R"({"step":2,"steps":-3,"loss":null,"valid_loss":2.5,"seconds":"long"})"
+      << R"({"step":2,"steps":-3,"loss":null,"valid_loss":2.5,"valid_loss_whole":2.25,"seconds":"long"})"
       << "\n"
       << R"({"step":3,"st)";
   const auto steps = last_steps(folder.path(), 50);
@@ -61,6 +61,7 @@ TEST_CASE("the last steps of a log with strange lines in it") {
   CHECK_FALSE(steps[1].steps);
   CHECK_FALSE(steps[1].loss);
   CHECK(steps[1].valid_loss == 2.5);
+  CHECK(steps[1].valid_loss_whole == 2.25);
   CHECK_FALSE(steps[1].seconds);
 }
 

@@ -21,6 +21,7 @@
 #include "io/log/csv_log.hpp"
 #include "io/log/event_file.hpp"
 #include "io/log/progress_bar.hpp"
+#include "io/log/step_scalars.hpp"
 #include "io/posix_file.hpp"
 #include "support/catch.hpp"
 
@@ -102,15 +103,42 @@ TEST_CASE("the step line has its fixed form") {
         "step 12000/18865  loss 6.1342  norm 1.02  lr 1.03e-04  412 ms  1.27k tok/s  mfu 38%  "
         "imb 4%   comm 21%  left 05:41");
   // The columns stand still from the first step to the last.
+  StepRecord twice = example(12000);
+  twice.epochs = 1.274;
+  CHECK(step_line(twice, 341).ends_with("comm 21%  epoch 1.27  left 05:41"));
   CHECK(step_line(example(1), 1).find("loss") == step_line(example(18865), 1).find("loss"));
   StepRecord unknown = example();
   unknown.mfu = std::nan("");
   unknown.loss = INFINITY;
-  unknown.valid_loss = 5.5;
+  unknown.validations = {{"", 5.5}};
   const std::string line = step_line(unknown, NAN);
   CHECK(line.find("mfu -") != std::string::npos);
   CHECK(line.find("loss -") != std::string::npos);
   CHECK(line.find("left -  valid 5.5000") != std::string::npos);
+}
+
+TEST_CASE("a validation of a whole set is told apart from one of its first batches") {
+  StepRecord record = example();
+  record.validations = {{"", 5.5}, {"", 5.25, true}, {"news", 4}, {"news", 3.5, true}};
+  CHECK(step_line(record, 60)
+            .ends_with("left 01:00  valid 5.5000  whole valid 5.2500  valid news 4.0000  whole "
+                       "valid news 3.5000"));
+  const std::string json = step_json(record);
+  CHECK(json.find(R"("valid_loss":5.5,"valid_loss_whole":5.25,"valid_losses":{"news":4.0},)"
+                  R"("valid_losses_whole":{"news":3.5},)") != std::string::npos);
+  const auto back = parse_step(json);
+  REQUIRE(back);
+  CHECK(step_json(*back).find(R"("valid_losses_whole":{"news":3.5})") != std::string::npos);
+  std::vector<std::string> curves;
+  for (const auto& [name, number] : step_scalars(*back))
+    if (name.starts_with("valid")) curves.push_back(name);
+  CHECK(curves == std::vector<std::string>{"valid_loss", "valid_losses/news", "valid_loss_whole",
+                                           "valid_losses_whole/news"});
+  // What earlier versions wrote.
+  const auto old = parse_step(R"({"step":3,"steps":9,"valid_loss":2.5})");
+  REQUIRE(old);
+  REQUIRE(old->validations.size() == 1);
+  CHECK_FALSE(old->validations.front().whole);
 }
 
 TEST_CASE("numbers for people") {
@@ -191,7 +219,7 @@ TEST_CASE("the times of the ranks name their step and its slabs, which may be ot
 TEST_CASE("numbers that are not finite are null in JSON") {
   StepRecord record = example();
   record.loss = std::nan("");
-  record.valid_loss = 2;
+  record.validations = {{"", 2}};
   CHECK(step_json(record).find(R"("loss":null,"valid_loss":2.0,)") != std::string::npos);
 }
 
@@ -370,8 +398,8 @@ TEST_CASE("what is switched on later gets the steps before from log.jsonl") {
     for (index_t step = from + 1; step <= to; ++step) {
       StepRecord record = example(step, 20);
       record.imbalance = std::nan("");
-      if (step % 3 == 0) record.valid_loss = 5.5;
-      if (step % 3 == 0) record.named_valid_losses = {{"a b", 0.1}, {"c", 7}};
+      if (step % 3 == 0) record.validations = {{"", 5.5}, {"a b", 0.1}, {"c", 7}};
+      if (step == 7) record.validations = {{"", 5.25, true}, {"a b", 0.5, true}};
       if (step > 1) record.gain = record.noise_sequences = 0.3 * static_cast<double>(step);
       if (step == 2) record.loss_scale = 1024;
       record.predicted_seconds = 1.0 / 3;

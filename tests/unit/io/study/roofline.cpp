@@ -1,7 +1,9 @@
 // Rooflines: roofs and points as numbers, their file, and what the picture shows of them.
 #include "io/study/roofline.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <regex>
 
 #include "core/error.hpp"
 #include "io/study/roofline_plot.hpp"
@@ -114,6 +116,59 @@ TEST_CASE("the picture has its points where their numbers are") {
   roofline.vendor_peak = 2e12;
   CHECK_THAT(roofline_plot(roofline), Catch::Contains("vendor peak, 2 TFLOP/s") &&
                                           Catch::Contains("Hollow: not known to 5 %"));
+}
+
+TEST_CASE("names and numbers in the picture lie on no others, and on no mark") {
+  // All in one place, and where the names of roofs used to stand.
+  Roofline crowd = example();
+  crowd.vendor_peak = 1.05 * crowd.matmul_rate;
+  crowd.points.clear();
+  for (int n = 0; n < 30; ++n) {
+    const double near = 1 + 0.004 * n;
+    crowd.points.push_back({"matmul", {64.0 + n, 128, 32, 0, 1}, 3, 5e8 * near, 2e8, 4e-3, 0.01});
+  }
+  crowd.points.push_back({"matmul", {9, 9, 9, 0, 1}, 3, 5e8, 2e7, 5e-3, 0.01});
+  crowd.points.push_back({"norm", {9, 9}, 3, 4.7e8, 1.1e8, 5e-3, 0.01});
+  const std::string picture = roofline_plot(crowd);
+  const std::string in_frame = picture.substr(0, picture.find("operators of the plan"));
+  struct Box {
+    double left, top, right, bottom;
+  };
+  std::vector<Box> texts, marks;
+  const auto boxes = [&](const std::string& pattern, const auto& use) {
+    const std::regex shape(pattern);
+    for (std::sregex_iterator one(in_frame.begin(), in_frame.end(), shape), end; one != end; ++one)
+      use(*one);
+  };
+  boxes(R"re(<text x="([\d.]+)" y="([\d.]+)" font-size="(\d+)"([^>]*)>([^<]*)<)re",
+        [&](const std::smatch& m) {
+          const double width = 6.2 * static_cast<double>(m[5].length()), y = std::stod(m[2]);
+          const double left =
+              std::stod(m[1]) - (m[4].str().find("end") != std::string::npos      ? width
+                                 : m[4].str().find("middle") != std::string::npos ? width / 2
+                                                                                  : 0);
+          if (y > 62 && y < 450) texts.push_back({left, y - 9, left + width, y});
+        });
+  boxes(R"re(<rect x="([\d.]+)" y="([\d.]+)" width="9.0" height="9.0")re",
+        [&](const std::smatch& m) {
+          const double left = std::stod(m[1]), top = std::stod(m[2]);
+          marks.push_back({left, top, left + 9, top + 9});
+        });
+  REQUIRE(marks.size() >= 30);
+  REQUIRE(texts.size() > 32);
+  constexpr double kSlack = 0.2;  // coordinates have one decimal
+  const auto overlap = [](const Box& a, const Box& b) {
+    return a.left + kSlack < b.right && b.left + kSlack < a.right && a.top + kSlack < b.bottom &&
+           b.top + kSlack < a.bottom;
+  };
+  index_t covered = 0;
+  for (std::size_t at = 0; at < texts.size(); ++at) {
+    covered += std::count_if(texts.begin() + static_cast<std::ptrdiff_t>(at) + 1, texts.end(),
+                             [&](const Box& other) { return overlap(texts[at], other); });
+    covered += std::count_if(marks.begin(), marks.end(),
+                             [&](const Box& mark) { return overlap(texts[at], mark); });
+  }
+  CHECK(covered == 0);
 }
 
 TEST_CASE("a roofline of nothing says so") {

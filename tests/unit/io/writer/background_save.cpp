@@ -14,6 +14,7 @@
 #include "io/lock/lock_owner.hpp"
 #include "io/lock/run_lock.hpp"
 #include "io/posix_file.hpp"
+#include "io/writer/writer_task.hpp"
 #include "support/catch.hpp"
 #include "support/checkpoint_data.hpp"
 #include "support/remarks.hpp"
@@ -160,6 +161,24 @@ TEST_CASE("what goes wrong in the process is known to all, and the next save wor
   });
   CHECK(remarks.all() == "");
   CHECK(names_in(folder.path()) == std::vector<std::string>{"step-00000001"});
+}
+
+TEST_CASE("an answer counts only of a process that has ended by itself", "[background]") {
+  TaskResult said;
+  said.text = "step-7";
+  said.digest = 12;
+  const std::string answer = text_of(said);
+  CHECK_FALSE(result_of(answer, "").fault);
+  CHECK(result_of(answer, "").digest == 12);
+  const TaskResult ended = result_of(answer, "it took longer than debug.io_seconds");
+  REQUIRE(ended.fault);
+  CHECK(ended.fault->code() == ExitCode::io);
+  CHECK(ended.text == "step-7");  // what was published stays published
+  const TaskResult cut = result_of(answer.substr(0, answer.size() - 1), "");
+  CHECK(cut.fault);
+  CHECK(cut.text.empty());
+  said.fault = Error(ExitCode::unavailable, "its own");
+  CHECK(result_of(text_of(said), "by signal 9").fault->code() == ExitCode::unavailable);
 }
 
 TEST_CASE("a process that takes too long is ended", "[background]") {

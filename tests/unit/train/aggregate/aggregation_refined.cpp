@@ -75,12 +75,12 @@ TEST_CASE("the common refinement gives every element one owner, known to all its
     index_t owned = 0;
     for (int rank = 0; rank < 8; ++rank)
       for (const CellPart& part : parts[static_cast<std::size_t>(rank)]) {
-        REQUIRE(std::count(part.holders.begin(), part.holders.end(), part.owner) == 1);
+        REQUIRE(std::count(part.holders->begin(), part.holders->end(), part.owner) == 1);
         if (part.owner == rank) owned += part.box.count();
         for (std::size_t d = 0; d < boxes.size(); ++d) {
-          REQUIRE(part.holders[d] == holder_of(boxes[d], part.box.row0, part.box.col0));
-          REQUIRE(part.holders[d] == holder_of(boxes[d], part.box.row0 + part.box.rows - 1,
-                                               part.box.col0 + part.box.cols - 1));
+          REQUIRE((*part.holders)[d] == holder_of(boxes[d], part.box.row0, part.box.col0));
+          REQUIRE((*part.holders)[d] == holder_of(boxes[d], part.box.row0 + part.box.rows - 1,
+                                                  part.box.col0 + part.box.cols - 1));
         }
       }
     CHECK(owned == rows * cols);
@@ -90,7 +90,7 @@ TEST_CASE("the common refinement gives every element one owner, known to all its
         const auto shared = [&](int seen_by, int with) {
           std::vector<Box> list;
           for (const CellPart& part : parts[static_cast<std::size_t>(seen_by)])
-            if (std::count(part.holders.begin(), part.holders.end(), with) > 0)
+            if (std::count(part.holders->begin(), part.holders->end(), with) > 0)
               list.push_back(part.box);
           return list;
         };

@@ -13,14 +13,20 @@ function readMarks(run) {
   return marks.filter(mark => mark.kind !== "lives" || mark.step > run.step[0] - 1 || lives.length > 1);
 }
 
-const NAMED = new Set(["step", "steps", "loss", "valid_loss", "grad_norm", "lr", "seconds", "predicted_seconds", "tokens", "tokens_per_second", "mfu", "mfu_of_peak",
+const NAMED = new Set(["step", "steps", "loss", "valid_loss", "valid_loss_whole", "grad_norm", "lr", "seconds", "predicted_seconds", "tokens", "tokens_per_second", "mfu", "mfu_of_peak",
   "imbalance", "comm_fraction", "adasum_gain", "noise_scale_sequences", "left_out", "loss_scale", "memory_bytes"]);
 const named = (run, ...keys) => keys.map(([key, name, more]) => ({name, values: run.values(key), sparse: run.columns.get(key)?.sparse, ...more}));
 
+// Of the sets that have names. Of the first batches and of whole sets are different figures: never one curve.
+function validationsOfSets(run, start, part) {
+  return run.keysUnder(start).map(key => ({name: `validation ${key.slice(start.length)}, ${part}`, values: run.values(key), sparse: true}));
+}
+
 function trainingFigures(parent, view) {
   const line = (title, unit, series, more = {}) => new LineChart(parent, view, {title, unit, series, ...more});
-  line("Loss", "", run => [...named(run, ["loss", "training"], ["valid_loss", "validation", {sparse: true}]),
-    ...run.keysUnder("valid_losses.").map(key => ({name: `validation ${key.slice(13)}`, values: run.values(key), sparse: true}))],
+  line("Loss", "", run => [...named(run, ["loss", "training"], ["valid_loss", "validation, first batches", {sparse: true}],
+    ["valid_loss_whole", "validation, whole set", {sparse: true}]), ...validationsOfSets(run, "valid_losses.", "first batches"),
+    ...validationsOfSets(run, "valid_losses_whole.", "whole set")],
     {wide: true, height: 300, smooth: true, hint: "nats per token"});
   line("Learning rate", "", run => named(run, ["lr", ""]), {zero: true});
   line("Gradient norm", "", run => named(run, ["grad_norm", ""]), {smooth: true, log: true, hint: "before clipping"});

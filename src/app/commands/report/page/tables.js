@@ -51,13 +51,13 @@ function stateText(run) {
 }
 
 function endTable(parent, runs) {
-  const columns = [...texts(["run"]), ...numbers(["steps", "loss", "validation", "least validation", "tokens", "time of steps", "step, median",
+  const columns = [...texts(["run"]), ...numbers(["steps", "loss", "validation, first batches", "least of these", "validation, whole set", "tokens", "time of steps", "step, median",
     "tok/s, median", "mfu, median", "imbalance, median", "memory"]), {name: "ended", long: true}];
   const percent = value => Number.isFinite(value) ? `${exact(Number((100 * value).toPrecision(3)))} %` : "-";
   const rows = runs.map(run => {
     const steps = lastOf(run.values("steps"));
     return [run.name, `${run.step.at(-1)}${Number.isFinite(steps) ? ` of ${steps}` : ""}`, exact(lastOf(run.values("loss"))), exact(lastOf(run.values("valid_loss"))),
-      leastOf(run, run.values("valid_loss")), brief(run.axes.tokens.at(-1)), durationText(3600 * run.axes.hours.at(-1)),
+      leastOf(run, run.values("valid_loss")), exact(lastOf(run.values("valid_loss_whole"))), brief(run.axes.tokens.at(-1)), durationText(3600 * run.axes.hours.at(-1)),
       `${exact(median(run.values("seconds")))} s`, brief(median(run.values("tokens_per_second"))), percent(median(run.values("mfu"))), percent(median(run.values("imbalance"))),
       `${brief(lastOf(run.values("memory_bytes")) / 2 ** 20)} MiB`, stateText(run)];
   });

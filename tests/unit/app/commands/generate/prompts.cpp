@@ -32,6 +32,8 @@ TEST_CASE("prompts are lines, or JSON lines") {
   CHECK(parse("{\"prompt\": \"a\\nb\"}\n{\"id\": 3, \"prompt\": \"c\"}\n") ==
         std::vector<std::string>{"a\nb", "c"});
   CHECK(parse("\n\n").empty());
+  CHECK(parse("\xEF\xBB\xBFone\ntwo") == std::vector<std::string>{"one", "two"});
+  CHECK(parse("\xEF\xBB\xBF{\"prompt\": \"a\"}") == std::vector<std::string>{"a"});
 }
 
 TEST_CASE("a line that is no prompt is named") {
@@ -41,4 +43,15 @@ TEST_CASE("a line that is no prompt is named") {
   CHECK(fault("{\"prompt\": 3}") == "f:1 has no text in a field \"prompt\": {\"prompt\": 3}");
   CHECK(fault("{\"text\": \"a\"}") == "f:1 has no text in a field \"prompt\": {\"text\": \"a\"}");
   CHECK(fault("a\n\xFF") == "f:2 is not UTF-8");
+}
+
+TEST_CASE("a prompt of the command line is UTF-8") {
+  GenerateCommand wish;
+  wish.prompts = {"sch\xC3\xB6n", "\xF6"};
+  try {
+    (void)read_prompts(wish);
+    FAIL("it was taken");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::config);
+  }
 }

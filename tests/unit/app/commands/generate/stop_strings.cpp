@@ -42,3 +42,18 @@ TEST_CASE("nothing is shown that may be the begin of a stop string") {
   CHECK(filter.add("X") == "ENX");
   CHECK(filter.rest().empty());
 }
+
+TEST_CASE("a special token ends a text by its name and is not shown") {
+  StopStrings end({"<|im_end|>"});
+  CHECK(end.add("hello") == "hello");
+  CHECK(end.add_special("<|im_end|>").empty());
+  CHECK(end.stopped());
+  // Beside text, and where it is no stop string.
+  StopStrings both({".</s>", "xy"});
+  CHECK(both.add("a.").append(both.add_special("<s>")) == "a.");
+  CHECK(both.add("b.").append(both.add_special("</s>")) == "b");
+  CHECK(both.stopped());
+  StopStrings parted({"xy"});
+  CHECK(parted.add("x").append(parted.add_special("</s>")).append(parted.add("y")) == "xy");
+  CHECK(!parted.stopped());
+}

@@ -1,0 +1,84 @@
+// Which ids end and begin a text, by the files of a model.
+#include "data/tokenizer/special_files.hpp"
+
+#include <fstream>
+
+#include "core/error.hpp"
+#include "support/catch.hpp"
+#include "support/scratch_folder.hpp"
+
+using namespace t3d;
+using t3d::test::ScratchFolder;
+
+namespace {
+
+std::string added(int id, const std::string& text) {
+  return "{\"id\": " + std::to_string(id) + ", \"content\": \"" + text +
+         "\", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
+         "\"normalized\": false, \"special\": true}";
+}
+
+const std::string kTokenizer = "{\"added_tokens\": [" + added(0, "<|endoftext|>") + "," +
+                               added(1, "<|im_start|>") + "," + added(2, "<|im_end|>") + R"(],
+  "model": {"type": "WordLevel", "unk_token": "<|endoftext|>",
+            "vocab": {"<|endoftext|>": 0, "<|im_start|>": 1, "<|im_end|>": 2, "a": 3}}})";
+
+void write(const ScratchFolder& folder, const std::string& name, const std::string& text) {
+  std::ofstream(folder.path() + "/" + name, std::ios::binary) << text;
+}
+
+struct Read {
+  SpecialIds ids;
+  std::vector<std::string> notes;
+};
+Read read(const ScratchFolder& folder) {
+  Read read;
+  const auto tokenizer = make_json_tokenizer(kTokenizer);
+  read.ids = special_ids_of_folder(folder.path(), tokenizer.get(), 4, read.notes);
+  return read;
+}
+
+}  // namespace
+
+TEST_CASE("a model's files say how a text ends, in the order of transformers") {
+  const ScratchFolder folder("special_files");
+  CHECK(read(folder).ids == SpecialIds{-1, 0, -1, 0});  // by its name
+  write(folder, "config.json", R"({"eos_token_id": 2, "bos_token_id": 1, "pad_token_id": null})");
+  CHECK(read(folder).ids == SpecialIds{1, 2, -1, 0});
+  CHECK(read(folder).notes.size() == 1);  // files and name differ
+  write(folder, "generation_config.json", R"({"eos_token_id": [2, 0], "pad_token_id": 0})");
+  CHECK(read(folder).ids == SpecialIds{1, 2, 0, 0, {2, 0}});
+  write(
+      folder, "tokenizer_config.json",
+      R"({"eos_token": {"content": "<|endoftext|>"}, "bos_token": null, "add_bos_token": false})");
+  CHECK(read(folder).ids == SpecialIds{1, 0, 0, 0, {2, 0}, false});
+  CHECK(read(folder).notes.empty());
+  CHECK(read(folder).ids.all_ends() == std::vector<std::int32_t>{2, 0});
+}
+
+TEST_CASE("ids that no token has are left out, and files that are no objects refused") {
+  const ScratchFolder folder("special_files_bad");
+  write(folder, "config.json", R"({"eos_token_id": [50256, 2], "bos_token_id": "x"})");
+  const Read found = read(folder);
+  CHECK(found.ids == SpecialIds{-1, 2, -1, 0});
+  CHECK(found.notes.size() == 3);
+  write(folder, "generation_config.json", "[1]");
+  CHECK_THROWS_AS(read(folder), Error);
+}
+
+TEST_CASE("special ids go as text and come back") {
+  for (const SpecialIds& ids :
+       {SpecialIds{}, SpecialIds{1, 2, -1, 0}, SpecialIds{1, 2, 3, 0, {2, 5}},
+        SpecialIds{1, -1, -1, -1, {}, true}})
+    CHECK(special_ids_of_text(special_text(ids)) == ids);
+  CHECK_THROWS_AS(special_ids_of_text("{}"), Error);
+}
+
+TEST_CASE("a user names an id by its number or its token") {
+  const auto tokenizer = make_json_tokenizer(kTokenizer);
+  CHECK(named_id("<|im_end|>", tokenizer.get(), 4) == 2);
+  CHECK(named_id("3", tokenizer.get(), 4) == 3);
+  CHECK(named_id("3", nullptr, 4) == 3);
+  CHECK_THROWS_AS(named_id("4", tokenizer.get(), 4), Error);
+  CHECK_THROWS_AS(named_id("</s>", tokenizer.get(), 4), Error);
+}
