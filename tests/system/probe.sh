@@ -27,32 +27,6 @@ PY
   ((attempt < 3)) || fail "the file does not hold the speeds of two ranks"
 done
 
-# Two ranks, each bound to a core of its own, and other programs on the second one: its rank is slower.
-cores=$(taskset -cp $$ | sed 's/.*: *//; s/[-,]/ /' | awk '{print $1 " " $1 + 1}')
-if (($(env -u OMP_NUM_THREADS nproc) >= 2)); then
-  printf '#!/bin/bash\ncores=(%s)\nexec taskset -c "${cores[$OMPI_COMM_WORLD_RANK]}" "%s" "$@"\n' "$cores" "$T3D_BIN" > bound
-  chmod +x bound
-  busy=()
-  trap 'kill -KILL "${busy[@]}" 2> /dev/null' EXIT
-  for _ in 1 2 3; do
-    taskset -c "${cores#* }" bash -c 'while :; do :; done' &
-    busy+=($!)
-  done
-  for attempt in 1 2 3; do
-    T3D_BIN=$PWD/bound run 2 probe input.toml "${short[@]}" --output busy.json --set "mesh.cuboid=[2,1,1]"
-    expect_status 0
-    python3 - busy.json <<'PY' && break
-import json, sys
-alone, beside = (rank["matmul"][-1][1] for rank in json.load(open(sys.argv[1]))["ranks"])
-print("slower beside others by", beside / alone)
-sys.exit(not beside > 1.5 * alone)
-PY
-    ((attempt < 3)) || fail "the probe does not see who else uses a rank's core"
-  done
-  kill -KILL "${busy[@]}"
-  trap - EXIT
-fi
-
 # Operators of rank 0's own place, wherever that is; other ranks that are made slower are no emulation of it.
 widths() { # PLACE: those of products
   run 2 probe input.toml "${short[@]}" --operators place.json --set mesh.cuboid=[1,2,1] --set mesh.outputs=[1,3] --set "mesh.place=[$1]" \
