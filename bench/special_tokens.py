@@ -30,9 +30,9 @@ def sentencepiece_folder(folder):
     text = folder / "text"
     text.write_text((TOKENIZERS / "text.txt").read_text())
     sentencepiece.SentencePieceTrainer.train(
-        input=str(text), model_prefix=str(folder / "tokenizer"), vocab_size=600, model_type="bpe", byte_fallback=True,
+        input=str(text), model_prefix=str(folder / "tokenizer"), vocab_size=900, model_type="bpe", byte_fallback=True,
         normalization_rule_name="identity", remove_extra_whitespaces=False, split_digits=True, hard_vocab_limit=False,
-        character_coverage=0.9, minloglevel=2)
+        character_coverage=0.98, minloglevel=2)
     (folder / "tokenizer.vocab").unlink()
     text.unlink()
     return sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model")).vocab_size()

@@ -36,10 +36,11 @@ void add_generate(CLI::App& app, CommandLine& line) {
       ->allow_extra_args(false)
       ->type_name("TEXT");
   sub->add_flag("--ignore-eos", command.ignore_eos, "continue after the end of a document");
-  sub->add_flag("--document-begin,!--no-document-begin", command.document_begin,
-                "put the id for the begin of a document before each prompt, or do not; by default "
-                "as the model does")
-      ->disable_flag_override();
+  sub->add_flag_callback(
+      "--document-begin", [&command] { command.document_begin = true; },
+      "put the id for the begin of a document before each prompt; by default as the model does");
+  sub->add_flag_callback(
+      "--no-document-begin", [&command] { command.document_begin = false; }, "do not put it there");
   sub->add_option("--batch", command.batch, "texts computed at a time; default 8")
       ->check(number_range(index_t{1}, index_t{1'000'000}));
   sub->add_option("--temperature", command.temperature,
