@@ -99,6 +99,7 @@ bool FileService::put(const std::string& what, index_t bytes, std::function<void
   state_->bytes += bytes;
   ++state_->put;
   state_->changed.notify_all();
+  return true;
 }
 
 void FileService::set_standstill(double seconds) {
