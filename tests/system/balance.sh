@@ -128,7 +128,9 @@ run 2 "${written[@]}" -d written
 expect_status 0
 [[ $(slabs written | cut -d ' ' -f 2- | sort -u) == "6 2" ]] || fail "written shares change"
 expect_text "stays divided as it is written"
-run 2 "${written[@]}" -d asked --set balance.kind=model
+# Emulated, since on one core other shares make no step shorter, and are taken back.
+run 2 "${written[@]}" -d asked --set balance.kind=model --set "emulate.slowdown=[4,4]" --set model.hidden=128 \
+  --set optimizer.lr=3e-4
 expect_status 0
 [[ $(last_slabs asked) == "4 4" ]] || fail "asked for, the balancer does nothing: $(last_slabs asked)"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/commands/run_status.hpp"
 #include "core/counted.hpp"
@@ -81,13 +82,12 @@ std::string step_rows(const RunStatus& s) {
   if (s.alive() && s.log_time) text += ", log.jsonl written " + ago(s.now, *s.log_time);
   std::string rows = row("step", text);
   text = s.last->loss ? fmt::format("{:.4f}", *s.last->loss) : "-";
-  std::string validations;
+  rows += row("loss", text);
+  std::string name = "validation";
   for (const std::optional<Validated>& one : {s.validated, s.validated_whole})
     if (one)
-      validations += fmt::format("{}{} {:.4f} at step {}", validations.empty() ? "" : ", ",
-                                 one->name(), one->loss, one->step);
-  if (!validations.empty()) text += " (" + validations + ")";
-  rows += row("loss", text);
+      rows += row(std::exchange(name, ""), fmt::format("{:.4f} at step {}{}", one->loss, one->step,
+                                                       one->whole ? ", of the whole set" : ""));
   if (!s.median_seconds) return rows;
   text = short_time(*s.median_seconds) + " a step";
   if (s.median_rate) text += ", " + short_count(*s.median_rate) + " tok/s";

@@ -31,8 +31,8 @@ struct ManifestPiece {
 };
 
 /// Bytes of memory that a box of a node file takes while the index of that file is written or read:
-/// text, boxes, and the numbers of one tensor as JSON. 104 and 95 were measured; for forecasts.
-inline constexpr index_t kIndexBytesPerBox = 128;
+/// text, boxes, and the numbers of one tensor as JSON. 95 to 131 were measured; for forecasts.
+inline constexpr index_t kIndexBytesPerBox = 160;
 
 /// The boxes of one node file, by tensor.
 using FileIndex = std::map<std::string, std::vector<ManifestPiece>>;

@@ -62,8 +62,9 @@ void CpuOps::gram(Queue& queue, ConstTensorView x, std::span<const Segment> segm
       float* workspace = cpu::scratch<GramScratch>(cpu::kernels().update->gram_workspace(x.rows));
       for (index_t p = first; p < last; ++p) {
         const Segment& piece = pieces[static_cast<std::size_t>(p)];
-        cpu::update_kernels_for<T>().gram(x.as<T>() + piece.begin, x.ld, x.rows, piece.end - piece.begin,
-                                   sums.data() + p * dots, workspace);
+        cpu::update_kernels_for<T>().gram(x.as<T>() + piece.begin, x.ld, x.rows,
+                                          piece.end - piece.begin, sums.data() + p * dots,
+                                          workspace);
       }
     });
   });

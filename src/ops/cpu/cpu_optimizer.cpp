@@ -35,7 +35,7 @@ void CpuOps::adamw(Queue& queue, const AdamWArgs& args) {
   cpu::visit_activation(args.grad.dtype, [&]<class T>(T) {
     for_spans(queue, args.weight.rows, args.weight.cols, true, [&](index_t, index_t at, index_t n) {
       cpu::update_kernels_for<T>().adamw(args.weight.as<float>() + at, args.m.as<float>() + at,
-                                  args.v.as<float>() + at, args.grad.as<T>() + at, step, n);
+                                         args.v.as<float>() + at, args.grad.as<T>() + at, step, n);
     });
   });
 }
@@ -44,9 +44,9 @@ void CpuOps::adam_direction(Queue& queue, const AdamWArgs& args, TensorView dire
   const cpu::AdamWStep step = step_of(args, 1.0);
   cpu::visit_activation(args.grad.dtype, [&]<class T>(T) {
     for_spans(queue, args.weight.rows, args.weight.cols, true, [&](index_t, index_t at, index_t n) {
-      cpu::update_kernels_for<T>().adam_direction(args.weight.as<float>() + at, args.m.as<float>() + at,
-                                           args.v.as<float>() + at, args.grad.as<T>() + at, step,
-                                           direction.as<float>() + at, n);
+      cpu::update_kernels_for<T>().adam_direction(
+          args.weight.as<float>() + at, args.m.as<float>() + at, args.v.as<float>() + at,
+          args.grad.as<T>() + at, step, direction.as<float>() + at, n);
     });
   });
 }
@@ -59,7 +59,7 @@ void CpuOps::sgd(Queue& queue, const SgdArgs& args) {
   cpu::visit_activation(args.grad.dtype, [&]<class T>(T) {
     for_spans(queue, args.weight.rows, args.weight.cols, true, [&](index_t, index_t at, index_t n) {
       cpu::update_kernels_for<T>().sgd(args.weight.as<float>() + at, args.v.as<float>() + at,
-                                args.grad.as<T>() + at, coefficients, n);
+                                       args.grad.as<T>() + at, coefficients, n);
     });
   });
 }
@@ -75,7 +75,8 @@ void CpuOps::axpby(Queue& queue, const Factor& a, ConstTensorView x, const Facto
   const float of_x = value_of(a), of_y = value_of(b);
   const bool flat = x.contiguous() && y.contiguous();
   for_spans(queue, y.rows, y.cols, flat, [&](index_t r, index_t c, index_t n) {
-    cpu::kernels().update->axpby(of_x, cpu::row_of<float>(x, r) + c, of_y, cpu::row_of<float>(y, r) + c, n);
+    cpu::kernels().update->axpby(of_x, cpu::row_of<float>(x, r) + c, of_y,
+                                 cpu::row_of<float>(y, r) + c, n);
   });
 }
 

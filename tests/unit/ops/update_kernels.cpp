@@ -21,8 +21,14 @@ std::vector<float> numbers(unsigned seed, bool special = true) {
   std::vector<float> all(kCount);
   for (float& x : all) x = std::ldexp(normal(random), exponent(random));
   using Limits = std::numeric_limits<float>;
-  const float odd[] = {0.0F,           -0.0F,          Limits::denorm_min(), -Limits::min() / 3,
-                       Limits::max(),  -Limits::max(), Limits::infinity(),   -Limits::infinity(),
+  const float odd[] = {0.0F,
+                       -0.0F,
+                       Limits::denorm_min(),
+                       -Limits::min() / 3,
+                       Limits::max(),
+                       -Limits::max(),
+                       Limits::infinity(),
+                       -Limits::infinity(),
                        Limits::quiet_NaN()};
   for (std::size_t i = 0; special && i < std::size(odd); ++i) all[97 * i + seed % 7] = odd[i];
   return all;
@@ -87,8 +93,8 @@ void check_optimizers(const std::vector<T>& grad) {
     auto m = numbers(2), v = second;
     std::vector<float> direction(kCount);
     const auto w = numbers(1);
-    of<T>(kernels).adam_direction(w.data(), m.data(), v.data(), grad.data(), adam,
-                                  direction.data(), kCount);
+    of<T>(kernels).adam_direction(w.data(), m.data(), v.data(), grad.data(), adam, direction.data(),
+                                  kCount);
     return joined({direction, m, v});
   });
   for (const bool nesterov : {false, true})

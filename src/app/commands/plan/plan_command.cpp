@@ -313,8 +313,8 @@ void plan_it(const CommandLine& line) {
   write_files(report, config, origins, command.output);
   if (!command.json)
     write_output(
-        fmt::format("\n{}/: input.toml for the run, plan.toml, submit.sh with job.sbatch, "
-                    "job_plan.json for simulate, plans.csv, plans.svg\n"
+        fmt::format("\n{}/: input.toml for the run, plan.toml, submit.sh with job.sbatch,\n"
+                    "  job_plan.json for simulate, plans.csv, plans.svg\n"
                     "Call submit.sh from any folder: the run starts in {}\n",
                     command.output, std::filesystem::current_path().string()));
 }

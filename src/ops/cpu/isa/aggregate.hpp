@@ -1,8 +1,9 @@
 // Dot products of all pairs of a few vectors, and linear combinations of them. Exact: see
 // ops/cpu/update_kernels.hpp. Dots are taken in fp64, whose range holds the squares of every fp32
-// number, in kDotLanes sums; narrower vectors pass over a block several times, for some of them. Blocks of columns are widened once into
-// the workspace; from there tiles of kSide x kSide pairs keep their sums in registers while their
-// rows pass through, and the next block's columns are fetched.
+// number, in kDotLanes sums; narrower vectors pass over a block several times, for some of them.
+// Blocks of columns are widened once into the workspace; from there tiles of kSide x kSide pairs
+// keep their sums in registers while their rows pass through, and the next block's columns are
+// fetched.
 #pragma once
 #include "ops/cpu/isa/wide.hpp"
 

@@ -154,11 +154,11 @@ TEST_CASE("validations of first batches and of the whole set are two figures") {
     return run.look();
   };
   const RunStatus during = look("");
-  CHECK(contains(status_text(during), "(validation 2.7500 at step 1)"));
+  CHECK(contains(status_text(during), "validation  2.7500 at step 1\n"));
   CHECK(nlohmann::json::parse(status_json(during))["valid_loss_whole"].is_null());
   const RunStatus end = look(R"({"step":3,"loss":3,"valid_loss_whole":2.5})"
                              "\n");
-  CHECK(contains(status_text(end), "validation of the whole set 2.5000 at step 3"));
+  CHECK(contains(status_text(end), "2.5000 at step 3, of the whole set"));
   const auto json = nlohmann::json::parse(status_json(end));
   CHECK(json["valid_loss"] == 2.75);
   CHECK(json["valid_loss_whole"] == 2.5);
