@@ -5,8 +5,8 @@
 
 Asks the compiler of a build folder (T3D_BUILD, else build/cpu of the tree) with the include folders and
 definitions of the sources beside the header. Headers of GPU folders are left out: nvcc reads them.
-With T3D_LINT_SAMPLE=N it takes every N-th of them, others every day
-(tests/support/lint_sample.py). Ends with 77 (left out) where there is no build folder.
+With T3D_LINT_SAMPLE=N it takes every N-th of them, others at each commit
+(tests/support/lint_turn.py). Ends with 77 (left out) where there is no build folder.
 """
 import concurrent.futures
 import json
@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from lint_sample import todays_sample  # noqa: E402
+from lint_turn import with_turn  # noqa: E402
 
 GPU_FOLDERS = ("src/device/cuda/", "src/ops/cuda/", "src/comm/nccl/")
 # Kernels are compiled once per instruction set, by files that define its name.
@@ -64,7 +64,7 @@ def main():
     commands = commands_of(build)
     names = [path.relative_to(root).as_posix() for path in sorted((root / "src").rglob("*.hpp"))]
     names = [name for name in names if not name.startswith(GPU_FOLDERS)]
-    names = todays_sample(names)
+    names = with_turn(names)
     if not names:
         sys.exit("check_headers: no headers in src; wrong folder?")
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:

@@ -7,7 +7,7 @@ Local memory in a kernel means that an array did not fit into registers or was i
 that the compiler does not know: it turns register speed into memory speed without a word. Where
 there is no CUDA compiler the check says so and passes. Results are kept by content in
 build/ptxas-cache, so that only what changed is compiled. With T3D_LINT_SAMPLE=N it takes every N-th
-file, others every day (tests/support/lint_sample.py).
+file, others at each commit (tests/support/lint_turn.py).
 """
 import argparse
 import concurrent.futures
@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from lint_sample import todays_sample  # noqa: E402
+from lint_turn import with_turn  # noqa: E402
 
 FLAGS = ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-DFMT_USE_CONSTEXPR=1", "-Xptxas", "-v"]
 # Kernels that may use local memory, with the reason.
@@ -101,7 +101,7 @@ def main():
     cache = os.path.join(ROOT, "build", "ptxas-cache")
     os.makedirs(cache, exist_ok=True)
     sources = sorted(glob.glob(os.path.join(ROOT, "src", "**", "*.cu"), recursive=True))
-    sources = todays_sample(sources)
+    sources = with_turn(sources)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         logs = list(pool.map(lambda s: ptxas_log(s, options.arch, nvcc, cache), sources))
     rows = [(os.path.basename(source), *row) for source, log in zip(sources, logs)

@@ -88,7 +88,7 @@ expect_status 0
 run 1 plan input.toml --cluster cluster.toml --nodes 1 -o rest --set run.dir=before
 expect_status 0
 expect_text "note: goes on from before/ckpt/step-00000003: 1997 of 2000 steps remain"
-expect_text "^1997 steps of 32 sequences"
+expect_text "^1,997 steps of 32 sequences"
 grep -q '"samples": 63904' rest/job_plan.json || fail "the job plan has other samples"
 run 1 plan input.toml --cluster cluster.toml --nodes 1 --from before --set run.steps=3
 expect_status 78

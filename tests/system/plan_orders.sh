@@ -11,7 +11,7 @@ shape=(--nodes 2 --set mesh.cuboid=[1,2,1] --set mesh.replicas=2)
 run 1 plan input.toml --cluster cluster.toml "${few[@]}" "${shape[@]}" -o out
 expect_status 0
 expect_text '^\* 2 x h100 *2 x (1 x 2 x 1), d j '
-expect_text 'along d j, innermost first .*; in the usual order a step takes [0-9.]* %'
+expect_text 'along d j, innermost first .*; in the usual order a step takes [0-9.]*'
 grep -q '^# place: ranks are numbered along d j' out/plan.toml && grep -q '^place = \[0, 2, 1, 3\]' out/plan.toml || fail "no order in plan.toml"
 python3 - out/plans.json <<'PY' || fail "the order"
 import json, sys
