@@ -1,8 +1,9 @@
-# The GPU back end: t3d_gpu_backend(name) makes the library that the registries are completed with.
-#   T3D_CUDA=OFF       ops/no_cuda.cpp, comm/no_nccl.cpp
-#   T3D_CUDA=ON        device/cuda, ops/cuda and, where NCCL is found, comm/nccl, by nvcc
+# The GPU back end: t3d_gpu_backend(name cuda) makes the library that the registries are completed with.
+#   cuda OFF           ops/no_cuda.cpp, comm/no_nccl.cpp
+#   cuda ON            device/cuda, ops/cuda and, where NCCL is found, comm/nccl, by nvcc
 #   t3d_gpu_emulation  the same sources by the host compiler over tests/support/cuda_emulation
 option(T3D_CUDA "Build the GPU back end (needs a CUDA toolkit, 12.4 or newer)" OFF)
+option(T3D_CUDA_BESIDE "Without T3D_CUDA: build transformer3d_cuda, too, to see that it compiles" OFF)
 
 file(GLOB T3D_GPU_SOURCES CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/src/device/cuda/*.cpp ${CMAKE_SOURCE_DIR}/src/ops/cuda/*.cpp
@@ -23,7 +24,7 @@ set(T3D_GPU_EXACT ${CMAKE_SOURCE_DIR}/src/ops/cuda/random.cu
   ${CMAKE_SOURCE_DIR}/src/ops/cuda/adasum.cu
   ${CMAKE_SOURCE_DIR}/src/ops/cuda/flat_gains.cu)
 
-if(T3D_CUDA)
+if(T3D_CUDA OR T3D_CUDA_BESIDE)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     # Machine code for A100 and H100/H200, and PTX for whatever comes between and after.
     set(CMAKE_CUDA_ARCHITECTURES "80;90a-real" CACHE STRING "GPUs to compile for")
@@ -51,11 +52,11 @@ if(T3D_CUDA)
   find_path(T3D_CUDNN_INCLUDE cudnn_backend.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 endif()
 
-# t3d_gpu_backend(name): what completes the registries of t3d_ops and t3d_comm.
-function(t3d_gpu_backend name)
+# t3d_gpu_backend(name cuda): what completes the registries of t3d_ops and t3d_comm.
+function(t3d_gpu_backend name cuda)
   set(none ${CMAKE_SOURCE_DIR}/src/ops/no_cuda.cpp)
   set(no_nccl ${CMAKE_SOURCE_DIR}/src/comm/no_nccl.cpp)
-  if(NOT T3D_CUDA)
+  if(NOT cuda)
     add_library(${name} STATIC ${none} ${no_nccl})
     target_link_libraries(${name} PUBLIC t3d_ops t3d_comm)
     return()

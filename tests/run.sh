@@ -37,9 +37,9 @@ jobs=$cores
 ((memory_gib < jobs)) && jobs=$((memory_gib > 1 ? memory_gib : 1))
 tests_at_once=$((cores > 2 ? (cores < 8 ? cores : 8) : 2))
 
-build() { # preset
+build() { # preset, options of CMake
   mkdir -p "build/$1"
-  if ! cmake --preset "$1" -DT3D_TESTS=ON > "build/$1/configure.log" 2>&1; then
+  if ! cmake --preset "$1" -DT3D_TESTS=ON "${@:2}" > "build/$1/configure.log" 2>&1; then
     cat "build/$1/configure.log" >&2
     return 1
   fi
@@ -52,17 +52,16 @@ run_tests() { # preset, arguments of ctest
 }
 
 # The GPU back end must compile wherever a CUDA toolkit is, also without a GPU: for one architecture
-# here, for all in a release.
-build_cuda() {
+# here, for all in a release. It is built beside that of CPUs, so that all else is compiled once.
+cuda=()
+find_cuda() {
   local nvcc
   nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2> /dev/null || true)
-  if [[ -z "$nvcc" ]]; then
-    echo "--- no CUDA toolkit here: the preset cuda is not compiled"
-    return 0
+  if [[ -n "$nvcc" ]]; then
+    cuda=(-DT3D_CUDA_BESIDE=ON -DCMAKE_CUDA_ARCHITECTURES=90a-real "-DCMAKE_CUDA_COMPILER=$nvcc")
+  else
+    echo "--- no CUDA toolkit here: the GPU back end is not compiled"
   fi
-  CUDACXX=$nvcc cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=90a-real > build/cuda.log 2>&1 ||
-    { cat build/cuda.log >&2; return 1; }
-  cmake --build --preset cuda -j "$jobs" --target transformer3d t3d_gpu_tests
 }
 
 # Every parser of files from elsewhere under libFuzzer (tests/fuzz), a minute each, all at once:
@@ -84,8 +83,8 @@ if [[ "$label" == fuzz ]]; then
   exit 0
 fi
 if ((!full)); then
-  build cpu
-  [[ -n "$label" ]] || build_cuda
+  [[ -n "$label" ]] || find_cuda
+  build cpu "${cuda[@]}"
   [[ "$label" == slow ]] || select+=(-LE '^slow$')
   echo "--- long tests of commit number $(git rev-list --count HEAD 2> /dev/null || echo 0) (tests/support/turn.sh)"
   run_tests cpu "${select[@]}" "$@"
@@ -95,8 +94,8 @@ fi
 export T3D_LINT_ALL=1
 failed=()
 attempt() { echo "--- $*"; "$@" || failed+=("$*"); }
-build cpu
-attempt build_cuda
+find_cuda
+build cpu "${cuda[@]}"
 attempt tests/slurm/cluster.sh can # else the tests of label slurm are skipped
 attempt packages_install clang
 attempt packages_install pages # else reports are not looked at in a browser, nor tables set by LaTeX
