@@ -85,7 +85,7 @@ run 2 "${common[@]}" -d killed --set "emulate.memory_mib=[8192,8192]"
 
 # Planned: rank 0 stores more.
 limits 8192 $small
-run 2 "${common[@]}" -d planned --set hetero.speeds=probe
+run 2 "${common[@]}" -v -d planned --set hetero.speeds=probe
 expect_status 0
 peak=$(peak_mib 1)
 echo "rank 1: $peak MiB of $small MiB at most"
