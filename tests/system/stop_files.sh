@@ -78,10 +78,10 @@ ended signalled 75 yes "asked to stop by a signal"
 expect_text "warning: .* before the time limit, after .* s of training"
 
 # A schedule that changes on the way is said; the same one, in parts, is not.
-part=(input.toml -d parts --set "mesh.cuboid=[1,1,1]")
-run 1 "${part[@]}" --set run.pause_at=5
+part=(input.toml --set "mesh.cuboid=[1,1,1]")
+run 1 "${part[@]}" -d parts --set run.pause_at=5
 expect_status 75
-run 1 "${part[@]}"
+run 1 "${part[@]}" -d parts
 expect_status 0
 grep -q "another schedule" out.log && fail "nothing has changed"
 run 1 "${part[@]}" -d tokens --set run.pause_at=5
@@ -89,7 +89,7 @@ expect_status 75
 run 1 "${part[@]}" -d tokens --set run.steps=0 --set run.tokens=$((20 * 8 * 32)) --set run.pause_at=10
 expect_status 75
 grep -q "another schedule" out.log && fail "the same length in tokens is no other schedule"
-run 1 "${part[@]}" --set run.steps=30
+run 1 "${part[@]}" -d parts --set run.steps=30
 expect_status 0
 expect_text "warning: the learning rate follows another schedule than before step 20.*run.steps: 20 -> 30"
 

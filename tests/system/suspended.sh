@@ -27,13 +27,13 @@ lines=$(wc -l < alone/log.jsonl)
 hidden=0
 if unshare --pid --fork true 2> /dev/null; then
   hidden=1
-  timeout 110 unshare --pid --fork "$T3D_BIN" input.toml -d taken --set run.steps=1000000 > other.log 2>&1 &
+  timeout 200 unshare --pid --fork "$T3D_BIN" input.toml -d taken --set run.steps=1000000 > other.log 2>&1 &
   other=$!
 fi
 run 1 input.toml -d alone
 expect_status 69
 sleep 45
-for ((look = 0; hidden && look < 400; ++look)); do
+for ((look = 0; hidden && look < 1200; ++look)); do
   [[ $(grep -c '"step"' taken/log.jsonl) -gt 0 ]] && grep -q '^step ' other.log && break
   kill -0 $other || fail "the other job: $(tail -n 5 other.log)"
   sleep 0.1
