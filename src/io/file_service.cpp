@@ -102,6 +102,11 @@ bool FileService::put(const std::string& what, index_t bytes, std::function<void
   return true;
 }
 
+bool FileService::is_own_thread() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->thread == std::this_thread::get_id();
+}
+
 void FileService::set_standstill(double seconds) {
   const std::lock_guard lock(state_->mutex);
   state_->standstill = seconds;

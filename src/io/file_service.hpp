@@ -25,6 +25,7 @@ class FileService {
   /// `work` may not throw; `what` it does ("writing run/log.jsonl"), and the memory that it holds.
   /// From the service's own thread: done at once. False: refused, also after end().
   [[nodiscard]] bool put(const std::string& what, index_t bytes, std::function<void()> work);
+  [[nodiscard]] bool is_own_thread() const;
   /// For tests: another time than kStandstill.
   void set_standstill(double seconds);
   /// A number for all that has been handed over so far.

@@ -94,19 +94,23 @@ bool read_to_end(int file, Clock::time_point deadline, std::string& text) {
   }
 }
 
-/// Its status; killed where it outlives the deadline.
-int wait_for_end(pid_t child, Clock::time_point deadline) {
+/// Whether it ends before the deadline, with its status.
+bool ends_before(pid_t child, Clock::time_point deadline, int& status) {
   constexpr timespec kLook{0, 2'000'000};
-  int status = 0;
   while (waitpid(child, &status, WNOHANG) == 0) {
-    if (Clock::now() > deadline) {
-      kill(child, SIGKILL);
-      waitpid(child, &status, 0);
-      break;
-    }
+    if (Clock::now() > deadline) return false;
     nanosleep(&kLook, nullptr);
   }
-  return status;
+  return true;
+}
+
+/// Its status; killed where it outlives the deadline, -1 where it hangs in the system even then
+/// (its program on a file server that is gone).
+int wait_for_end(pid_t child, Clock::time_point deadline) {
+  int status = 0;
+  if (ends_before(child, deadline, status)) return status;
+  kill(child, SIGKILL);
+  return ends_before(child, Clock::now() + std::chrono::seconds(1), status) ? status : -1;
 }
 
 }  // namespace
@@ -129,7 +133,8 @@ std::optional<std::string> output_of(const std::vector<std::string>& words, doub
     status = wait_for_end(child, deadline);
   }
   close(ends[0]);
-  if (!started || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
+  if (!started || status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return std::nullopt;
   return text;
 }
 

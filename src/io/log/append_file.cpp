@@ -29,7 +29,8 @@ std::string AppendFile::put(std::string_view record) {
   const std::string text = (cut_ ? mend_ : "") + std::string(record);
   std::clearerr(file_.get());
   if (std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size()) {
-    whole_ += std::ssize(text);
+    // Behind the part of a record that could not be taken away, its bytes count, too.
+    whole_ = cut_ ? file_size(path_) : whole_ + std::ssize(text);
     cut_ = false;
     return "";
   }

@@ -73,16 +73,19 @@ StepsThere csv_steps(const std::string& path) {
 }
 
 CsvLog::CsvLog(std::string path) : path_(std::move(path)) {
-  if (file_size(path_) > 0) {
-    const std::string names = first_line(path_);
-    if (!names.starts_with(kFirstColumns))
-      throw_error(ExitCode::io,
-                  "{} is not a log of steps: its first line does not begin with {}; move it away",
-                  path_, kFirstColumns);
-    columns_ = fields_of(names);
-    columns_.erase(columns_.begin(), columns_.begin() + 2);
-  }
-  file_ = std::make_unique<AppendFile>(path_, "\n");
+  read_columns();
+  open();
+}
+
+void CsvLog::read_columns() {
+  if (file_size(path_) <= 0) return;
+  const std::string names = first_line(path_);
+  if (!names.starts_with(kFirstColumns))
+    throw_error(ExitCode::io,
+                "{} is not a log of steps: its first line does not begin with {}; move it away",
+                path_, kFirstColumns);
+  columns_ = fields_of(names);
+  columns_.erase(columns_.begin(), columns_.begin() + 2);
 }
 
 // The names stand in the first line: the file is written anew, whole or not at all.
@@ -96,24 +99,31 @@ void CsvLog::add_columns(const std::vector<std::string>& names) {
   LogLines lines(path_);
   static_cast<void>(lines.next());
   const std::string nothing(names.size(), ',');
+  file_.reset();  // what comes before it is open again must not go into the file that is replaced
   replace_durably(path_, [&]() -> std::optional<std::string> {
     if (!text.empty()) return std::exchange(text, "");
     const auto line = lines.next();
     if (!line) return std::nullopt;
     return std::string(*line) + nothing + "\n";
   });
-  file_ = std::make_unique<AppendFile>(path_, "\n");
   columns_ = std::move(columns);
+  open();
 }
+
+void CsvLog::open() { file_ = std::make_unique<AppendFile>(path_, "\n"); }
 
 std::string CsvLog::put(const StepRecord& record) {
   std::map<std::string, double> numbers;
-  std::vector<std::string> added;
-  for (const auto& [name, number] : step_scalars(record)) {
-    numbers[name] = number;
-    if (std::find(columns_.begin(), columns_.end(), name) == columns_.end()) added.push_back(name);
-  }
+  for (const auto& [name, number] : step_scalars(record)) numbers[name] = number;
   try {
+    if (!file_) {
+      read_columns();
+      open();
+    }
+    std::vector<std::string> added;
+    for (const auto& [name, number] : numbers)
+      if (std::find(columns_.begin(), columns_.end(), name) == columns_.end())
+        added.push_back(name);
     if (!added.empty()) add_columns(added);
   } catch (const Error& error) {
     ++lost_;

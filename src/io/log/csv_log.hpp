@@ -31,11 +31,13 @@ class CsvLog {
   std::string put(const StepRecord& record);
 
  private:
+  void read_columns();
+  void open();
   void add_columns(const std::vector<std::string>& names);
 
   std::string path_;
   std::vector<std::string> columns_;  // without step, steps
-  std::unique_ptr<AppendFile> file_;
+  std::unique_ptr<AppendFile> file_;  // nothing while it could not be opened again
   index_t lost_ = 0;
 };
 

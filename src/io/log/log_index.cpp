@@ -69,8 +69,13 @@ void LogIndex::load() {
     mark.last = json.at("last").get<index_t>();
     mark.holes = json.at("holes").get<index_t>();
     mark.count = json.at("lacking").get<index_t>();
-    for (const auto& range : json.at("ranges"))
-      mark.ranges.push_back({range.at(0).get<index_t>(), range.at(1).get<index_t>()});
+    for (const auto& range : json.at("ranges")) {
+      const StepRange read{range.at(0).get<index_t>(), range.at(1).get<index_t>()};
+      const index_t before = mark.ranges.empty() ? -1 : mark.ranges.back().last;
+      if (read.first <= before || read.last < read.first)
+        throw_error(ExitCode::io, "{} is damaged (steps {} to {})", path_, read.first, read.last);
+      mark.ranges.push_back(read);
+    }
     if (mark.end <= marked_bytes()) throw_error(ExitCode::io, "{} is damaged", path_);
     marks_.push_back(std::move(mark));
   }

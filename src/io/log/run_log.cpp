@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <ctime>
 #include <filesystem>
 #include <functional>
@@ -120,6 +121,7 @@ class RunLog::Impl : public std::enable_shared_from_this<RunLog::Impl> {
   void settle(double seconds) {
     if (files_->wait(files_->newest(), seconds)) return;
     const std::string what = files_->what();
+    over_ = true;
     if (const index_t left = files_->end(kMoment); left > 0)
       screen_line(fmt::format("warning: {} not written: {} has taken longer than {:.0f} s",
                               counted(left, "record of the logs is", "records of the logs are"),
@@ -138,6 +140,7 @@ class RunLog::Impl : public std::enable_shared_from_this<RunLog::Impl> {
   template <class Write>
   void hand(const std::string& path, index_t bytes, Write write) {
     if (!files_) return write(*this);
+    if (over_) return;
     const bool taken = files_->put("writing " + path, bytes,
                                    [self = shared_from_this(), write = std::move(write)] {
                                      try {
@@ -150,8 +153,10 @@ class RunLog::Impl : public std::enable_shared_from_this<RunLog::Impl> {
       screen_line(fmt::format(
           "warning: {} has taken longer than {:.0f} s: until it answers, the logs lack lines",
           files_->what(), FileService::kStandstill));
-    if (!taken || refused_ == 0) return;
-    const index_t lost = std::exchange(refused_, 0);
+    // The service's own warnings do not wait for a file system, and say nothing about it.
+    if (!taken || files_->is_own_thread()) return;
+    const index_t lost = refused_.exchange(0);
+    if (lost == 0) return;
     warn(fmt::format("the logs can be written again; {} missing",
                      counted(lost, "record is", "records are")));
   }
@@ -338,7 +343,8 @@ class RunLog::Impl : public std::enable_shared_from_this<RunLog::Impl> {
   std::unique_ptr<EventLog> events_;
   bool bar_, bar_shown_ = false;
   index_t steps_seen_ = 0;
-  index_t refused_ = 0;  // records, since the last one that was taken
+  std::atomic<index_t> refused_ = 0;  // records, since the last one that was taken
+  std::atomic<bool> over_ = false;    // nothing more is written
   double step_seconds_ = 0;
   Clock::time_point last_plain_{}, last_bar_{};
 };
