@@ -97,8 +97,7 @@ void Trainer::predict_step() {
       all_reduce_bytes(leaves, machine_.world().size(), machine_.world().rank(), DType::f64);
   for (const bool computes : {false, true}) {
     TrafficTable step = computes ? whole : report;
-    if (source_ != nullptr && source_->ignores())
-      step.add(Verb::all_reduce, Group::world, counts);
+    if (source_ != nullptr && source_->ignores()) step.add(Verb::all_reduce, Group::world, counts);
     predicted_[computes][true] = step.ledger();
     step.add(times_traffic(plan()), -1);
     predicted_[computes][false] = step.ledger();
