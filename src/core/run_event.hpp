@@ -1,6 +1,7 @@
 // The words that the trainer and whoever steers the run have in common: what a step did
 // (StepReport), and what comes next (Decision).
 #pragma once
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -22,10 +23,12 @@ enum RunFlag : unsigned {
 };
 inline constexpr int kRunFlags = 8;
 inline constexpr unsigned kStopFlags = kStopAsked | kInterrupted | kStopFile | kTimeNear;
+/// Another reason to stop, which no rank asks for: all see it in the same report.
+inline constexpr unsigned kReplicasDiffer = 1U << kRunFlags;
 
 /// What comes after a step; the same on all ranks, as it follows from the flags of all.
 struct Decision {
-  unsigned stop = kNoFlag;  // those of kStopFlags that ask for it
+  unsigned stop = kNoFlag;  // those of kStopFlags that ask for it, or kReplicasDiffer
   bool checkpoint = false, reshape = false, report = false;
 };
 [[nodiscard]] constexpr Decision decide(unsigned flags) {
@@ -81,6 +84,8 @@ struct StepReport {
   double loss_scale = 1;
   /// No finite gradient at this loss scale, or no target that counts: the weights stayed.
   bool skipped = false;
+  std::uint64_t decision = 0;    // what start_step() was given, the same on all ranks; 0 = nothing
+  bool replicas_differ = false;  // their weights before the step
 
   /// There are times, of a step under the plan of this one, and not of the first, which fills
   /// caches.

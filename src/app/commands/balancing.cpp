@@ -38,6 +38,7 @@ Balancing::Balancing(Communicator& world, const BalanceOptions& options, index_t
 // What costs nothing goes first. A change that moves state is priced at a step, the same number on
 // all ranks; measured, it takes a tenth to a quarter of one (docs/numbers.md).
 void Balancing::observe(const StepReport& report, const Plan& plan) {
+  if (next_) return;
   if (std::optional<Plan> next = balancer_.observe(report, plan)) {
     next_ = std::move(next);
     reason_ = balancer_.reason();

@@ -8,6 +8,7 @@
 #include "app/config/config.hpp"
 #include "app/config/config_check.hpp"
 #include "comm/communicator.hpp"
+#include "core/random.hpp"
 #include "hetero/balance/replanner.hpp"
 
 namespace t3d {
@@ -29,9 +30,12 @@ class Balancing {
             const MemoryRoom& room, bool on_gpu, std::optional<Speeds> known,
             std::optional<Replanning> replanning);
 
+  /// Looks no further while a plan waits.
   void observe(const StepReport& report, const Plan& plan);
   /// A plan waits to be taken.
   [[nodiscard]] bool due() const { return next_.has_value(); }
+  /// A number of that plan, which all ranks must have in common before it is taken; 0 = none waits.
+  [[nodiscard]] std::uint64_t decision() const { return next_ ? stream_of(next_->text()) | 1U : 0; }
   [[nodiscard]] Plan take();
   /// The plan that take() gave is in force.
   void taken();

@@ -114,6 +114,8 @@ void Stopping::answer(int signal) const {
 
 std::string Stopping::reason(unsigned stop) {
   // What the user asks for stands before what would have come anyway: it decides goes_on().
+  if ((stop & kReplicasDiffer) != 0)
+    return "stopped because replicas differ and most are not alike";
   if ((stop & kStopFile) != 0) return "asked to stop by the file stop_now";
   if ((stop & (kTimeNear | kInterrupted)) == kTimeNear)
     return "stopped because the time limit is near";

@@ -1,5 +1,6 @@
 #include "app/commands/train_loop.hpp"
 
+#include <bit>
 #include <filesystem>
 #include <utility>
 
@@ -14,7 +15,7 @@ TrainLoop::TrainLoop(const Parts& parts) : parts_(parts) {}
 void TrainLoop::run() {
   last_save_time_ = PhaseClock::now();
   while (!parts_.trainer.ended() && !paused() && decision_.stop == kNoFlag) {
-    parts_.trainer.start_step(wishes());
+    parts_.trainer.start_step(wishes(), parts_.balancing.decision());
     parts_.report.expect(parts_.trainer.predicted_step());
     const index_t done = parts_.trainer.progress().steps;
     if (steps_run_++ == 0) keep_choices();
@@ -25,6 +26,7 @@ void TrainLoop::run() {
     // A GPU works on this step while the report of the one before is read.
     take_reports(parts_.machine.runs_ahead() && !wait ? 1 : 0);
     if (decision_.stop != kNoFlag || decision_.checkpoint || decision_.report) take_reports(0);
+    if (replicas_differ_) mend_replicas();
     if (std::exchange(decision_.report, false)) parts_.report.interim();
     if (std::exchange(decision_.reshape, false) && replan != nullptr && !parts_.trainer.ended())
       replan_as_asked(replan->plan);
@@ -55,9 +57,23 @@ bool TrainLoop::due_at(index_t step) const {
          step % parts_.config.checkpoint.every_steps == 0;
 }
 
-// A GPU may still work on a step of the old plan: its report comes first.
+// Said the first time, the second, the fourth and so on.
+void TrainLoop::mend_replicas() {
+  take_reports(0);
+  const MendReport done = parts_.trainer.mend_replicas();
+  replicas_differ_ = false;
+  parts_.report.expect(done.moved.predicted);
+  if (done.text.empty()) return;
+  if (std::has_single_bit(++mended_)) parts_.report.warn(done.text);
+  if (!done.mended) decision_.stop |= kReplicasDiffer;
+}
+
+// Not before all ranks have said in a report that they decided so. A GPU may still work on a step
+// of the old plan: its report comes first.
 void TrainLoop::rebalance() {
-  if (!parts_.balancing.due() || decision_.stop != kNoFlag || parts_.trainer.ended()) return;
+  const std::uint64_t decision = parts_.balancing.decision();
+  if (decision == 0 || agreed_ != decision || decision_.stop != kNoFlag || parts_.trainer.ended())
+    return;
   take_reports(0);
   if (!parts_.balancing.due() || decision_.stop != kNoFlag) return;
   reshape(parts_.balancing.take(), parts_.balancing.reason());
@@ -125,6 +141,8 @@ void TrainLoop::take_reports(index_t left) {
       parts_.report.note(parts_.start_clock.text());
     }
     parts_.evaluation.tell(evaluated);
+    agreed_ = step.decision;
+    replicas_differ_ = replicas_differ_ || step.replicas_differ;
     parts_.balancing.observe(step, parts_.trainer.plan());
     if (const std::string text = parts_.balancing.hindrance(); !text.empty())
       parts_.report.note(text);

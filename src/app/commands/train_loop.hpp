@@ -69,6 +69,7 @@ class TrainLoop {
   [[nodiscard]] bool due_at(index_t step) const;
   [[nodiscard]] bool lost_lock() const { return is_lost(parts_.lock); }
   [[nodiscard]] bool paused() const { return is_paused(parts_.config, parts_.trainer); }
+  void mend_replicas();
   void rebalance();
   void replan_as_asked(const Plan& plan);
   void reshape(const Plan& plan, const std::string& reason);
@@ -79,7 +80,10 @@ class TrainLoop {
   void save(bool now);
 
   Parts parts_;
-  Decision decision_;  // of the steps whose reports have been read
+  Decision decision_;             // of the steps whose reports have been read
+  std::uint64_t agreed_ = 0;      // what all ranks said in the last report that they decided
+  std::uint64_t mended_ = 0;      // times that replicas differed
+  bool replicas_differ_ = false;  // as a report said that was read
   bool stopped_ = false;
   bool lacks_evaluation_ = false;
   bool paused_ = false;

@@ -265,7 +265,9 @@ struct Cluster {
 /// of storage, start-up and scheduler replaces that. What only people know (price, hazard,
 /// preemption, nodes to ask for) stays where `more` does not say it; so do tables of number formats
 /// that it did not measure, of ranks alike, and, where it has no rates, the ranks that the known
-/// ones are of.
+/// ones are of, and all that the file already says of nodes, prices, limits and billing.
 [[nodiscard]] Cluster joined(const Cluster& known, const Cluster& more);
+/// Where `more` has no rates (Slurm's tables) and says otherwise: what of `known` stays.
+[[nodiscard]] std::vector<std::string> kept_notes(const Cluster& known, const Cluster& more);
 
 }  // namespace t3d

@@ -1,4 +1,6 @@
 // joined(): two measurements of parts of one cluster.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
@@ -10,6 +12,37 @@ namespace {
 template <class Value>
 void take(const Value& known, Value& more, const Value& unsaid) {
   if (more == unsaid) more = known;
+}
+
+template <class Value>
+void keep(const Value& known, Value& more, const Value& unsaid) {
+  if (known != unsaid) more = known;
+}
+
+/// What stands in the file may have been written by people: what Slurm says fills gaps only. A
+/// price and its currency belong together.
+void keep_written(const NodeClass& known, NodeClass& more) {
+  const NodeClass unsaid;
+  keep(known.nodes, more.nodes, unsaid.nodes);
+  for (const auto field : {&NodeClass::partition, &NodeClass::node_list})
+    keep(known.*field, more.*field, unsaid.*field);
+  keep(known.features, more.features, unsaid.features);
+  keep(known.asks_memory, more.asks_memory, unsaid.asks_memory);
+  if (known.price_per_node_hour > 0 || !known.currency.empty()) {
+    more.price_per_node_hour = known.price_per_node_hour;
+    more.currency = known.currency;
+  }
+}
+
+/// Likewise; which classes a partition has is Slurm's to say.
+SchedulerPartition joined_partition(const SchedulerPartition& known, SchedulerPartition more) {
+  const SchedulerPartition unsaid;
+  for (const auto field :
+       {&SchedulerPartition::time_limit_seconds, &SchedulerPartition::grace_seconds})
+    keep(known.*field, more.*field, unsaid.*field);
+  keep(known.most_nodes, more.most_nodes, unsaid.most_nodes);
+  keep(known.billing, more.billing, unsaid.billing);
+  return more;
 }
 
 /// What rates are of: as many ranks share a node, with as much of it each.
@@ -48,6 +81,7 @@ NodeClass joined_class(const NodeClass& known, NodeClass more) {
   const bool measured_both = known.calibration.state == Calibrated::measured &&
                              more.calibration.state == Calibrated::measured;
   if (measured_both && same_ranks(known, more)) keep_other_formats(known, more);
+  if (more.calibration.state == Calibrated::no) keep_written(known, more);
   if (more.calibration.state == Calibrated::no) {  // rates that are known win over none
     if (!known.operators.empty()) {                // and so does what they are of
       for (const auto field : {&NodeClass::ranks_per_node, &NodeClass::cores_per_rank,
@@ -106,6 +140,24 @@ std::vector<Element> joined_lists(std::vector<Element> known, const std::vector<
 
 }  // namespace
 
+std::vector<std::string> kept_notes(const Cluster& known, const Cluster& more) {
+  std::vector<std::string> notes;
+  for (const NodeClass& told : more.classes) {
+    const NodeClass* const own = known.find_class(told.name);
+    if (own == nullptr || told.calibration.state != Calibrated::no) continue;
+    if (own->nodes > 0 && own->nodes != told.nodes)
+      notes.push_back(fmt::format("class {}: nodes = {} stays as the file says; Slurm has {}",
+                                  own->name, own->nodes, told.nodes));
+    const bool priced = own->price_per_node_hour > 0 && told.price_per_node_hour > 0;
+    if (priced &&
+        (own->price_per_node_hour != told.price_per_node_hour || own->currency != told.currency))
+      notes.push_back(fmt::format(
+          "class {}: a price of {:g} {} stays as the file says; Slurm bills {:g} {}", own->name,
+          own->price_per_node_hour, own->currency, told.price_per_node_hour, told.currency));
+  }
+  return notes;
+}
+
 Cluster joined(const Cluster& known, const Cluster& more) {
   Cluster all = known;
   if (!more.name.empty()) all.name = more.name;
@@ -134,7 +186,10 @@ Cluster joined(const Cluster& known, const Cluster& more) {
             [](const StartTime& a, const StartTime& b) { return a.ranks < b.ranks; });
   if (!more.scheduler.kind.empty()) {
     all.scheduler = more.scheduler;
-    take(known.scheduler.requeue_delay_seconds, all.scheduler.requeue_delay_seconds, 0.0);
+    keep(known.scheduler.requeue_delay_seconds, all.scheduler.requeue_delay_seconds, 0.0);
+    for (SchedulerPartition& partition : all.scheduler.partitions)
+      for (const SchedulerPartition& one : known.scheduler.partitions)
+        if (one.name == partition.name) partition = joined_partition(one, partition);
   }
   return all;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -15,6 +16,14 @@ namespace {
 
 constexpr std::size_t kShown = 60;    // bytes of a name that is not understood
 constexpr double kLeastSeconds = 60;  // of a trace that can be replayed
+
+/// Sums over the lives must not depend on the order of a hash table, or of jobs.
+void sort_lives(std::vector<SeenNode>& lives) {
+  std::sort(lives.begin(), lives.end(), [](const SeenNode& a, const SeenNode& b) {
+    return std::tie(a.life.hours, a.life.lost, a.node) <
+           std::tie(b.life.hours, b.life.lost, b.node);
+  });
+}
 
 /// Makes a trace of single events, in the order of time.
 class TraceBuilder {
@@ -35,11 +44,7 @@ class TraceBuilder {
   [[nodiscard]] NodeTrace finish(double seconds) {
     for (const auto& [node, born] : born_)
       trace_.lives.push_back({node, {(seconds - born) / 3600, false}});
-    // Sums over the lives must not depend on the order of a hash table.
-    std::sort(trace_.lives.begin(), trace_.lives.end(), [](const SeenNode& a, const SeenNode& b) {
-      return std::tie(a.life.hours, a.life.lost, a.node) <
-             std::tie(b.life.hours, b.life.lost, b.node);
-    });
+    sort_lives(trace_.lives);
     trace_.seconds = seconds;
     if (trace_.changes.empty()) throw_error(ExitCode::config, "{} has no node", trace_.source);
     if (seconds < kLeastSeconds)
@@ -126,6 +131,9 @@ struct JobEdge {
 
 struct TracedJob {
   std::vector<std::string> nodes;
+  double start = 0, end = -1;  // < start: it still runs
+  bool preempted = false;
+  std::string failed;  // the node that was lost, where one was
 };
 
 /// The two ends of a job, in absolute seconds; only an end that takes the nodes is one.
@@ -147,12 +155,16 @@ void read_job(const TraceLines& lines, const std::array<std::size_t, 4>& columns
                  printable(lines.cell(end), kShown));
   if (!open && to.seconds < from.seconds) lines.refuse("End lies before Start");
   try {
-    jobs.push_back({expand_node_list(list)});
+    jobs.push_back({expand_node_list(list),
+                    from.seconds,
+                    open ? -1 : to.seconds,
+                    lines.cell(state).starts_with("PREEMPTED"),
+                    {}});
   } catch (const Error& error) {
     lines.refuse("NodeList: {}", error.what());
   }
   edges.push_back(from);
-  if (!open && (failed || lines.cell(state).starts_with("PREEMPTED"))) edges.push_back(to);
+  if (!open && (failed || jobs.back().preempted)) edges.push_back(to);
   last = std::max(last, open ? from.seconds : to.seconds);
 }
 
@@ -176,11 +188,41 @@ void narrow_failures(std::vector<JobEdge>& edges, std::vector<TracedJob>& jobs) 
     const auto lost = std::max_element(
         nodes.begin(), nodes.end(),
         [&](const std::string& a, const std::string& b) { return back(a) < back(b); });
-    TracedJob one{{*lost}};
+    TracedJob one;
+    one.nodes = {*lost};
+    jobs[edge.job].failed = *lost;
     edge.job = jobs.size();
     jobs.push_back(std::move(one));
   }
 }
+
+/// A node lives as long as a job holds it: of one that stands idle nobody sees whether it would
+/// have been taken. A job's own end says only that its nodes lived that long.
+std::vector<SeenNode> lives_of_jobs(std::span<const TracedJob> jobs, double last) {
+  std::vector<SeenNode> lives;
+  for (const TracedJob& job : jobs)
+    for (const std::string& node : job.nodes) {
+      const double end = job.end < job.start ? last : job.end;
+      lives.push_back({node, {(end - job.start) / 3600, job.preempted || node == job.failed}});
+    }
+  sort_lives(lives);
+  return lives;
+}
+
+/// The only one in the column; empty where there are several, or none is named.
+class OnlyUser {
+ public:
+  void see(std::string_view user) {
+    if (user.empty()) return;
+    several_ = several_ || (!user_.empty() && user_ != user);
+    user_ = user;
+  }
+  [[nodiscard]] std::string name() const { return several_ ? "" : user_; }
+
+ private:
+  std::string user_;
+  bool several_ = false;
+};
 
 }  // namespace
 
@@ -190,6 +232,8 @@ NodeTrace parse_sacct(const std::string& text, const std::string& source) {
                            lines.column("State")};
   const auto& names = lines.names();
   const auto id = std::find(names.begin(), names.end(), "JobID") - names.begin();
+  const auto user = std::find(names.begin(), names.end(), "User") - names.begin();
+  OnlyUser only;
   std::vector<JobEdge> edges;
   std::vector<TracedJob> jobs;
   double last = 0;
@@ -198,6 +242,7 @@ NodeTrace parse_sacct(const std::string& text, const std::string& source) {
     const bool step = id < std::ssize(names) &&
                       lines.cell(static_cast<std::size_t>(id)).find('.') != std::string_view::npos;
     if (step) continue;
+    if (user < std::ssize(names)) only.see(lines.cell(static_cast<std::size_t>(user)));
     const std::size_t before = jobs.size();
     read_job(lines, columns, edges, jobs, last);
     if (jobs.size() > before) nodes += jobs.back().nodes.size();
@@ -207,6 +252,7 @@ NodeTrace parse_sacct(const std::string& text, const std::string& source) {
   std::stable_sort(edges.begin(), edges.end(), [](const JobEdge& a, const JobEdge& b) {
     return a.seconds != b.seconds ? a.seconds < b.seconds : a.ends && !b.ends;
   });
+  const std::size_t all_jobs = jobs.size();
   narrow_failures(edges, jobs);
   TraceBuilder builder(source);
   const double first = edges.empty() ? 0 : edges.front().seconds;
@@ -215,7 +261,10 @@ NodeTrace parse_sacct(const std::string& text, const std::string& source) {
       if (builder.has(node) == edge.ends)
         edge.ends ? builder.go(edge.seconds - first, node)
                   : builder.come(edge.seconds - first, node);
-  return builder.finish(last - first);
+  NodeTrace trace = builder.finish(last - first);
+  trace.lives = lives_of_jobs(std::span(jobs).first(all_jobs), last);
+  trace.only_user = only.name();
+  return trace;
 }
 
 std::vector<NodeLife> lives_of(const NodeTrace& trace, const std::string& list) {

@@ -30,6 +30,7 @@ struct NodeTrace {
   double seconds = 0;               // to its end; > 0
   std::vector<NodeChange> changes;  // ascending; those of one moment are one event
   std::vector<SeenNode> lives;      // of every node, lost or still there at the end
+  std::string only_user;            // of sacct: whose jobs these are; empty: of several, or unknown
 };
 
 /// Those of the nodes in `list` (expand_node_list); of all where it is empty.
@@ -44,7 +45,9 @@ struct NodeTrace {
 /// takes it, the next Start on it brings it back. One in state NODE_FAIL takes one of the job's
 /// nodes: that whose next Start is the latest. Other ends take nothing. Lines of steps (a JobID
 /// with a dot), of jobs without nodes ("None assigned") and not yet started ones are passed over;
-/// an End of "Unknown" is the end of the trace. Times as 2026-11-22T14:00:00, of one time zone.
+/// an End of "Unknown" is the end of the trace. Lives are the times in which a job holds a node,
+/// lost where the job's end takes it. A column User says whose jobs these are. Times as
+/// 2026-11-22T14:00:00, of one time zone.
 [[nodiscard]] NodeTrace parse_sacct(const std::string& text, const std::string& source);
 
 /// One of both, by the first line.

@@ -212,7 +212,7 @@ TrainedState take_state(Formation& formation) {
 }
 
 std::vector<std::string> move_state(Machine& machine, const Plan& before, TrainedState state,
-                                    Formation& formation, Ledger& predicted) {
+                                    Formation& formation, Ledger& predicted, index_t source) {
   const Plan& after = formation.plan();
   const std::vector<NamedState> had = states_of(before), wants = states_of(after);
   const index_t leaves_before = std::ssize(before.replicas) * before.leaves_per_replica();
@@ -226,26 +226,27 @@ std::vector<std::string> move_state(Machine& machine, const Plan& before, Traine
   Mover mover(machine, before, after, buckets);
   for (std::size_t at = 0; at < wants.size(); ++at) {
     const NamedState& wanted = wants[at];
-    const std::string source = leaf_source(wanted.name, leaves_before);
+    const std::string old_name = leaf_source(wanted.name, leaves_before);
     const auto old = std::find_if(had.begin(), had.end(),
-                                  [&](const NamedState& one) { return one.name == source; });
+                                  [&](const NamedState& one) { return one.name == old_name; });
     if (old == had.end()) {
       if (StateBuffers* buffers = buffers_of(formation, wanted.name)) buffers->clear();
       reset.push_back(wanted.name);
       continue;
     }
     const MemoryKind kind = wanted.name.empty() ? MemoryKind::weights : MemoryKind::optimizer;
-    const bool again = std::any_of(
-        wants.begin() + static_cast<std::ptrdiff_t>(at) + 1, wants.end(),
-        [&](const NamedState& later) { return leaf_source(later.name, leaves_before) == source; });
+    const bool again = std::any_of(wants.begin() + static_cast<std::ptrdiff_t>(at) + 1, wants.end(),
+                                   [&](const NamedState& later) {
+                                     return leaf_source(later.name, leaves_before) == old_name;
+                                   });
+    const ShardRoutes::Holders holders{old->replica < 0 ? source : old->replica, wanted.replica};
     for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) {
       if (has_only_matrices(buckets[bucket]) && !wanted.kind.has_matrices) continue;
       if (buckets[bucket].frozen && !wanted.name.empty()) continue;
-      Tensor* shard = find(state, source, bucket);
+      Tensor* shard = find(state, old_name, bucket);
       const Tensor nothing;
       give(formation, wanted.name, bucket,
-           mover.move(bucket, shard != nullptr ? *shard : nothing, {old->replica, wanted.replica},
-                      dtype, kind));
+           mover.move(bucket, shard != nullptr ? *shard : nothing, holders, dtype, kind));
       if (shard != nullptr && !again) shard->reset();
     }
   }

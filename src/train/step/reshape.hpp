@@ -34,9 +34,11 @@ struct TrainedState {
 /// State that the new plan needs and the old one did not have starts at 0: its names are returned,
 /// the same on all ranks. `predicted` gets the bytes that this rank sends. Memory: the larger
 /// formation's, one bucket, and messages of at most 64 MiB.
+/// What all replicas held comes from replica `source`; kOwnReplica: from each rank's own.
+inline constexpr index_t kOwnReplica = -1;
 [[nodiscard]] std::vector<std::string> move_state(Machine& machine, const Plan& before,
                                                   TrainedState state, Formation& formation,
-                                                  Ledger& predicted);
+                                                  Ledger& predicted, index_t source = kOwnReplica);
 
 /// The name of the state from which that of a leaf comes, where there were `leaves` before: new
 /// leaves begin with a copy of an old one's.

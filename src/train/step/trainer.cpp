@@ -5,11 +5,13 @@
 #include <cmath>
 #include <optional>
 
+#include "comm/cost.hpp"
 #include "core/error.hpp"
 #include "core/thread_clock.hpp"
 #include "core/tracer.hpp"
 #include "device/ranges.hpp"
 #include "ops/flat_gain.hpp"
+#include "train/step/agreement.hpp"
 #include "train/step/reshape.hpp"
 #include "train/step/state_parts.hpp"
 
@@ -75,7 +77,7 @@ void Trainer::form(Plan plan) {
                    MemoryKind::workspace);
   clip_factor_ = Tensor(device, DType::f64, 1, 1, MemoryKind::workspace);
   host_values_ = host_array<double>(device, index_t{kMostPending} * values_.cols());
-  host_flags_ = host_array<double>(device, index_t{kMostPending} * kRunFlags);
+  host_sent_ = host_array<double>(device, index_t{kMostPending} * kSent);
   host_summary_.reset();
   predict_step();
   if (formation_->idle()) return;
@@ -86,11 +88,16 @@ void Trainer::form(Plan plan) {
 }
 
 void Trainer::predict_step() {
+  plan_hash_ = plan().hash();
   const TrafficTable report = idle_traffic(plan(), machine_.world().rank());
   const TrafficTable whole =
       formation_->idle() ? report : step_traffic(plan(), formation_->coord());
+  const index_t leaves = std::ssize(plan().replicas) * plan().leaves_per_replica();
+  const index_t counts =
+      all_reduce_bytes(leaves, machine_.world().size(), machine_.world().rank(), DType::f64);
   for (const bool computes : {false, true}) {
     TrafficTable step = computes ? whole : report;
+    if (source_ != nullptr && source_->ignores()) step.add(Verb::all_reduce, Group::world, counts);
     predicted_[computes][true] = step.ledger();
     step.add(times_traffic(plan()), -1);
     predicted_[computes][false] = step.ledger();
@@ -134,7 +141,7 @@ void Trainer::run_leaf(std::size_t leaf, index_t targets, index_t& position) {
   if (!last) formation_->model().drop_gradients();
 }
 
-void Trainer::start_step(unsigned flags) {
+void Trainer::start_step(unsigned flags, std::uint64_t decision) {
   T3D_CHECK(pending_.size() < kMostPending, "{} steps await their report", pending_.size());
   Pending pending;
   pending.started = clocks();
@@ -148,6 +155,7 @@ void Trainer::start_step(unsigned flags) {
         options_.slowdown.factor(machine_.world().rank(), progress_.steps + 1));
   pending.report.step = progress_.steps + 1;
   pending.report.plan = changes_;
+  pending.report.decision = decision;
   pending.report.tokens = plan().sequences() * plan().model.context;
   pending.report.lr = options_.optimizer.lr * course_.factor(progress_);
   pending.report.loss_scale = loss_scale_.value();
@@ -174,21 +182,31 @@ void Trainer::start_step(unsigned flags) {
   if (computes_) fresh_ = false;
 }
 
-// Every rank counts for all: the sample ledger tells who reads what.
+// Each rank counts some of the samples for all: the sample ledger tells who reads what.
 void Trainer::count_targets(Pending& pending) {
+  Communicator& world = machine_.world();
+  const bool all_count = source_ == nullptr || !source_->ignores();
   index_t position = progress_.samples;
-  std::vector<double> weights = plan().leaf_weights();
+  std::vector<double> counted, all;
   for (const ReplicaPlan& replica : plan().replicas)
     for (std::size_t leaf = 0; leaf < replica.leaves.size(); ++leaf) {
       const index_t sequences = replica.sequences_of(leaf);
-      const index_t all = sequences * plan().model.context;
-      const index_t counted = source_ == nullptr ? all : source_->targets(position, sequences);
-      if (counted < all)
-        weights[pending.targets.size()] *= static_cast<double>(counted) / static_cast<double>(all);
-      pending.targets.push_back(counted);
-      pending.report.targets += counted;
+      all.push_back(static_cast<double>(sequences * plan().model.context));
+      counted.push_back(all_count ? all.back() : 0);
+      for (index_t n = 0; n < sequences && !all_count; ++n)
+        if ((position + n) % world.size() == world.rank())
+          counted.back() += static_cast<double>(source_->targets(position + n, 1));
       position += sequences;
     }
+  if (!all_count && world.size() > 1)
+    world.all_reduce({counted.data(), DType::f64, 1, std::ssize(counted)}, ReduceOp::sum)
+        .wait_host();
+  std::vector<double> weights = plan().leaf_weights();
+  for (std::size_t leaf = 0; leaf < counted.size(); ++leaf) {
+    if (counted[leaf] < all[leaf]) weights[leaf] *= counted[leaf] / all[leaf];
+    pending.targets.push_back(static_cast<index_t>(counted[leaf]));
+    pending.report.targets += pending.targets.back();
+  }
   pending.weights = weights;
   if (pending.report.targets == 0)
     find_any_target();
@@ -266,11 +284,18 @@ void Trainer::read_squares(const Pending& pending, StepReport& report) const {
   report.gradient_noise = estimate.noise * plan().aggregate.reference_batch;
 }
 
-// As numbers 0 or 1, so that their sums over the ranks say whether anybody wants it.
-void Trainer::send_flags(unsigned flags) {
-  double* const host = host_flags_.get() + started_here_ % index_t{kMostPending} * kRunFlags;
-  for (int bit = 0; bit < kRunFlags; ++bit) host[bit] = (flags >> bit & 1U) != 0 ? 1 : 0;
-  const TensorView there = values_.view().col_range(kFlags, kRunFlags);
+// Flags as numbers 0 or 1, so that their sums over the ranks say whether anybody wants it.
+void Trainer::send_host_values(unsigned flags, const Pending& pending) {
+  double* const host = host_sent_.get() + started_here_ % index_t{kMostPending} * kSent;
+  host[0] = compares_replicas(pending.report.step)
+                ? replica_part(digest_of_weights(), formation_->coord().d,
+                               std::ssize(plan().replicas), pending.report.step)
+                : 0;
+  host[kMark - kReplicas] = pending.mark;
+  host[kMarkSquares - kReplicas] = pending.mark * pending.mark;
+  for (int bit = 0; bit < kRunFlags; ++bit)
+    host[kFlags - kReplicas + bit] = (flags >> bit & 1U) != 0 ? 1 : 0;
+  const TensorView there = values_.view().col_range(kReplicas, kSent);
   machine_.device().copy(there.data, host, there.bytes(), machine_.queue());
 }
 
@@ -280,7 +305,8 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
   Ops& ops = machine_.ops();
   Queue& queue = machine_.queue();
   ops.fill(queue, values_, 0);
-  send_flags(flags);
+  pending.mark = mark_of(plan_hash_, pending.report.decision, pending.report.step);
+  send_host_values(flags, pending);
   pending.values = host_values_.get() + started_here_ % index_t{kMostPending} * values_.cols();
   if (computes_ && !formation_->idle()) {
     ops.add(queue, formation_->model().loss_sum_on_device(), values_.view().col_range(kLoss, 1));
@@ -319,6 +345,7 @@ void Trainer::read_report(const Pending& pending, StepReport& report) const {
   report.grad_norm = std::sqrt(pending.values[kSquares]);
   for (int bit = 0; bit < kRunFlags; ++bit)
     if (pending.values[kFlags + bit] > 0) report.flags |= 1U << bit;
+  report.replicas_differ = !replicas_agree(pending.values[kReplicas]);
   for (std::size_t at = 0; at < pending.of_ranks.size(); at += kNumbers) {
     const double* rank = pending.of_ranks.data() + at;
     report.times.push_back({rank[kOwn], rank[kCpu], rank[kMatmul], rank[kAttention], rank[kOther],
@@ -443,6 +470,7 @@ StepReport Trainer::finish_step() {
   pending_.pop_front();
   pending.there->wait();
   pending.gathering.wait_host();
+  check_agreement(pending);
   StepReport report = pending.report;
   read_report(pending, report);
   noise_scale_.follow(report, plan().aggregate.method);
@@ -487,7 +515,9 @@ Ledger Trainer::predicted_evaluation(index_t sequences, index_t rounds, index_t 
   return traffic.ledger();
 }
 
-ReshapeReport Trainer::reshape(Plan plan) {
+ReshapeReport Trainer::reshape(Plan plan) { return reshape(std::move(plan), kOwnReplica); }
+
+ReshapeReport Trainer::reshape(Plan plan, index_t source) {
   T3D_CHECK(pending_.empty(), "a change of plan while {} steps await their report",
             pending_.size());
   ReshapeReport report;
@@ -506,7 +536,8 @@ ReshapeReport Trainer::reshape(Plan plan) {
   machine_.device().recycle();
   form(std::move(plan));
   report.predicted = Formation::predicted(this->plan(), machine_.world().rank());
-  report.reset = move_state(machine_, before, std::move(state), *formation_, report.predicted);
+  report.reset =
+      move_state(machine_, before, std::move(state), *formation_, report.predicted, source);
   // Bias corrections begin anew with the optimizer's state.
   if (std::any_of(report.reset.begin(), report.reset.end(),
                   [](const std::string& name) { return name != kNoiseState; }))

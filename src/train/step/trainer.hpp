@@ -35,7 +35,8 @@ struct TrainOptions {
   /// Steps between two gatherings of the ranks' times. Where steps are recorded, times come from
   /// every kTimedSteps-th one, which is not.
   index_t times_every = 1;
-  SlowdownSchedule slowdown;               // emulation: makes ranks slower
+  index_t replicas_every = 100;  // steps between two looks at whether replicas are alike; 0 = never
+  SlowdownSchedule slowdown;     // emulation: makes ranks slower
   std::optional<PredictorKind> predictor;  // of this rank's speed; none = it predicts nothing
 };
 
@@ -46,6 +47,12 @@ struct ReshapeReport {
   std::vector<std::string> reset;  // names of the state that starts at 0
 };
 
+struct MendReport {
+  bool mended = false;  // else no state is known to be sound
+  std::string text;     // which replicas differ, and what was done; empty where none does
+  ReshapeReport moved;
+};
+
 class Trainer {
  public:
   /// Collective over machine.world(). `source` may be null in a dry run. Weights are initialised
@@ -54,11 +61,13 @@ class Trainer {
           std::shared_ptr<BatchSource> source);
 
   /// Queues the next step; one without any target that counts leaves all state as it is and only
-  /// reports. `flags`: this rank's wishes (RunFlag), or-ed over all ranks. At most
+  /// reports. `flags`: this rank's wishes (RunFlag), or-ed over all ranks. `decision`: what this
+  /// rank has decided, and wants to do when all have said the same; 0 = nothing. At most
   /// kMostPending steps may await their report.
-  void start_step(unsigned flags);
+  void start_step(unsigned flags, std::uint64_t decision = 0);
   /// The report of the oldest started step; waits for it. Throws AgreedError where its loss or
-  /// gradient is not finite (the weights are of no use then).
+  /// gradient is not finite (the weights are of no use then), and where ranks hold different plans
+  /// or have decided differently.
   [[nodiscard]] StepReport finish_step();
   [[nodiscard]] index_t pending() const { return static_cast<index_t>(pending_.size()); }
   static constexpr std::size_t kMostPending = 2;
@@ -87,6 +96,9 @@ class Trainer {
   /// Where only parts of the batch change (Plan::same_parameters), nothing moves. Collective over
   /// machine.world(); no step may be pending.
   ReshapeReport reshape(Plan plan);
+  /// Where the weights of replicas differ: what most of them hold goes to all; that of the
+  /// first one, where processors are of several kinds. Collective as reshape().
+  [[nodiscard]] MendReport mend_replicas();
 
   /// State as boxes of global tensors, in host memory: as it is now, valid until the next step.
   /// Parts whose name starts with kPrivateState may be lacking in a checkpoint of other replicas.
@@ -121,7 +133,17 @@ class Trainer {
   };
   [[nodiscard]] Clocks clocks();
   /// What a step says of itself, as fp64 on the device: summed over the ranks.
-  enum Value { kLoss, kSquares, kLeafSquares, kFlags, kValues = kFlags + kRunFlags };
+  enum Value {
+    kLoss,
+    kSquares,
+    kLeafSquares,
+    kReplicas,  // agreement.hpp; the host sends from here on
+    kMark,
+    kMarkSquares,
+    kFlags,
+    kValues = kFlags + kRunFlags,
+    kSent = kValues - kReplicas
+  };
   struct Pending {
     StepReport report;             // what the host knows already
     std::vector<index_t> targets;  // that count, by replica, then leaf
@@ -134,6 +156,7 @@ class Trainer {
     Work gathering;                     // of_ranks
     Clocks started;
     bool first = false;  // under its plan
+    double mark = 0;     // of this rank
   };
   /// While one lives, this rank's device is timed.
   class Timing;
@@ -148,6 +171,14 @@ class Trainer {
   /// All but `own`, from the host's clocks.
   void read_clocks(const Clocks& from, const Clocks& now, RankTimes& times) const;
   void form(Plan plan);
+  /// `source`: the replica whose state all get; kOwnReplica: each its own.
+  ReshapeReport reshape(Plan plan, index_t source);
+  /// Of this rank's shards of the weights; waits for the device.
+  [[nodiscard]] std::uint64_t digest_of_weights();
+  [[nodiscard]] std::string own_digest();
+  /// Whether replicas are compared in this step.
+  [[nodiscard]] bool compares_replicas(index_t step) const;
+  void check_agreement(const Pending& pending);
   void take_batch(Plan plan, ReshapeReport& report);
   void predict_step();
   /// Counts the targets of every leaf of the step to come, and weights the leaves by them.
@@ -168,7 +199,7 @@ class Trainer {
   /// Sends what this rank has to report, and starts its way to the host.
   void send_report(unsigned flags, Pending& pending);
   void read_report(const Pending& pending, StepReport& report) const;
-  void send_flags(unsigned flags);
+  void send_host_values(unsigned flags, const Pending& pending);
   void measure(const Pending& pending, StepReport& report);
   void expect_speed(RankTimes& times);
   void check_finite(const Pending& pending, const StepReport& report) const;
@@ -180,6 +211,7 @@ class Trainer {
   Course course_;
   Progress progress_;
   std::unique_ptr<Formation> formation_;
+  std::string plan_hash_;
   Ledger predicted_[2][2];  // of a step by whether it computes_, gathers_times_
   bool computes_ = true, gathers_times_ = true;  // in the step that was started last
   bool any_target_ = false;                      // seen in the corpus
@@ -187,7 +219,7 @@ class Trainer {
   std::unique_ptr<HostImage> image_;
   std::unique_ptr<double[], HostRelease> host_values_;   // [kMostPending, kValues]
   std::unique_ptr<double[], HostRelease> host_summary_;  // [kMostPending, summary]
-  std::unique_ptr<double[], HostRelease> host_flags_;    // [kMostPending, kRunFlags]
+  std::unique_ptr<double[], HostRelease> host_sent_;     // [kMostPending, kSent]
   std::deque<Pending> pending_;
   index_t started_here_ = 0;  // steps of this formation
   bool fresh_ = true;         // the first step with these shapes

@@ -210,6 +210,7 @@ Cluster changed(const CalibrateCommand& wish, const Cluster& now, const Cluster&
         report += fmt::format("class {}: {}\n", own.name, factors_text(own.factors));
     return all;
   }
+  for (const std::string& note : kept_notes(now, more)) report += "note: " + note + "\n";
   Cluster all = joined(now, more);
   if (all.classes.empty())
     throw_error(ExitCode::usage,

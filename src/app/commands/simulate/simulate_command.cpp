@@ -92,6 +92,11 @@ void write_files(const SimulationReport& report, const LivesRequest& request,
 /// says which nodes it has, has all. Returns what stays as planned, and why.
 std::vector<std::string> learn_hazards(SimulatedJob& job, const NodeTrace& history) {
   std::vector<std::string> notes;
+  if (!history.only_user.empty())
+    notes.push_back(fmt::format(
+        "{} has the jobs of {} alone: few lives, and losses that other jobs had are not seen "
+        "(sacct --allusers)",
+        history.source, printable(history.only_user, 40)));
   for (SimulatedClass& kind : job.classes) {
     if (kind.node_list.empty() && job.classes.size() > 1) {
       notes.push_back(fmt::format(

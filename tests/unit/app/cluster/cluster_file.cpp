@@ -280,7 +280,20 @@ TEST_CASE("a newer measurement of a class wins, the others stay") {
   bare.classes[0].nodes = 20;
   CHECK(joined(known, bare).classes[0].operators == known.classes[0].operators);
   CHECK(joined(known, bare).classes[0].calibration == known.classes[0].calibration);
-  CHECK(joined(known, bare).classes[0].nodes == 20);
+  // What people wrote stays, and they are told; a price stays in its currency.
+  bare.classes[0].price_per_node_hour = 70;
+  bare.classes[0].currency = "billing units";
+  bare.scheduler = {"slurm", 0, false, {{"p", {"old"}, 100, 5, 50, false, false, {}}}};
+  known.scheduler = {"slurm", 9, false, {{"p", {}, 60, 0, 6, false, false, {1, 0, 0, 0}}}};
+  const Cluster told = joined(known, bare);
+  CHECK(told.classes[0].nodes == 12);
+  CHECK(told.classes[0].price_per_node_hour == 3);
+  CHECK(told.classes[0].currency == known.classes[0].currency);
+  const SchedulerPartition& limits = told.scheduler.partitions[0];
+  CHECK((limits.time_limit_seconds == 60 && limits.most_nodes == 6 && limits.billing.node == 1));
+  CHECK((limits.grace_seconds == 5 && limits.classes == std::vector<std::string>{"old"}));
+  CHECK(told.scheduler.requeue_delay_seconds == 9);
+  CHECK(kept_notes(known, bare).size() == 2);
   // Nor does it say of which ranks those are: Slurm's tables know no ranks.
   NodeClass& own = known.classes[0];
   own.ranks_per_node = 4;

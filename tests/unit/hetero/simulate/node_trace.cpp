@@ -84,6 +84,26 @@ TEST_CASE("where a node fails, the job's other nodes do not") {
   CHECK(lost == 1);
 }
 
+// A node is taken after three hours of every second day, and stands idle for the most of both.
+TEST_CASE("nodes live while a job holds them") {
+  std::string text = "JobID|User|NodeList|Start|End|State\n";
+  for (int day = 1; day <= 20; ++day)
+    text += fmt::format("{0}|ann|n1|2026-03-{0:02}T00:00:00|2026-03-{0:02}T0{1}:00:00|{2}\n", day,
+                        day % 2 == 0 ? 3 : 1, day % 2 == 0 ? "PREEMPTED" : "COMPLETED");
+  const NodeTrace trace = parse_any_trace(text, "f");
+  double hours = 0, lost = 0;
+  for (const SeenNode& seen : trace.lives) {
+    hours += seen.life.hours;
+    lost += seen.life.lost ? 1 : 0;
+  }
+  CHECK(trace.lives.size() == 20);
+  CHECK(hours == Approx(40));
+  CHECK(lost / hours == Approx(0.25));
+  CHECK(trace.only_user == "ann");
+  CHECK(parse_any_trace(text + "99|bob|n1|2026-03-25T00:00:00|2026-03-25T01:00:00|FAILED\n", "f")
+            .only_user.empty());
+}
+
 TEST_CASE("broken traces are answered with their line") {
   CHECK(fault_of("") == "f is empty");
   CHECK(fault_of("a,b\n").starts_with("f:1: neither a trace"));

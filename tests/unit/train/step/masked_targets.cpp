@@ -1,5 +1,6 @@
 // Targets that do not count (data.ignore_token): whoever reads the samples, every target that
 // counts weighs the same, in the loss, in the gradient and in the validation.
+#include <atomic>
 #include <cmath>
 
 #include "core/error.hpp"
@@ -73,7 +74,10 @@ void train(const Plan& plan, const Config& config, const MakeSource& source, Tra
       plan, config,
       [&](Communicator& world, Machine&, Trainer& trainer) {
         for (index_t step = 0; step < steps; ++step) {
+          world.ledger().clear();
           const StepReport report = trainer.step(kNoFlag);
+          const std::string fault = difference(world.ledger(), trainer.predicted_step());
+          if (!fault.empty()) throw std::runtime_error(fault);
           if (world.rank() != 0) continue;
           result.losses.push_back(report.loss);
           result.norms.push_back(report.grad_norm);
@@ -98,6 +102,30 @@ double largest_difference(const Trained& a, const Trained& b) {
 
 /// Very unequal; the last two samples of each step, and one in the middle, count nothing.
 const Counts kCounts{7, 3, 7, 0, 1, 7, 5, 0, 0};
+
+/// Says how often somebody looked at which targets of a sample count.
+class Watched final : public TokenSource {
+ public:
+  Watched(std::shared_ptr<TokenSource> tokens, std::atomic<index_t>& looks)
+      : tokens_(std::move(tokens)), looks_(looks) {}
+  [[nodiscard]] index_t size() const override { return tokens_->size(); }
+  [[nodiscard]] index_t vocab() const override { return tokens_->vocab(); }
+  [[nodiscard]] double bytes_per_token() const override { return 1; }
+  void read(index_t first, index_t count, std::int32_t* out) override {
+    tokens_->read(first, count, out);
+  }
+  [[nodiscard]] bool partial_loss() const override { return true; }
+  void read_counts(index_t first, index_t count, std::uint8_t* out) override {
+    (void)first;
+    ++looks_;
+    std::fill_n(out, count, std::uint8_t{1});
+  }
+  [[nodiscard]] std::string describe() const override { return "watched"; }
+
+ private:
+  std::shared_ptr<TokenSource> tokens_;
+  std::atomic<index_t>& looks_;
+};
 
 }  // namespace
 
@@ -350,4 +378,18 @@ TEST_CASE("the validation counts what counts", "[masked_targets]") {
     CHECK(std::abs(zeros - ones) > 1e-3);
     CHECK((n0 * zeros + n1 * ones) / n == Approx(all).epsilon(1e-12));
   }
+}
+
+TEST_CASE("ranks share the counting of targets", "[masked_targets]") {
+  std::atomic<index_t> looks = 0;
+  const auto source = [&](const Config&) {
+    std::vector<std::int32_t> ids(1000, 1);
+    return std::make_shared<BatchSource>(
+        std::make_shared<Watched>(make_memory_source(ids, 61), looks), kContext, 1, false);
+  };
+  Trained result;
+  const Config config = input(8);
+  train(plan_for(config, std::vector<Cuboid>(4, Cuboid{1, 1, 1}), {2, 2, 2, 2}), config, source,
+        result, 3);
+  CHECK(looks == 3 * (8 + 8));  // once to count, once to read
 }
