@@ -24,6 +24,9 @@ bad 78 "mesh.tokens" 2 input.toml --set "mesh.cuboid=[2,1,1]" --set "mesh.tokens
 bad 78 "mesh.outputs" 2 input.toml --set "mesh.cuboid=[1,2,1]" --set "mesh.outputs=[1,2,3]"
 bad 78 "place" 2 input.toml --set "mesh.cuboid=[1,2,1]" --set "mesh.place=[1,1]"
 bad 78 "heads" 1 input.toml --set model.heads=5
+# Every wait has a limit.
+bad 78 "debug.io_seconds cannot be 0" 1 input.toml --set debug.io_seconds=0
+bad 78 "debug.watchdog_seconds cannot be 0" 1 input.toml --set debug.watchdog_seconds=0
 # Aggregation: the key is named, also where two keys disagree.
 adasum=(input.toml --set aggregate.method=adasum)
 three=("${adasum[@]}" --set mesh.replicas=3 --set "mesh.cuboid=[1,1,1]")

@@ -12,11 +12,6 @@
 #include "train/step/trainer.hpp"
 
 namespace t3d {
-namespace {
-
-constexpr double kNoLimit = 1e9;  // seconds
-
-}  // namespace
 
 Saving::Saving(Communicator& world, const Config& config, const RunLock* lock, index_t saved,
                Hearer hearer, const FileService* logs)
@@ -26,7 +21,7 @@ Saving::Saving(Communicator& world, const Config& config, const RunLock* lock, i
       hearer_(std::move(hearer)),
       logs_(logs),
       // The other ranks wait for as long as files may take: rank 0 is to be back before.
-      line_seconds_(config.debug.io_seconds > 0 ? config.debug.io_seconds / 2 : kNoLimit),
+      line_seconds_(config.debug.io_seconds / 2),
       last_saved_(saved) {}
 
 void Saving::prepare(const std::vector<TensorPart>& parts, const std::string& shortage) {
@@ -140,8 +135,8 @@ void Saving::remove_old(index_t keep) {
 void Saving::end_removal(double seconds) {
   all_or_none(*checkpoint_group(world_), [&] {
     if (!removals_ || removals_->wait(removals_->newest(), seconds)) return;
-    constexpr double kMoment = 0.01;
-    removals_->end(kMoment);
+    constexpr double kHardlyAny = 0.01;
+    removals_->end(kHardlyAny);
     hearer_.note(fmt::format("{} takes longer than {:.0f} s: the next life does the rest",
                              "removing old checkpoints", seconds));
   });

@@ -281,7 +281,8 @@ class TrainJob {
         trainer_->progress().steps, trainer_->steps());
     report_->note(reason);
     const bool by_tokens = config_.run.steps == 0;
-    const index_t more = 2 * (by_tokens ? config_.run.tokens : trainer_->steps());
+    const index_t more =
+        2 * (by_tokens ? static_cast<index_t>(config_.run.tokens) : trainer_->steps());
     report_->note(
         "to train on, as for a run twice as long (its learning rates are those of that "
         "length): " +
