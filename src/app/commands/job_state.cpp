@@ -156,6 +156,7 @@ std::string JobState::special_text_of_run() {
     for (const auto& [mine, theirs] : {std::pair{&own.bos, known.bos}, {&own.pad, known.pad}})
       if (theirs >= 0) *mine = theirs;
     own.adds_bos = known.adds_bos;
+    own.unnamed = known.unnamed;
     own.ends = ends == std::vector{own.eos} ? std::vector<std::int32_t>() : ends;
   }
   return own == SpecialIds() ? std::string() : special_text(own);
