@@ -222,6 +222,9 @@ void JobState::tell_origin(JobReport& report) const {
   for (const std::string& text : tokenizer_.notes) report.note(text);
   report.note(
       fmt::format("data {}: {} tokens", data_hash(data_text_), texts_.train->tokens().size()));
+  if (const std::string text = document_ends_text(texts_.train->tokens(), config_.model.context);
+      !text.empty())
+    report.note(text);
   if (!data_change_.empty()) report.warn(data_change_);
   if (const std::string text = from_->changed_schedule(); !text.empty()) report.warn(text);
   if (checkpoint())

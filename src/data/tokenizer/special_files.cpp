@@ -82,7 +82,8 @@ void take_first(std::int32_t& id, std::int32_t other) {
 bool has_no_token(const Json& config, const std::string& key) {
   if (const auto found = config.find(key); found != config.end()) return found->is_null();
   const auto named = config.find("tokenizer_class");
-  return named != config.end() && (*named == "PreTrainedTokenizerFast" || *named == "TokenizersBackend");
+  return named != config.end() &&
+         (*named == "PreTrainedTokenizerFast" || *named == "TokenizersBackend");
 }
 
 std::string shown(std::int32_t id, const Tokenizer& tokenizer) {

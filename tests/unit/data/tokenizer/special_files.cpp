@@ -81,10 +81,9 @@ TEST_CASE("ids that no token has are left out, and files that are no objects ref
 }
 
 TEST_CASE("special ids go as text and come back") {
-  for (const SpecialIds& ids :
-       {SpecialIds{}, SpecialIds{1, 2, -1, 0}, SpecialIds{1, 2, 3, 0, {2, 5}},
-        SpecialIds{1, -1, -1, -1, {}, true},
-        SpecialIds{1, 2, 0, -1, {}, false, {.bos = true, .pad = true}}})
+  for (const SpecialIds& ids : {SpecialIds{}, SpecialIds{1, 2, -1, 0},
+                                SpecialIds{1, 2, 3, 0, {2, 5}}, SpecialIds{1, -1, -1, -1, {}, true},
+                                SpecialIds{1, 2, 0, -1, {}, false, {.bos = true, .pad = true}}})
     CHECK(special_ids_of_text(special_text(ids)) == ids);
   CHECK_THROWS_AS(special_ids_of_text("{}"), Error);
 }
