@@ -104,7 +104,7 @@ class Encoding {
     const auto& normalizer = goes_on ? parts_.normalizer_of_rest : parts_.normalizer;
     if (normalizer) {
       changed = text;
-      normalizer->apply(changed);
+      first &= !normalizer->apply(changed);
       text = changed;
     }
     for (const tok::AddedSpan& span : parts_.added.spans_of_normalized(text)) {
