@@ -29,7 +29,7 @@ def ours(folder, text):
         path, out = os.path.join(scratch, "text"), os.path.join(scratch, "out")
         pathlib.Path(path).write_bytes(text.encode())
         subprocess.run([BENCH, folder, path, out, "0"], check=True, stdout=subprocess.DEVNULL)
-        return array.array("i", pathlib.Path(out + ".document").read_bytes()).tolist(), pathlib.Path(out + ".text").read_bytes().decode()
+        return array.array("i", pathlib.Path(out + ".ids").read_bytes()).tolist(), pathlib.Path(out + ".text").read_bytes().decode()
 
 
 def main():

@@ -16,6 +16,11 @@ struct SpecialIds {
   std::vector<std::int32_t> ends = {};
   /// bos stands before every text; not said = as the tokenizer does it.
   std::optional<bool> adds_bos = {};
+  /// Which of them the model's files alone say: its tokenizer knows no such token.
+  struct Unnamed {
+    bool bos = false, eos = false, pad = false;
+    friend bool operator==(const Unnamed&, const Unnamed&) = default;
+  } unnamed = {};
   friend bool operator==(const SpecialIds&, const SpecialIds&) = default;
 
   [[nodiscard]] std::vector<std::int32_t> all_ends() const {
@@ -29,6 +34,12 @@ template <class Ids>
 [[nodiscard]] auto named_ids(Ids& ids) {
   return std::array{std::pair{"bos", &ids.bos}, std::pair{"eos", &ids.eos},
                     std::pair{"pad", &ids.pad}, std::pair{"unknown", &ids.unknown}};
+}
+
+template <class Unnamed>
+[[nodiscard]] auto named_flags(Unnamed& unnamed) {
+  return std::array{std::pair{"bos", &unnamed.bos}, std::pair{"eos", &unnamed.eos},
+                    std::pair{"pad", &unnamed.pad}};
 }
 
 }  // namespace t3d

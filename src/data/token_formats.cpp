@@ -41,6 +41,7 @@ class TokenFileSource final : public TokenSource {
     return t3d::tokenizer_hash(info().tokenizer, info().model);
   }
   SpecialIds special_ids() const override { return info().special; }
+  index_t documents() const override { return info().documents; }
   std::vector<CorpusFile> files() const override {
     return {{card_.path, card_.bytes, size(), card_.header.checksum}};
   }
@@ -78,10 +79,10 @@ class FlatSource final : public TokenSource {
   std::string describe() const override {
     std::string text = fmt::format("{}: {} tokens of {} byte{}", card_.path, size(), card_.id_bytes,
                                    card_.id_bytes == 1 ? "" : "s");
-    if (const index_t documents = card_.header.info.documents; documents > 0)
-      text += fmt::format(", {} documents", documents);
+    if (documents() > 0) text += fmt::format(", {} documents", documents());
     return text;
   }
+  index_t documents() const override { return card_.header.info.documents; }
   std::uint64_t tokenizer_hash() const override {
     return card_.id_bytes == 1 ? t3d::tokenizer_hash("bytes", {}) : 0;
   }

@@ -83,6 +83,11 @@ class JoinedSource final : public TokenSource {
   std::string tokenizer_model() const override { return sources_.front()->tokenizer_model(); }
   std::uint64_t tokenizer_hash() const override { return sources_.front()->tokenizer_hash(); }
   SpecialIds special_ids() const override { return sources_.front()->special_ids(); }
+  index_t documents() const override {
+    index_t all = 0;
+    for (const auto& source : sources_) all += source->documents();
+    return all;
+  }
   std::vector<CorpusFile> files() const override {
     std::vector<CorpusFile> all;
     for (const auto& source : sources_)

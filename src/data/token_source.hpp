@@ -58,6 +58,8 @@ class TokenSource {
   [[nodiscard]] virtual std::uint64_t tokenizer_hash() const { return 0; }
   /// Where the format says them; else none.
   [[nodiscard]] virtual SpecialIds special_ids() const { return {}; }
+  /// 0 where the format does not say.
+  [[nodiscard]] virtual index_t documents() const { return 0; }
   /// The files behind the source, in order; empty for what is in memory.
   [[nodiscard]] virtual std::vector<CorpusFile> files() const { return {}; }
 };

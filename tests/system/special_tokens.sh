@@ -52,6 +52,7 @@ sed -i '/^\[model\]/,/^\[data\]/{/^\[model\]/!{/^\[data\]/!d}}' input.toml
 sed -i 's/^\[model\]/&\ncontext = 32/' input.toml
 run 2 "${tune[@]}" -d tuned --set run.steps=2
 expect_status 0
+expect_text "samples of 32 tokens go across the ends of documents (600, of 4 tokens on average)"
 run 1 export tuned -o tuned-out
 expect_status 0
 exported tuned-out "[2, 0]"

@@ -59,6 +59,20 @@ std::string data_text(const BatchSource& train, const DataConfig& data,
   return fmt::format("{}{:016x}\n{}", kHash, hash, kept);
 }
 
+std::string document_ends_text(const TokenSource& train, index_t context) {
+  const index_t documents = train.documents();
+  if (documents < 2) return {};
+  std::string text = fmt::format(
+      "samples of {} tokens go across the ends of documents ({}, of {:.4g} tokens on average): a "
+      "token sees those of the documents before its own, too",
+      context, documents, static_cast<double>(train.size()) / static_cast<double>(documents));
+  if (train.partial_loss())
+    text +=
+        "; so a completion sees other prompts and completions, and one at the begin of a sample "
+        "may lack its prompt";
+  return text;
+}
+
 std::string data_hash(const std::string& data_text) {
   return data_text.starts_with(kHash) ? data_text.substr(kHash.size(), 16) : "";
 }

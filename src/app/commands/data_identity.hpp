@@ -24,4 +24,7 @@ inline constexpr const char* kDataText = "data";
 [[nodiscard]] std::string data_change(const std::string& before, const std::string& now,
                                       const std::string& where);
 
+/// What samples of `context` tokens do at the ends of documents; empty where there are none.
+[[nodiscard]] std::string document_ends_text(const TokenSource& train, index_t context);
+
 }  // namespace t3d

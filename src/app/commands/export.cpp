@@ -60,6 +60,7 @@ SpecialIds special_ids_for(const CheckpointInfo& checkpoint, const ModelConfig& 
   ids.ends.clear();
   for (const std::string& word : eos) ids.ends.push_back(named_id(word, tokenizer, model.vocab));
   ids.eos = ids.ends.front();
+  ids.unnamed.eos = false;
   return ids;
 }
 

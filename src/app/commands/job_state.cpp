@@ -156,6 +156,7 @@ std::string JobState::special_text_of_run() {
     for (const auto& [mine, theirs] : {std::pair{&own.bos, known.bos}, {&own.pad, known.pad}})
       if (theirs >= 0) *mine = theirs;
     own.adds_bos = known.adds_bos;
+    own.unnamed = known.unnamed;
     own.ends = ends == std::vector{own.eos} ? std::vector<std::int32_t>() : ends;
   }
   return own == SpecialIds() ? std::string() : special_text(own);
@@ -221,6 +222,9 @@ void JobState::tell_origin(JobReport& report) const {
   for (const std::string& text : tokenizer_.notes) report.note(text);
   report.note(
       fmt::format("data {}: {} tokens", data_hash(data_text_), texts_.train->tokens().size()));
+  if (const std::string text = document_ends_text(texts_.train->tokens(), config_.model.context);
+      !text.empty())
+    report.note(text);
   if (!data_change_.empty()) report.warn(data_change_);
   if (const std::string text = from_->changed_schedule(); !text.empty()) report.warn(text);
   if (checkpoint())

@@ -66,13 +66,15 @@ class PartWorker {
     PartFile& file = *files_.front();
     const auto stream = open_stream(input.path, segment.begin);
     if (segment.begin == 0) begin_document(file, true);
+    std::optional<char> before;  // the byte before what is encoded next
+    if (segment.begin > 0) FileReader(input.path).read_at(segment.begin - 1, &before.emplace(), 1);
     // A compressed text is as long as it is.
     const index_t bytes =
         input.compressed ? std::numeric_limits<index_t>::max() / 2 : segment.end - segment.begin;
     index_t read = 0;
     for_pieces(*stream, bytes, kPieceBytes, [&](std::string_view piece) {
       check_stop();
-      file.add(tokenizer_.encode(piece), true);
+      file.add(ids_of(piece, before), true);
       read += std::ssize(piece);
     });
     if (!input.compressed && read != bytes)
@@ -124,8 +126,9 @@ class PartWorker {
   void write(const JsonDocument& document) {
     PartFile& file = file_of(document);
     begin_document(file, document.prompt.empty());
-    encode(file, document.prompt, false);
-    encode(file, document.text, true);
+    std::optional<char> before;
+    encode(file, document.prompt, before, false);
+    encode(file, document.text, before, true);
     file.add_text_bytes(std::ssize(document.prompt) + std::ssize(document.text));
     end_document(file);
   }
@@ -140,13 +143,21 @@ class PartWorker {
   void check_stop() const {
     if (stop_) throw StoppedPart();
   }
-  void encode(PartFile& file, std::string_view text, bool counts) const {
+  /// Of a text that may be cut before or behind this piece.
+  [[nodiscard]] std::vector<std::int32_t> ids_of(std::string_view piece,
+                                                 std::optional<char>& before) const {
+    auto ids = before ? tokenizer_.encode_rest(piece, *before) : tokenizer_.encode(piece);
+    if (!piece.empty()) before = piece.back();
+    return ids;
+  }
+  void encode(PartFile& file, std::string_view text, std::optional<char>& before,
+              bool counts) const {
     while (!text.empty()) {
       check_stop();
       const bool whole = std::ssize(text) <= kPieceBytes;
       const std::string_view start = text.substr(0, kPieceBytes);
       const std::size_t now = whole ? text.size() : std::max<std::size_t>(text_cut(start), 1);
-      file.add(tokenizer_.encode(text.substr(0, now)), counts);
+      file.add(ids_of(text.substr(0, now), before), counts);
       text.remove_prefix(now);
     }
   }

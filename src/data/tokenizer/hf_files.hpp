@@ -17,9 +17,9 @@ template <class NameOf>
   const auto name = [&](const char* key, std::int32_t id) {
     if (id >= 0) config[key] = name_of(id);
   };
-  name("bos_token", ids.bos);
-  name("eos_token", ids.eos);
-  name("pad_token", ids.pad);
+  if (!ids.unnamed.bos) name("bos_token", ids.bos);
+  if (!ids.unnamed.eos) name("eos_token", ids.eos);
+  if (!ids.unnamed.pad) name("pad_token", ids.pad);
   name("unk_token", ids.unknown);
   if (ids.adds_bos) config["add_bos_token"] = *ids.adds_bos;
   return config;

@@ -34,6 +34,7 @@ struct Parts {
       pre_tokenizer = tok::make_pre_tokenizer(part);
       byte_words = tok::byte_words_of(part);
     }
+    read_rest(file);
     if (all.has("added_tokens"))
       added = {all.at("added_tokens"), model->vocabulary(), normalizer.get()};
     vocab = model->vocabulary().end();
@@ -47,10 +48,33 @@ struct Parts {
       if (id >= vocab) part.fail("id {} is outside the vocabulary of {}", id, vocab);
   }
 
+  /// The parts without what they put before a text, or take away there.
+  void read_rest(nlohmann::json file) {
+    for (const char* name : {"normalizer", "pre_tokenizer"})
+      if (file.contains(name)) remove_begin(file[name]);
+    const tok::JsonPart all(file, "");
+    if (all.has("normalizer")) normalizer_of_rest = tok::make_normalizer(all.at("normalizer"));
+    if (all.has("pre_tokenizer"))
+      pre_tokenizer_of_rest = tok::make_pre_tokenizer(all.at("pre_tokenizer"));
+  }
+  static void remove_begin(nlohmann::json& part) {
+    const std::string type = part.is_object() ? part.value("type", "") : "";
+    if (type == "Prepend") part = {{"type", "Sequence"}, {"normalizers", nlohmann::json::array()}};
+    if (type == "Strip") part["strip_left"] = false;
+    if (type == "ByteLevel" && part.contains("add_prefix_space")) part["add_prefix_space"] = false;
+    if (type == "Metaspace") {
+      part.erase("add_prefix_space");
+      part["prepend_scheme"] = "never";
+    }
+    for (const char* list : {"normalizers", "pretokenizers"})
+      if (type == "Sequence" && part.contains(list))
+        for (nlohmann::json& step : part[list]) remove_begin(step);
+  }
+
   std::unique_ptr<tok::Model> model;
-  std::unique_ptr<tok::Normalizer> normalizer;       // null = none
-  std::unique_ptr<tok::PreTokenizer> pre_tokenizer;  // null = none
-  std::optional<tok::ByteWords> byte_words;          // what pre_tokenizer is, if it is this
+  std::unique_ptr<tok::Normalizer> normalizer, normalizer_of_rest;          // null = none
+  std::unique_ptr<tok::PreTokenizer> pre_tokenizer, pre_tokenizer_of_rest;  // null = none
+  std::optional<tok::ByteWords> byte_words;  // what pre_tokenizer is, if it is this
   tok::AddedTokens added;
   tok::PostProcessor post_processor;
   tok::Decoder decoder;
@@ -62,38 +86,42 @@ class Encoding {
  public:
   Encoding(const Parts& parts, tok::WordCache& cache) : parts_(parts), cache_(cache) {}
 
-  Ids text(std::string_view text) {
+  /// `goes_on`: behind another text.
+  Ids text(std::string_view text, bool goes_on) {
     for (const tok::AddedSpan& span : parts_.added.spans_of_text(text)) {
       if (span.id >= 0)
         ids_.push_back(span.id);
       else
-        plain(text.substr(span.begin, span.end - span.begin), span.begin == 0);
+        plain(text.substr(span.begin, span.end - span.begin), span.begin == 0, goes_on);
+      goes_on = false;
     }
     return std::move(ids_);
   }
 
  private:
-  void plain(std::string_view text, bool first) {
+  void plain(std::string_view text, bool first, bool goes_on) {
     std::string changed;
-    if (parts_.normalizer) {
+    const auto& normalizer = goes_on ? parts_.normalizer_of_rest : parts_.normalizer;
+    if (normalizer) {
       changed = text;
-      parts_.normalizer->apply(changed);
+      first &= !normalizer->apply(changed);
       text = changed;
     }
     for (const tok::AddedSpan& span : parts_.added.spans_of_normalized(text)) {
       if (span.id >= 0)
         ids_.push_back(span.id);
       else if (parts_.byte_words)
-        byte_words(text.substr(span.begin, span.end - span.begin));
+        byte_words(text.substr(span.begin, span.end - span.begin), goes_on);
       else
-        words(text.substr(span.begin, span.end - span.begin), first && span.begin == 0);
+        words(text.substr(span.begin, span.end - span.begin), first && span.begin == 0, goes_on);
+      goes_on = false;
     }
   }
 
-  void byte_words(std::string_view text) {
+  void byte_words(std::string_view text, bool goes_on) {
     const tok::WordScanner scanner(parts_.byte_words->pattern);
     std::string with_space;
-    if (parts_.byte_words->add_space && !text.starts_with(' '))
+    if (parts_.byte_words->add_space && !goes_on && !text.starts_with(' '))
       text = with_space.append(" ").append(text);
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = scanner.word_end(text, at);
@@ -103,9 +131,10 @@ class Encoding {
     }
   }
 
-  void words(std::string_view text, bool first) {
+  void words(std::string_view text, bool first, bool goes_on) {
     std::vector<tok::Piece> pieces{{std::string(text), first}};
-    if (parts_.pre_tokenizer) parts_.pre_tokenizer->split(pieces);
+    const auto& cutter = goes_on ? parts_.pre_tokenizer_of_rest : parts_.pre_tokenizer;
+    if (cutter) cutter->split(pieces);
     for (const tok::Piece& piece : pieces) word(piece.text);
   }
 
@@ -160,13 +189,9 @@ class JsonTokenizer final : public Tokenizer {
   explicit JsonTokenizer(const std::string& model)
       : model_(model), parts_(tok::parse_json(model)) {}
 
-  Ids encode(std::string_view text) const override {
-    // Bytes that are no text have letters, too, where nothing else is done with the text.
-    std::string valid;
-    const bool takes_bytes = parts_.byte_words && !parts_.normalizer;
-    if (!takes_bytes && !tok::is_utf8(text)) text = valid = tok::repaired(text);
-    const auto cache = caches_.borrow();
-    return Encoding(parts_, *cache).text(text);
+  Ids encode(std::string_view text) const override { return encode_text(text, false); }
+  Ids encode_rest(std::string_view text, char /*before*/) const override {
+    return encode_text(text, true);
   }
   Ids encode_document(std::string_view text) const override {
     return parts_.post_processor.apply(encode(text));
@@ -199,6 +224,14 @@ class JsonTokenizer final : public Tokenizer {
   }
 
  private:
+  [[nodiscard]] Ids encode_text(std::string_view text, bool goes_on) const {
+    // Bytes that are no text have letters, too, where nothing else is done with the text.
+    std::string valid;
+    const bool takes_bytes = parts_.byte_words && !parts_.normalizer;
+    if (!takes_bytes && !tok::is_utf8(text)) text = valid = tok::repaired(text);
+    const auto cache = caches_.borrow();
+    return Encoding(parts_, *cache).text(text, goes_on);
+  }
   template <std::size_t n>
   [[nodiscard]] std::int32_t named(const std::array<std::string_view, n>& names) const {
     for (const std::string_view name : names)

@@ -131,10 +131,25 @@ bool is_one_character(std::string_view text) {
   return !text.empty() && tok::utf8_step(text, 0).bytes == text.size();
 }
 
+bool keeps_text(const SentencePieceModel& model) {
+  return !model.dummy_prefix && !model.fewer_spaces && !model.space_behind && model.marked_spaces &&
+         !model.changes_letters;
+}
+
+/// As train_sentencepiece() has it: the unknown piece first, and no mark but the end of a document,
+/// which earlier versions lack.
+bool is_trained_here(const SentencePieceModel& model) {
+  if (!keeps_text(model) || !model.byte_fallback || model.pieces.empty()) return false;
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    const ModelPiece& piece = model.pieces[id];
+    if ((piece.type == PieceType::unknown) != (id == 0)) return false;
+    if (piece.type == PieceType::control && (id != 1 || piece.text != "<eos>")) return false;
+  }
+  return true;
+}
+
 bool has_a_json(const SentencePieceModel& model) {
-  if (!model.bpe || !model.byte_fallback || model.space_behind || model.dummy_prefix ||
-      model.fewer_spaces || !model.marked_spaces || model.changes_letters)
-    return false;
+  if (!model.bpe || !model.byte_fallback || !keeps_text(model)) return false;
   return std::ranges::all_of(model.pieces, [](const ModelPiece& piece) {
     if (!tok::is_utf8(piece.text)) return false;
     switch (piece.type) {
@@ -149,7 +164,8 @@ bool has_a_json(const SentencePieceModel& model) {
 }
 
 // Pieces have spaces here, not marks: texts then need no change, and a mark in a text has no piece
-// and becomes bytes, as SentencePieceTokenizer has it.
+// and becomes bytes, as SentencePieceTokenizer has it for models that were trained here. For others
+// marks become spaces first.
 void write_spaces(std::vector<ModelPiece>& pieces) {
   for (ModelPiece& piece : pieces) {
     if (piece.type != PieceType::normal) continue;
@@ -186,12 +202,21 @@ nlohmann::ordered_json merges_of(const std::vector<ModelPiece>& pieces) {
   return merges;
 }
 
+nlohmann::ordered_json marks_to_spaces() {
+  return {{"type", "Replace"}, {"pattern", {{"String", kMark}}}, {"content", " "}};
+}
+
 }  // namespace
 
 bool is_like_llamas(std::string_view model) {
   const SentencePieceModel parts(model);
   return parts.bpe && parts.byte_fallback && parts.dummy_prefix && !parts.changes_letters &&
          !parts.space_behind && parts.marked_spaces;
+}
+
+SentencePieceSpaces spaces_of_sentencepiece(std::string_view model) {
+  const SentencePieceModel parts(model);
+  return {parts.fewer_spaces, parts.space_behind, keeps_text(parts), is_trained_here(parts)};
 }
 
 std::string json_of_sentencepiece(std::string_view model) {
@@ -220,7 +245,7 @@ std::string json_of_sentencepiece(std::string_view model) {
       {"truncation", nullptr},
       {"padding", nullptr},
       {"added_tokens", std::move(added)},
-      {"normalizer", nullptr},
+      {"normalizer", is_trained_here(parts) ? json() : marks_to_spaces()},
       {"pre_tokenizer", nullptr},
       {"post_processor", nullptr},
       {"decoder",

@@ -13,4 +13,13 @@ namespace t3d {
 /// Made as Llama's: transformers has a class of its own for such a model.
 [[nodiscard]] bool is_like_llamas(std::string_view model);
 
+/// What a model does with the spaces of a text.
+struct SentencePieceSpaces {
+  bool strips = true;         // those around a text go, and of several between words all but one
+  bool behind = false;        // they belong to the word before
+  bool keeps_text = false;    // nothing at all happens to a text
+  bool trained_here = false;  // by train_sentencepiece()
+};
+[[nodiscard]] SentencePieceSpaces spaces_of_sentencepiece(std::string_view model);
+
 }  // namespace t3d

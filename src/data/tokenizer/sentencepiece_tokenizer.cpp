@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 
 #include "core/error.hpp"
 #include "data/tokenizer/hf_files.hpp"
@@ -58,19 +59,18 @@ class SentencePieceStream final : public TextStream {
 };
 
 /// SentencePiece writes a space as U+2581 and reads U+2581 back as a space. Where a text has that
-/// character itself, it goes as its three bytes, which come back as they are.
+/// character itself, a model that was trained here has its three bytes, which come back as they
+/// are; other models take it for a space, as their own programs do.
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   explicit SentencePieceTokenizer(const std::string& model) : model_(model) {
-    if (const auto status = processor_.LoadFromSerializedProto(model); !status.ok())
-      throw_error(ExitCode::io, "not a SentencePiece model: {}", status.ToString());
-    bytes_ = {"<0xE2>", "<0x96>", "<0x81>"};
-    has_bytes_ = !processor_.IsUnknown(processor_.PieceToId(bytes_[0]));
+    load(model, processor_);
+    spaces_ = spaces_of_sentencepiece(model);
   }
   std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> ids;
     std::size_t at = 0;
-    while (has_bytes_) {
+    while (spaces_.trained_here) {
       const std::size_t mark = text.find(kMark, at);
       if (mark == std::string_view::npos) break;
       encode_plain(text.substr(at, mark - at), ids);
@@ -78,6 +78,18 @@ class SentencePieceTokenizer final : public Tokenizer {
       at = mark + kMark.size();
     }
     encode_plain(text.substr(at), ids);
+    return ids;
+  }
+  /// Where a model strips its texts, a space at the border comes back as the one before a text.
+  std::vector<std::int32_t> encode_rest(std::string_view text, char before) const override {
+    if (text.empty() || spaces_.keeps_text || spaces_.behind) return encode(text);
+    std::call_once(rest_loaded_, [&] {
+      load(model_ + std::string(kPrefix), with_prefix_);
+      load(model_ + std::string(kNoPrefix), without_prefix_);
+    });
+    const bool space = spaces_.strips && (is_space(before) || is_space(text.front()));
+    std::vector<std::int32_t> ids;
+    encode_by(space ? with_prefix_ : without_prefix_, text, ids);
     return ids;
   }
   /// A model with a begin of a text has it before every text, as its own programs do it.
@@ -125,18 +137,42 @@ class SentencePieceTokenizer final : public Tokenizer {
 
  private:
   static constexpr std::string_view kMark = "\xe2\x96\x81";
+  // normalizer_spec { add_dummy_prefix: ... } behind a model: of a message that comes twice, the
+  // fields that come last count.
+  static constexpr std::string_view kPrefix{"\x1a\x02\x18\x01", 4},
+      kNoPrefix{"\x1a\x02\x18\x00", 4};
+
+  static void load(const std::string& model, SentencePieceProcessor& processor) {
+    if (const auto status = processor.LoadFromSerializedProto(model); !status.ok())
+      throw_error(ExitCode::io, "not a SentencePiece model: {}", status.ToString());
+  }
+  /// As the model reads it: some make spaces of line ends.
+  [[nodiscard]] bool is_space(char letter) const {
+    if (letter == ' ') return true;
+    std::vector<std::int32_t> ids, with_space;
+    if ((static_cast<unsigned char>(letter) & 0x80U) == 0) {
+      encode_by(processor_, std::string{'a', letter, 'a'}, ids);
+      encode_by(processor_, "a a", with_space);
+    }
+    return !ids.empty() && ids == with_space;
+  }
   void encode_plain(std::string_view text, std::vector<std::int32_t>& ids) const {
-    if (text.empty()) return;
+    if (!text.empty()) encode_by(processor_, text, ids);
+  }
+  static void encode_by(const SentencePieceProcessor& processor, std::string_view text,
+                        std::vector<std::int32_t>& ids) {
     std::vector<int> more;
-    const auto status = processor_.Encode(text, &more);
+    const auto status = processor.Encode(text, &more);
     if (!status.ok()) throw_error(ExitCode::internal, "cannot encode: {}", status.ToString());
     ids.insert(ids.end(), more.begin(), more.end());
   }
 
   std::string model_;
   SentencePieceProcessor processor_;
-  std::array<const char*, 3> bytes_{};
-  bool has_bytes_ = false;
+  mutable SentencePieceProcessor with_prefix_, without_prefix_;  // for texts that go on
+  mutable std::once_flag rest_loaded_;
+  std::array<const char*, 3> bytes_{"<0xE2>", "<0x96>", "<0x81>"};
+  SentencePieceSpaces spaces_;
 };
 
 }  // namespace

@@ -77,6 +77,15 @@ void take_first(std::int32_t& id, std::int32_t other) {
   if (id < 0) id = other;
 }
 
+/// The file says that there is no such token: by null, or, where the class has none of its own, by
+/// silence.
+bool has_no_token(const Json& config, const std::string& key) {
+  if (const auto found = config.find(key); found != config.end()) return found->is_null();
+  const auto named = config.find("tokenizer_class");
+  return named != config.end() &&
+         (*named == "PreTrainedTokenizerFast" || *named == "TokenizersBackend");
+}
+
 std::string shown(std::int32_t id, const Tokenizer& tokenizer) {
   const std::array ids{id};
   return fmt::format("{} ({})", id, printable(tokenizer.decode(ids, Specials::show), 40));
@@ -94,6 +103,8 @@ SpecialIds special_ids_of_folder(const std::string& folder, const Tokenizer* tok
     ids.eos = token_named(config, "eos_token", *tokenizer);
     ids.pad = token_named(config, "pad_token", *tokenizer);
   }
+  for (const auto& [name, unnamed] : named_flags(ids.unnamed))
+    *unnamed = has_no_token(config, std::string(name) + "_token");
   ids.ends = model.ids("eos_token_id");
   take_first(ids.eos, ids.ends.empty() ? -1 : ids.ends.front());
   take_first(ids.bos, model.id("bos_token_id"));
@@ -143,6 +154,8 @@ std::string special_text(const SpecialIds& ids) {
   for (const auto& [name, id] : named_ids(ids)) json[name] = *id;
   if (!ids.ends.empty()) json["ends"] = ids.ends;
   if (ids.adds_bos) json["adds_bos"] = *ids.adds_bos;
+  for (const auto& [name, unnamed] : named_flags(ids.unnamed))
+    if (*unnamed) json["unnamed"].push_back(name);
   return json.dump();
 }
 
@@ -153,6 +166,9 @@ SpecialIds special_ids_of_text(const std::string& text) {
     for (const auto& [name, id] : named_ids(ids)) *id = json.at(name).get<std::int32_t>();
     if (json.contains("ends")) ids.ends = json.at("ends").get<Ids>();
     if (json.contains("adds_bos")) ids.adds_bos = json.at("adds_bos").get<bool>();
+    const Json names = json.value("unnamed", Json::array());
+    for (const auto& [name, unnamed] : named_flags(ids.unnamed))
+      *unnamed = std::ranges::find(names, Json(name)) != names.end();
   } catch (const Json::exception&) {
     throw_error(ExitCode::io, "{} are no special ids", printable(text, 60));
   }

@@ -48,6 +48,13 @@ class Tokenizer {
   [[nodiscard]] virtual std::vector<std::int32_t> encode_document(std::string_view text) const {
     return encode(text);
   }
+  /// Ids of a text that goes on behind another one, whose last byte is `before`: what some
+  /// tokenizers put at the begin of a text is not put there.
+  [[nodiscard]] virtual std::vector<std::int32_t> encode_rest(std::string_view text,
+                                                              char before) const {
+    (void)before;
+    return encode(text);
+  }
   [[nodiscard]] virtual std::unique_ptr<TextStream> stream(Specials specials) const = 0;
   /// Error(config) on an id outside the vocabulary.
   [[nodiscard]] std::string decode(std::span<const std::int32_t> ids,

@@ -47,7 +47,9 @@ AddedTokens::AddedTokens(const JsonPart& list, const Vocabulary& vocabulary,
     Finder& finder = token.normalized ? normalized_ : plain_;
     std::string content = token.content;
     if (token.normalized && normalizer != nullptr) normalizer->apply(content);
-    if (content.empty()) continue;
+    if (content.empty())
+      list.fail("{} is nothing when normalized, and would be found everywhere",
+                in_quotes(token.content));
     // Special ones come first: where two look alike when normalized, the first one counts.
     bool taken = false;
     finder.trie.each_prefix(content, 0, [&](std::size_t bytes, std::int32_t before) {
@@ -95,6 +97,8 @@ std::vector<AddedSpan> AddedTokens::spans(std::string_view text, const Finder& f
       if (!is_space(next_char(text, next))) break;
       from = std::max(last, begin);
     }
+    // Of white space that the token before it has taken, nothing is left for it.
+    if (token.lstrip && (from = std::max(from, begin)) >= to) continue;
     for (std::size_t next = to; token.rstrip && next < text.size();) {
       if (!is_space(next_char(text, next))) break;
       to = next;

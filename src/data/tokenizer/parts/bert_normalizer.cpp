@@ -25,19 +25,25 @@ class BertNormalizer final : public Normalizer {
         accents_(part.flag_or("strip_accents", lower_)) {
     part.only({"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
   }
-  void apply(std::string& text) const override {
-    if (clean_ || chinese_) clean(text);
-    if (accents_) strip_accents(text);
+  bool apply(std::string& text) const override {
+    bool first_gone = (clean_ || chinese_) && clean(text);
+    if (accents_) first_gone |= strip_accents(text);
     if (lower_) lower_case(text);
+    return first_gone;
   }
 
  private:
-  void clean(std::string& text) const {
+  bool clean(std::string& text) const {
     std::string out;
     out.reserve(text.size());
+    bool first_gone = false;
     for (std::size_t at = 0; at < text.size();) {
+      const bool first = at == 0;
       const char32_t letter = next_char(text, at);
-      if (clean_ && (letter == 0 || letter == kReplacement || is_bert_control(letter))) continue;
+      if (clean_ && (letter == 0 || letter == kReplacement || is_bert_control(letter))) {
+        first_gone |= first;
+        continue;
+      }
       if (clean_ && is_space(letter)) {
         out.push_back(' ');
       } else if (chinese_ && is_chinese(letter)) {
@@ -49,15 +55,23 @@ class BertNormalizer final : public Normalizer {
       }
     }
     text = std::move(out);
+    return first_gone;
   }
-  static void strip_accents(std::string& text) {
+  static bool strip_accents(std::string& text) {
     to_normal_form(NormalForm::nfd, text);
     std::string out;
     out.reserve(text.size());
-    for (std::size_t at = 0; at < text.size();)
-      if (const char32_t letter = next_char(text, at); !is_bert_mark(letter))
+    bool first_gone = false;
+    for (std::size_t at = 0; at < text.size();) {
+      const bool first = at == 0;
+      const char32_t letter = next_char(text, at);
+      if (!is_bert_mark(letter))
         append_char(letter, out);
+      else
+        first_gone |= first;
+    }
     text = std::move(out);
+    return first_gone;
   }
 
   bool clean_, chinese_, lower_, accents_;

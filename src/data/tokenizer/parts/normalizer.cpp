@@ -10,18 +10,27 @@
 namespace t3d::tok {
 namespace {
 
-/// A function with whatever it holds.
+/// A function with whatever it holds; what it returns is apply()'s.
 class Simple final : public Normalizer {
  public:
-  explicit Simple(std::function<void(std::string&)> change) : change_(std::move(change)) {}
-  void apply(std::string& text) const override { change_(text); }
+  explicit Simple(std::function<bool(std::string&)> change) : change_(std::move(change)) {}
+  bool apply(std::string& text) const override { return change_(text); }
 
  private:
-  std::function<void(std::string&)> change_;
+  std::function<bool(std::string&)> change_;
 };
 
-std::unique_ptr<Normalizer> simple(std::function<void(std::string&)> change) {
+std::unique_ptr<Normalizer> simple(std::function<bool(std::string&)> change) {
   return std::make_unique<Simple>(std::move(change));
+}
+
+/// Of a function that removes nothing.
+template <class Change>
+std::unique_ptr<Normalizer> keeping(const Change& change) {
+  return simple([change](std::string& text) {
+    change(text);
+    return false;
+  });
 }
 
 std::unique_ptr<Normalizer> make_sequence(const JsonPart& part) {
@@ -29,13 +38,15 @@ std::unique_ptr<Normalizer> make_sequence(const JsonPart& part) {
   auto steps = std::make_shared<std::vector<std::unique_ptr<Normalizer>>>();
   for (const JsonPart& step : part.list("normalizers")) steps->push_back(make_normalizer(step));
   return simple([steps](std::string& text) {
-    for (const auto& step : *steps) step->apply(text);
+    bool first_gone = false;
+    for (const auto& step : *steps) first_gone |= step->apply(text);
+    return first_gone;
   });
 }
 
 std::unique_ptr<Normalizer> make_form(const JsonPart& part, NormalForm form) {
   part.only({"type"});
-  return simple([form](std::string& text) { to_normal_form(form, text); });
+  return keeping([form](std::string& text) { to_normal_form(form, text); });
 }
 
 /// keep(letter) says which character stays, as which one; 0 = none.
@@ -44,11 +55,16 @@ std::unique_ptr<Normalizer> per_letter(const Keep& keep) {
   return simple([keep](std::string& text) {
     std::string out;
     out.reserve(text.size());
+    bool first_gone = false;
     for (std::size_t at = 0; at < text.size();) {
-      const char32_t letter = next_char(text, at);
-      if (const char32_t kept = keep(letter); kept != 0 || letter == 0) append_char(kept, out);
+      const bool first = at == 0;
+      const char32_t letter = next_char(text, at), kept = keep(letter);
+      const bool gone = kept == 0 && letter != 0;
+      if (!gone) append_char(kept, out);
+      first_gone |= first && gone;
     }
     text = std::move(out);
+    return first_gone;
   });
 }
 
@@ -64,12 +80,13 @@ std::unique_ptr<Normalizer> make_strip(const JsonPart& part) {
       end = last;
     }
     text = text.substr(begin, end - begin);
+    return begin > 0;
   });
 }
 
 std::unique_ptr<Normalizer> make_prepend(const JsonPart& part) {
   part.only({"type", "prepend"});
-  return simple([front = part.text("prepend")](std::string& text) {
+  return keeping([front = part.text("prepend")](std::string& text) {
     if (!text.empty()) text.insert(0, front);
   });
 }
@@ -78,7 +95,12 @@ std::unique_ptr<Normalizer> make_replace(const JsonPart& part) {
   part.only({"type", "pattern", "content"});
   auto pattern = std::make_shared<Pattern>(pattern_part(part.at("pattern")));
   return simple([pattern, content = part.text("content")](std::string& text) {
-    text = pattern->replaced(text, content);
+    const std::vector<Span> spans = pattern->spans(text);
+    std::string out;
+    for (const Span& span : spans)
+      out += span.match ? content : text.substr(span.begin, span.end - span.begin);
+    text = std::move(out);
+    return content.empty() && spans.front().match && spans.front().end > 0;
   });
 }
 
@@ -96,7 +118,7 @@ char32_t nmt_letter(char32_t letter) {
 
 std::unique_ptr<Normalizer> make_byte_level(const JsonPart& part) {
   part.only({"type"});
-  return simple([](std::string& text) {
+  return keeping([](std::string& text) {
     std::string letters;
     append_letters(text, letters);
     text = std::move(letters);
@@ -114,7 +136,7 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonPart& part) {
   if (type == "NFKD") return make_form(part, NormalForm::nfkd);
   if (type == "Lowercase") {
     part.only({"type"});
-    return simple(lower_case);
+    return keeping(lower_case);
   }
   if (type == "StripAccents") {
     part.only({"type"});

@@ -10,7 +10,8 @@ namespace t3d::tok {
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  virtual void apply(std::string& text) const = 0;
+  /// True when the first character is gone: then no other one stands where the user's text began.
+  virtual bool apply(std::string& text) const = 0;
 };
 
 /// By "type". Error(io) naming the part.

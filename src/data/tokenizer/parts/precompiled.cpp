@@ -33,7 +33,7 @@ class Precompiled final : public Normalizer {
 
   // Whole graphemes first, if they are short; then their characters. An ASCII character between two
   // others is a grapheme of its own.
-  void apply(std::string& text) const override {
+  bool apply(std::string& text) const override {
     std::string out;
     out.reserve(text.size());
     const auto ascii = [&](std::size_t at) {
@@ -51,6 +51,7 @@ class Precompiled final : public Normalizer {
       at = end;
     }
     text = std::move(out);
+    return false;  // as tokenizers counts, also where the first character has no text in the map
   }
 
  private:

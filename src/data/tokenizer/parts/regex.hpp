@@ -27,7 +27,7 @@ class Pattern {
   ~Pattern();
 
   /// The whole text as spans in order; a match may be empty, what lies between may not. Valid
-  /// UTF-8.
+  /// UTF-8. Error(config) when the expression goes back over the text too often.
   [[nodiscard]] std::vector<Span> spans(std::string_view text) const;
   /// Every match replaced by `with`, as it is.
   [[nodiscard]] std::string replaced(std::string_view text, std::string_view with) const;
@@ -41,7 +41,7 @@ class Pattern {
   struct FreeRegex {
     void operator()(re_pattern_buffer* compiled) const;
   };
-  std::string plain_;
+  std::string text_;                                        // the plain string, or the expression
   std::unique_ptr<re_pattern_buffer, FreeRegex> compiled_;  // null: a plain string
 };
 

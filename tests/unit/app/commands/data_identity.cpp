@@ -65,3 +65,23 @@ TEST_CASE("a file of the same name with other contents is refused by name") {
     CHECK_THAT(error.what(), contains(one + " is not the file that runs/x was trained on"));
   }
 }
+
+TEST_CASE("a run says that its samples go across the ends of documents, where there are any") {
+  const ScratchFolder folder("document_ends");
+  const auto text_with = [&](int documents, bool prompts) {
+    const std::string path = folder.path() + "/" + std::to_string(documents) + ".h5";
+    TokenFileWriter writer(path, {});
+    for (int n = 0; n < documents; ++n) {
+      const std::vector<std::int32_t> ids(20, n);
+      writer.append(ids.data(), 20, !prompts);
+      writer.end_document();
+    }
+    writer.finish();
+    return document_ends_text(*make_token_source({path}), 32);
+  };
+  CHECK(text_with(1, false).empty());
+  CHECK_THAT(text_with(3, false), contains("samples of 32 tokens go across the ends of documents "
+                                           "(3, of 20 tokens on average)"));
+  CHECK_THAT(text_with(3, false), !contains("prompt"));
+  CHECK_THAT(text_with(4, true), contains("a completion sees other prompts"));
+}

@@ -271,6 +271,32 @@ TEST_CASE("formats that cannot keep which tokens are a prompt's are refused for 
   CHECK(tokenize_corpus({at + "t.jsonl"}, at + "out", options).documents == 1);
 }
 
+TEST_CASE("pieces of a long text, and a completion behind its prompt, begin no text") {
+  const ScratchFolder folder("tokenize_pieces");
+  const std::string at = folder.path() + "/";
+  std::string text;
+  for (int n = 0; text.size() < (std::size_t{5} << 18); ++n)
+    text += "stone " + std::to_string(n) + "\n";
+  write(at + "long.txt", text);
+  write(at + "pair.jsonl", "{\"q\":\"stone\\n\",\"a\":\"bread\"}\n");
+  TokenizeOptions options;
+  // Puts a space before a text.
+  options.model_file = std::string(T3D_TEST_SOURCE) + "/reference/tokenizers/llama2.json";
+  options.document_end = false;
+  options.part_bytes = 1 << 19;
+  const auto tokenizer = load_tokenizer(options.model_file);
+  const auto ids_of = [&](const std::string& input) {
+    const TokenizeResult result = tokenize_corpus({at + input}, at + "out", options);
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(result.train_tokens));
+    TokenFileReader(result.train_path).read(0, result.train_tokens, ids.data());
+    return ids;
+  };
+  CHECK((ids_of("long.txt") == tokenizer->encode(text)));
+  options.fields.prompt = "q";
+  options.fields.completion = "a";
+  CHECK(ids_of("pair.jsonl") == tokenizer->encode("stone\nbread"));
+}
+
 TEST_CASE("documents end with the id that the files of the model say, or the user") {
   const ScratchFolder folder("tokenize_eos");
   const std::string at = folder.path() + "/";

@@ -86,6 +86,58 @@ TEST_CASE("special ids come from the post-processor, else from names") {
   CHECK(json::parse(files[1].text)["model_input_names"] == json{"input_ids", "attention_mask"});
 }
 
+TEST_CASE("where a normalizer has removed the first character, no text begins") {
+  json file = small();
+  file["model"]["vocab"]["\xE2\x96\x81"] = 8;
+  file["pre_tokenizer"] = {
+      {"type", "Metaspace"}, {"replacement", "\xE2\x96\x81"}, {"prepend_scheme", "first"}};
+  const json strip{{"type", "Strip"}, {"strip_left", true}, {"strip_right", false}};
+  const json replace{{"type", "Replace"}, {"pattern", {{"String", "b"}}}, {"content", ""}};
+  const json bert{{"type", "BertNormalizer"},
+                  {"clean_text", true},
+                  {"handle_chinese_chars", false},
+                  {"strip_accents", true},
+                  {"lowercase", false}};
+  const auto ids = [&](const json& normalizer, const std::string& text) {
+    file["normalizer"] = normalizer;
+    return made(file)->encode(text);
+  };
+  CHECK(ids(nullptr, "a") == Ids{8, 1});
+  CHECK(ids(strip, "a") == Ids{8, 1});
+  CHECK(ids(strip, " a") == Ids{1});
+  CHECK(ids(replace, "ab") == Ids{8, 1});
+  CHECK(ids(replace, "ba") == Ids{1});
+  CHECK(ids(bert, "a\x01") == Ids{8, 1});
+  CHECK(ids(bert,
+            "\x01"
+            "a") == Ids{1});
+  CHECK(ids(bert,
+            "\xCC\x81"
+            "a") == Ids{1});
+  CHECK(ids({{"type", "Nmt"}},
+            "\x01"
+            "a") == Ids{1});
+  CHECK(ids({{"type", "StripAccents"}},
+            "\xCC\x81"
+            "a") == Ids{1});
+  const json both{{"type", "Sequence"}, {"normalizers", {strip, {{"type", "NFC"}}}}};
+  CHECK(ids(both, " a") == Ids{1});
+}
+
+TEST_CASE("white space that one added token has taken is not another one") {
+  json file = small();
+  json token = file["added_tokens"][0];
+  token["content"] = " ";
+  token["id"] = 8;
+  token["lstrip"] = token["rstrip"] = true;
+  file["added_tokens"].push_back(token);
+  CHECK(made(file)->encode("a  b") == Ids{1, 8, 2});
+  CHECK(made(file)->encode("a b   c") == Ids{1, 8, 2, 8, 3});
+  file["added_tokens"][1]["normalized"] = true;
+  file["normalizer"] = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}};
+  check_says(said(file.dump()), "added_tokens: \" \" is nothing when normalized");
+}
+
 TEST_CASE("threads may use one tokenizer") {
   const auto tokenizer = made(small());
   std::string text;

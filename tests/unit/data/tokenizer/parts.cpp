@@ -78,6 +78,24 @@ TEST_CASE("expressions replace and are answered when they are none") {
   CHECK_THROWS_AS(Pattern::regex("(?:a|aa)+$").spans(std::string(60, 'a') + "b"), Error);
 }
 
+TEST_CASE("an expression that looks through the rest of a text at each letter is answered") {
+  const std::string text(100'000, 'a');
+  try {
+    (void)Pattern::regex("[ab]+[bc]|a").spans(text);
+    FAIL("it was taken");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::config);
+    CHECK_THAT(error.what(), test::contains("\"[ab]+[bc]|a\""));
+    CHECK_THAT(error.what(), test::contains("text of 100000 bytes: it goes back"));
+  }
+  // What goes back now and then is taken: over long stretches without a match, and in short words.
+  CHECK(Pattern::regex("[ab]+[bc]").spans(text + "b").size() == 1);
+  CHECK(Pattern::regex("[xy]+[yz]").replaced(text + "xy", "") == text);
+  std::string words;
+  for (std::size_t n = 0; n < 20'000; ++n) words += std::string(1 + n % 60, 'a') + " ";
+  CHECK(Pattern::regex("[ab]+[bc]|a+").replaced(words, "").find('a') == std::string::npos);
+}
+
 TEST_CASE("normalizers change what they should") {
   CHECK(normalized(R"({"type":"NFC"})", "e\xCC\x81") == "\xC3\xA9");
   CHECK(normalized(R"({"type":"NFKC"})", "\xEF\xAC\x81\xC2\xBD") ==

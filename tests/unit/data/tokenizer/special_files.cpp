@@ -51,9 +51,23 @@ TEST_CASE("a model's files say how a text ends, in the order of transformers") {
   write(
       folder, "tokenizer_config.json",
       R"({"eos_token": {"content": "<|endoftext|>"}, "bos_token": null, "add_bos_token": false})");
-  CHECK(read(folder).ids == SpecialIds{1, 0, 0, 0, {2, 0}, false});
+  CHECK(read(folder).ids == SpecialIds{1, 0, 0, 0, {2, 0}, false, {.bos = true}});
   CHECK(read(folder).notes.empty());
   CHECK(read(folder).ids.all_ends() == std::vector<std::int32_t>{2, 0});
+}
+
+TEST_CASE("what the model's files alone say does not go into its tokenizer's") {
+  const ScratchFolder folder("special_files_unnamed");
+  write(folder, "config.json", R"({"eos_token_id": 2, "bos_token_id": 1, "pad_token_id": 0})");
+  const auto tokenizer = make_json_tokenizer(kTokenizer);
+  const auto config_of = [&] { return tokenizer->files(read(folder).ids).back().text; };
+  CHECK_THAT(config_of(), test::contains("\"bos_token\""));  // nothing is known of the tokenizer's
+  write(folder, "tokenizer_config.json",
+        R"({"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|im_end|>"})");
+  CHECK_THAT(config_of(), test::contains("\"eos_token\": \"<|im_end|>\""));
+  CHECK_THAT(config_of(), !test::contains("bos_token"));
+  CHECK_THAT(config_of(), !test::contains("pad_token"));
+  CHECK(read(folder).ids.bos == 1);  // of documents, and of the model's files
 }
 
 TEST_CASE("ids that no token has are left out, and files that are no objects refused") {
@@ -67,9 +81,9 @@ TEST_CASE("ids that no token has are left out, and files that are no objects ref
 }
 
 TEST_CASE("special ids go as text and come back") {
-  for (const SpecialIds& ids :
-       {SpecialIds{}, SpecialIds{1, 2, -1, 0}, SpecialIds{1, 2, 3, 0, {2, 5}},
-        SpecialIds{1, -1, -1, -1, {}, true}})
+  for (const SpecialIds& ids : {SpecialIds{}, SpecialIds{1, 2, -1, 0},
+                                SpecialIds{1, 2, 3, 0, {2, 5}}, SpecialIds{1, -1, -1, -1, {}, true},
+                                SpecialIds{1, 2, 0, -1, {}, false, {.bos = true, .pad = true}}})
     CHECK(special_ids_of_text(special_text(ids)) == ids);
   CHECK_THROWS_AS(special_ids_of_text("{}"), Error);
 }

@@ -152,6 +152,67 @@ TEST_CASE("a SentencePiece model that has a begin of a text puts it there") {
   CHECK(tokenizer->token_id("none") == -1);
 }
 
+namespace {
+
+/// `text` in two pieces, cut at `at`, as tokenize encodes them.
+std::vector<std::int32_t> in_two(const Tokenizer& tokenizer, const std::string& text,
+                                 std::size_t at) {
+  auto ids = tokenizer.encode(text.substr(0, at));
+  const auto rest = tokenizer.encode_rest(text.substr(at), text[at - 1]);
+  ids.insert(ids.end(), rest.begin(), rest.end());
+  return ids;
+}
+
+/// Like the models of others: normalizer_spec { add_dummy_prefix, remove_extra_whitespaces }.
+std::string with_spaces(const std::string& model, bool prefix, bool strips) {
+  return model + std::string("\x1a\x04\x18") + static_cast<char>(prefix) + "\x20" +
+         static_cast<char>(strips);
+}
+
+}  // namespace
+
+TEST_CASE("what goes on behind another text gets no begin of a text") {
+  const ScratchFolder folder("goes_on");
+  const std::string path = write_text(folder, "corpus.txt", some_text(9, 2000));
+  const std::string model = train_sentencepiece({path}, "bpe", 400);
+  std::vector<std::unique_ptr<Tokenizer>> all;
+  for (const bool strips : {false, true})
+    for (const bool prefix : {false, true})
+      all.push_back(make_sentencepiece_tokenizer(with_spaces(model, prefix, strips)));
+  for (const char* name : {"gpt2", "llama2", "llama3", "mistral", "suffix-bpe"})
+    all.push_back(
+        load_tokenizer(std::string(T3D_TEST_SOURCE) + "/reference/tokenizers/" + name + ".json"));
+  const std::string text = "kalo mi\nmi kalo\ntem kalo";
+  for (const auto& tokenizer : all)
+    for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
+      CHECK(in_two(*tokenizer, text, at + 1) == tokenizer->encode(text));
+  // A space that a stripping model takes away at the border is still one.
+  for (const std::string spaced : {"mi kalo", "mi  kalo"})
+    for (const std::size_t at : {2U, 3U})
+      for (const std::size_t n : {2U, 3U})
+        CHECK(in_two(*all[n], spaced, at) == all[n]->encode(spaced));
+}
+
+TEST_CASE("U+2581 in a text is a space for models of others, as for their programs") {
+  const ScratchFolder folder("marks");
+  const std::string path = write_text(folder, "corpus.txt", some_text(9, 2000));
+  const std::string model = train_sentencepiece({path}, "bpe", 400);
+  const std::string marked = "kalo\xE2\x96\x81mi", spaced = "kalo mi";
+  const auto here = make_sentencepiece_tokenizer(model);
+  CHECK(here->encode(marked) != here->encode(spaced));
+  CHECK(here->decode(here->encode(marked)) == marked);
+  const auto other = make_sentencepiece_tokenizer(with_spaces(model, true, false));
+  CHECK(other->encode(marked) == other->encode(spaced));
+  // One that has a tokenizer.json, too: a second control piece, as no model here has it.
+  const std::string begin = "\x0a\x07\x0a\x03<s>\x18\x03";
+  const auto with_begin = make_sentencepiece_tokenizer(model + begin);
+  CHECK(with_begin->encode(marked) == with_begin->encode(spaced));
+  const auto files = with_begin->files();
+  REQUIRE(files.size() == 3);
+  CHECK(make_tokenizer("tokenizer.json", files[1].text)->encode(marked) ==
+        with_begin->encode(marked));
+}
+
 TEST_CASE("a BPE model that is trained here goes out as tokenizer.json with the same ids") {
   const ScratchFolder folder("json");
   const std::string path =
