@@ -168,7 +168,7 @@ refused_source "model.layers: 2 -> 1" --set model.layers=1
 python3 - <<'PY'
 import json
 config = json.load(open("source/config.json"))
-json.dump({**config, "sliding_window": 8, "hidden_act": "gelu"}, open("source/config.json", "w"))
+json.dump({**config, "hidden_act": "gelu"}, open("source/config.json", "w"))
 PY
 refused_source 'hidden_act = "gelu" is not computed' --set model.layers=2 --set model.hidden=32 --set model.heads=4 \
   --set model.kv_heads=2 --set model.ffn=48 --set model.vocab=256 --set 'model.norm="rmsnorm"' --set 'model.activation="swiglu"' \

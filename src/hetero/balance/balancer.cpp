@@ -60,7 +60,10 @@ Balancer::Balancer(const BalanceOptions& options, index_t micro, RankFacts facts
       trial_(options) {}
 
 void Balancer::take(const Plan& plan) {
-  if (!divides_as_before(plan)) set_up(plan);
+  if (!divides_as_before(plan)) {
+    set_up(plan);
+    trial_ = StepTrial(options_);  // steps of another plan are no measure of shares
+  }
   known_ = plan;
   slabs_ = slab_sequences(plan);
   if (parts_.unit > 0) units_ = units_of(plan);

@@ -104,6 +104,7 @@ class Prediction {
       for (const double taken : slowest) slab += taken;
       seconds.compute = std::max(seconds.compute, slab);
     }
+    seconds.layers = seconds.compute;
     seconds.compute += matrices;
     result_.replicas.push_back(seconds);
   }
@@ -122,7 +123,7 @@ class Prediction {
     double micros = 0;
     for (const auto& leaf : replica.leaves) micros += static_cast<double>(leaf.size());
     const auto [own, over] = exposed_messages(
-        taken.weights, seconds.compute,
+        taken.weights, seconds.layers,
         message_cover(plan_.aggregate.method, plan_.recompute, micros, on_gpus(d)));
     seconds.messages = taken.activations + own;
     result_.update_messages = std::max(result_.update_messages, taken.update + over);

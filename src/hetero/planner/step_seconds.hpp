@@ -15,6 +15,7 @@ namespace t3d {
 
 struct ReplicaSeconds {
   double compute = 0;   // of its slowest slab
+  double layers = 0;    // of it, without whole matrices: what messages can travel behind
   double messages = 0;  // inside the replica, as far as products do not hide them
   [[nodiscard]] double sum() const { return compute + messages; }
 };

@@ -117,7 +117,9 @@ TEST_CASE("whole matrices take as long as the slowest of all ranks of a replica"
     work.whole = 0;
     batch = std::max(batch, speeds.ranks[0].seconds(work));
   }
-  CHECK(near(predict_step(plan, speeds).step, batch + matrices));
+  const StepSeconds step = predict_step(plan, speeds);
+  CHECK(near(step.step, batch + matrices));
+  CHECK(near(step.replicas[0].layers, batch));  // weights' messages do not travel behind the update
 }
 
 TEST_CASE("messages inside a slab are waited for, weights travel behind the products of GPUs") {
