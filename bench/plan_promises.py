@@ -5,7 +5,8 @@
 Clusters of one class and of two, of data sheets and with the same rates called measured, over four networks, with
 nodes that are lost or not. For each: the deadline of 1.03 times the median life (what plan promises, what simulate
 finds with other random numbers, and the interval of twice the standard errors of both), the step's seconds, and the
-same for classes in the opposite order in the file.
+same for classes in the opposite order in the file, which numbers the ranks otherwise: within 0.1 %, since a few sums
+over all ranks send a little more from some numbers than from others.
 """
 
 import argparse
@@ -59,7 +60,8 @@ class Bench:
         (self.folder / "cluster.toml").unlink(missing_ok=True)
         self.run("calibrate", "--preset", ",".join([*classes, network]), "-o", "cluster.toml")
         text = (self.folder / "cluster.toml").read_text()
-        text = re.sub(r"(?m)^nodes = 1 .*", "nodes = 2", text, count=len(classes))
+        # Of classes alone: nodes of a level are those that it connects.
+        text = re.sub(r"(?ms)^(\[\[class\]\].*?^nodes = )1\b", r"\g<1>2", text)
         if measured:
             text = text.replace('"uncalibrated (data sheet)"', '"measured"')
         if hazard:
@@ -96,7 +98,7 @@ class Bench:
         step = self.plan("--nodes", str(sum(chosen["nodes"].values())))["step_seconds"]
         turned = self.turned_step(sum(chosen["nodes"].values()))
         classes, network, measured, hazard = cluster
-        kept = abs(promised - found) <= error and math.isclose(step, turned, rel_tol=1e-9)
+        kept = abs(promised - found) <= error and math.isclose(step, turned, rel_tol=1e-3)
         return kept, (f"| {number + 1} | {' + '.join(classes)} | {network} | {'measured' if measured else 'data sheet'} | "
                       f"{hazard or '-'} | {promised:.3f} | {found:.3f} | {error:.3f} | {step:.4g} | {turned:.4g} |")
 
