@@ -113,15 +113,15 @@ void CsvLog::add_columns(const std::vector<std::string>& names) {
 void CsvLog::open() { file_ = std::make_unique<AppendFile>(path_, "\n"); }
 
 std::string CsvLog::put(const StepRecord& record) {
-  std::map<std::string, double> numbers;
-  for (const auto& [name, number] : step_scalars(record)) numbers[name] = number;
+  const auto scalars = step_scalars(record);
+  const std::map<std::string, double> numbers(scalars.begin(), scalars.end());
   try {
     if (!file_) {
       read_columns();
       open();
     }
     std::vector<std::string> added;
-    for (const auto& [name, number] : numbers)
+    for (const auto& [name, number] : scalars)
       if (std::find(columns_.begin(), columns_.end(), name) == columns_.end())
         added.push_back(name);
     if (!added.empty()) add_columns(added);
