@@ -16,7 +16,7 @@ before = before.replace("beta_seconds_per_byte = 2e-11\n", "beta_seconds_per_byt
 slower = lambda line: re.sub(r"[0-9][0-9.e+-]*", lambda number: repr(1e9 * float(number[0])), line[0])
 open(sys.argv[1], "w").write(before + "\n[[operator]]" + re.sub(r"(?m)^terms = .*?\]", slower, operators))
 PY
-"$T3D_BIN" plan input.toml --cluster cluster.toml --set run.steps=600 --elastic --noise 200,1.5 --most-batch 32 --objective time --budget 3000 -o out > plan.txt 2>&1 ||
+"$T3D_BIN" plan input.toml --cluster cluster.toml --set run.steps=600 --elastic --noise 200,1.5 --most-batch 32 --objective time --budget 6000 -o out > plan.txt 2>&1 ||
   fail "plan: $(cat plan.txt)"
 python3 - out/elastic.json <<'PY' || fail "the plan: $(cat plan.txt)"
 import json, sys

@@ -56,7 +56,7 @@ BaseModel base_of_run(const Config& glance) {
   try {
     const auto info = continued_by(glance);
     if (info && !info->state.texts.contains(kWeightsOnlyText))
-      return {model_text(model_of_input(input_of(*info))), ""};
+      return {model_text(model_of_input(input_of(*info))), "", ""};
   } catch (const Error&) {  // told when the run looks for its checkpoint
   }
   return {};

@@ -27,7 +27,7 @@ struct ExitRecord {
   bool requeues = false;              // the program does so itself, as its last act
   bool paused = false;                // at run.pause_at: a job of another size is to go on
   bool undecided = false;             // Slurm has not yet said whether `requeues` holds
-  Epoch epoch;                        // of the life that has ended
+  Epoch epoch{};                      // of the life that has ended
 };
 
 /// Replaces DIR/exit.json at once. Several ranks, and several threads of one, may do so at the same
