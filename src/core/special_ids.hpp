@@ -1,5 +1,6 @@
 // Token ids with a meaning of their own, as tokenizers have them and token files keep them.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -26,6 +27,11 @@ struct SpecialIds {
   [[nodiscard]] std::vector<std::int32_t> all_ends() const {
     if (!ends.empty() || eos < 0) return ends;
     return {eos};
+  }
+  [[nodiscard]] std::int32_t highest() const {
+    std::int32_t id = std::max({bos, eos, pad, unknown});
+    for (const std::int32_t end : ends) id = std::max(id, end);
+    return id;
   }
 };
 

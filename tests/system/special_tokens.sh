@@ -77,6 +77,20 @@ expect_status 0
 run 1 generate two-in --prompt "the king" --tokens 20 --greedy --json
 expect_text '"text":"[^"]*sings","tokens":1,"end":"eos"'
 
+# An end that only the model has, whose tokenizer is a shorter one (of 7 ids; the model has 256).
+cp -r chat longer
+python3 - <<'PY'
+import json
+json.dump({"eos_token_id": list(range(7, 256))}, open("longer/generation_config.json", "w"))
+PY
+run 1 import longer -o longer-in
+expect_status 0
+run 1 generate longer-in --prompt "the king" --tokens 20 --seed 1 --json
+expect_status 0
+expect_text '"end":"eos"'
+run 1 export longer-in -o longer-out
+expect_status 0
+
 # The loss with every digit, for programs.
 run 1 eval tuned songs-train.h5 --sequences 4
 expect_status 0

@@ -55,7 +55,7 @@ std::unique_ptr<Tokenizer> find_tokenizer(const CheckpointInfo& checkpoint,
 /// Those of the checkpoint, or what the user says that they are.
 SpecialIds special_ids_for(const CheckpointInfo& checkpoint, const ModelConfig& model,
                            const Tokenizer* tokenizer, const std::vector<std::string>& eos) {
-  SpecialIds ids = special_ids_of(checkpoint.state, tokenizer);
+  SpecialIds ids = special_ids_of(checkpoint, tokenizer, model.vocab);
   if (eos.empty()) return ids;
   ids.ends.clear();
   for (const std::string& word : eos) ids.ends.push_back(named_id(word, tokenizer, model.vocab));

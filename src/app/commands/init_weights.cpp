@@ -109,7 +109,10 @@ TokenizerClaim tokenizer_of(const InitSource& source) {
 }
 
 SpecialIds special_ids_of(const InitSource& source, std::vector<std::string>& notes) {
-  if (!source.hf) return special_ids_of(read_checkpoint_state(source.path), nullptr);
+  if (!source.hf) {
+    const CheckpointInfo checkpoint{source.path, read_checkpoint_state(source.path)};
+    return special_ids_of(checkpoint, nullptr, model_of_input(input_of(checkpoint)).vocab);
+  }
   const auto tokenizer = holds_tokenizer(source.path) ? load_tokenizer(source.path) : nullptr;
   return special_ids_of_folder(source.path, tokenizer.get(), read_hf_model(source.path).vocab,
                                notes);

@@ -1,6 +1,5 @@
 #include "app/commands/job_state.hpp"
 
-#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -139,26 +138,19 @@ void JobState::check_tokenizer() {
 // is known.
 std::string JobState::special_text_of_run() {
   SpecialIds known;
+  const index_t vocab = config_.model.vocab;
   if (init_source_)
     known = special_ids_of(*init_source_, tokenizer_.notes);
   else if (checkpoint())
-    known = special_ids_of(checkpoint()->state, nullptr);
+    known = kept_special_ids(*checkpoint(), vocab);
   SpecialIds& own = tokenizer_.special;
-  if (known != SpecialIds()) {
-    if (own.eos >= 0 && known.eos >= 0 && own.eos != known.eos)
-      tokenizer_.notes.push_back(fmt::format(
-          "documents of {} end with {}, those of the weights with {}: both end a text from now on "
-          "(tokenize --eos)",
-          texts_.train->tokens().describe(), own.eos, known.eos));
-    std::vector<std::int32_t> ends = known.all_ends();
-    if (own.eos >= 0 && std::ranges::find(ends, own.eos) == ends.end()) ends.push_back(own.eos);
-    if (own.eos < 0) own.eos = known.eos;
-    for (const auto& [mine, theirs] : {std::pair{&own.bos, known.bos}, {&own.pad, known.pad}})
-      if (theirs >= 0) *mine = theirs;
-    own.adds_bos = known.adds_bos;
-    own.unnamed = known.unnamed;
-    own.ends = ends == std::vector{own.eos} ? std::vector<std::int32_t>() : ends;
-  }
+  if (own.eos >= 0 && known.eos >= 0 && own.eos != known.eos)
+    tokenizer_.notes.push_back(fmt::format(
+        "documents of {} end with {}, those of the weights with {}: both end a text from now on "
+        "(tokenize --eos)",
+        texts_.train->tokens().describe(), own.eos, known.eos));
+  const bool fresh = checkpoint() ? began_fresh(*checkpoint()) : !init_source_;
+  own = special_ids_of_run(own, known, fresh, vocab);
   return own == SpecialIds() ? std::string() : special_text(own);
 }
 

@@ -1,9 +1,12 @@
 #include "app/commands/tokenizer_check.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 
+#include "app/commands/setup.hpp"
 #include "app/config/data_lists.hpp"
+#include "app/config/model_text.hpp"
 #include "core/error.hpp"
 #include "data/tokenizer/special_files.hpp"
 #include "io/posix_file.hpp"
@@ -60,10 +63,56 @@ TokenizerClaim tokenizer_of(const TokenSource& corpus) {
   return {corpus.tokenizer_hash(), corpus.describe()};
 }
 
-SpecialIds special_ids_of(const CheckpointState& state, const Tokenizer* tokenizer) {
-  const auto kept = state.texts.find(kSpecialText);
-  if (kept != state.texts.end()) return special_ids_of_text(kept->second);
-  return tokenizer == nullptr ? SpecialIds() : tokenizer->special_ids();
+SpecialIds kept_special_ids(const CheckpointInfo& checkpoint, index_t vocab) {
+  const auto kept = checkpoint.state.texts.find(kSpecialText);
+  if (kept == checkpoint.state.texts.end()) return {};
+  try {
+    SpecialIds ids = special_ids_of_text(kept->second);
+    if (ids.highest() >= vocab)
+      throw_error(ExitCode::io, "{} is no token of {}", ids.highest(), vocab);
+    return ids;
+  } catch (const Error& error) {
+    throw_error(error.code(), "{}: its special ids are damaged: {}", checkpoint.path, error.what());
+  }
+}
+
+SpecialIds special_ids_of(const CheckpointInfo& checkpoint, const Tokenizer* tokenizer,
+                          index_t vocab) {
+  SpecialIds ids = kept_special_ids(checkpoint, vocab);
+  if (ids == SpecialIds() && tokenizer != nullptr) ids = tokenizer->special_ids();
+  settle_begin(ids, began_fresh(checkpoint));
+  return ids;
+}
+
+bool began_fresh(const CheckpointInfo& checkpoint) {
+  const auto& texts = checkpoint.state.texts;
+  return !texts.contains(kWeightsOnlyText) && texts.contains("input") &&
+         glance_at_input(input_of(checkpoint), "", {}).init.from.empty();
+}
+
+void settle_begin(SpecialIds& ids, bool fresh) {
+  if (fresh && ids.bos >= 0 && !ids.adds_bos) ids.adds_bos = false;
+}
+
+SpecialIds special_ids_of_run(const SpecialIds& own, const SpecialIds& known, bool fresh,
+                              index_t vocab) {
+  SpecialIds ids = own;
+  if (known != SpecialIds()) {
+    std::vector<std::int32_t> ends = known.all_ends();
+    if (own.eos >= 0 && std::ranges::find(ends, own.eos) == ends.end()) ends.push_back(own.eos);
+    if (own.eos < 0) ids.eos = known.eos;
+    for (const auto& [mine, theirs] : {std::pair{&ids.bos, known.bos}, {&ids.pad, known.pad}})
+      if (theirs >= 0) *mine = theirs;
+    if (known.adds_bos) ids.adds_bos = known.adds_bos;
+    ids.unnamed = known.unnamed;
+    ids.ends = ends == std::vector{ids.eos} ? std::vector<std::int32_t>() : ends;
+  }
+  // data.tokenizer may have more tokens than the model.
+  for (const auto& [name, id] : named_ids(ids))
+    if (*id >= vocab) *id = -1;
+  std::erase_if(ids.ends, [&](std::int32_t id) { return id >= vocab; });
+  settle_begin(ids, fresh);
+  return ids;
 }
 
 std::string tokenizer_text(std::uint64_t hash) { return fmt::format("{:016x}", hash); }

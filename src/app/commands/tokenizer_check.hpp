@@ -29,8 +29,21 @@ inline constexpr const char* kTokenizerText = "tokenizer";
 [[nodiscard]] TokenizerClaim tokenizer_of(const TokenSource& corpus);
 /// The name of the special ids among a checkpoint's texts (special_text()).
 inline constexpr const char* kSpecialText = "special_ids";
-/// Those that the checkpoint keeps, else the tokenizer's own. `tokenizer` may be null.
-[[nodiscard]] SpecialIds special_ids_of(const CheckpointState& state, const Tokenizer* tokenizer);
+/// Those that the checkpoint keeps; none where it keeps none. Error(io), naming it, where one is no
+/// token of its model, which has `vocab`.
+[[nodiscard]] SpecialIds kept_special_ids(const CheckpointInfo& checkpoint, index_t vocab);
+/// Those, else the tokenizer's own (`tokenizer` may be null).
+[[nodiscard]] SpecialIds special_ids_of(const CheckpointInfo& checkpoint,
+                                        const Tokenizer* tokenizer, index_t vocab);
+/// The first weights were random ones, not somebody's: what stands before a text was said by the
+/// training text alone.
+[[nodiscard]] bool began_fresh(const CheckpointInfo& checkpoint);
+/// A run that began fresh had no begin before a text unless it is said that it had.
+void settle_begin(SpecialIds& ids, bool fresh);
+/// What a run of a model of `vocab` keeps: `known` of its weights, and, what these do not say,
+/// `own` of its training text, whose end ends a text beside theirs.
+[[nodiscard]] SpecialIds special_ids_of_run(const SpecialIds& own, const SpecialIds& known,
+                                            bool fresh, index_t vocab);
 /// As the checkpoint keeps it: 16 hexadecimal digits.
 [[nodiscard]] std::string tokenizer_text(std::uint64_t hash);
 

@@ -6,7 +6,8 @@
 
 namespace t3d {
 
-/// The keys of tokenizer_config.json. name_of(id): the special token's text.
+/// The keys of tokenizer_config.json. name_of(id): the special token's text, or nothing where the
+/// tokenizer has no such id: then it is left out.
 template <class NameOf>
 [[nodiscard]] nlohmann::ordered_json tokenizer_config(const SpecialIds& ids,
                                                       const NameOf& name_of) {
@@ -15,7 +16,8 @@ template <class NameOf>
                                 {"model_input_names", {"input_ids", "attention_mask"}},
                                 {"clean_up_tokenization_spaces", false}};
   const auto name = [&](const char* key, std::int32_t id) {
-    if (id >= 0) config[key] = name_of(id);
+    if (id < 0) return;
+    if (const std::string text = name_of(id); !text.empty()) config[key] = text;
   };
   if (!ids.unnamed.bos) name("bos_token", ids.bos);
   if (!ids.unnamed.eos) name("eos_token", ids.eos);

@@ -114,7 +114,9 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::vector<TokenizerFile> files(const SpecialIds& ids) const override {
     std::vector<TokenizerFile> files{{"tokenizer.model", model_}};
     std::string json = json_of_sentencepiece(model_);
-    auto config = tokenizer_config(ids, [&](std::int32_t id) { return processor_.IdToPiece(id); });
+    auto config = tokenizer_config(ids, [&](std::int32_t id) {
+      return id < processor_.GetPieceSize() ? processor_.IdToPiece(id) : std::string();
+    });
     // No text becomes a special token, as here.
     config["split_special_tokens"] = true;
     if (!json.empty()) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -86,9 +87,20 @@ bool has_no_token(const Json& config, const std::string& key) {
          (*named == "PreTrainedTokenizerFast" || *named == "TokenizersBackend");
 }
 
+/// A model may have ids that its tokenizer has not.
 std::string shown(std::int32_t id, const Tokenizer& tokenizer) {
+  if (id < 0 || id >= tokenizer.vocab()) return fmt::format("{}", id);
   const std::array ids{id};
   return fmt::format("{} ({})", id, printable(tokenizer.decode(ids, Specials::show), 40));
+}
+
+/// Error(io) where it is no whole number from `least` on: Json's own conversion makes another one.
+std::int32_t id_of(const Json& value, std::int32_t least) {
+  constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
+  const bool large = value.is_number_unsigned() && value.get<std::uint64_t>() > kMost;
+  const std::int64_t id = value.is_number_integer() && !large ? value.get<std::int64_t>() : -2;
+  if (id < least) throw_error(ExitCode::io, "{} is no id", printable(value.dump(), 40));
+  return static_cast<std::int32_t>(id);
 }
 
 }  // namespace
@@ -130,7 +142,10 @@ SpecialIds special_ids_of_folder(const std::string& folder, const Tokenizer* tok
 SpecialIds load_special_ids(const std::string& path, const Tokenizer& tokenizer,
                             std::vector<std::string>& notes) {
   if (is_folder(path)) return special_ids_of_folder(path, &tokenizer, tokenizer.vocab(), notes);
-  if (is_hdf5_file(path)) return TokenFileReader(path).info().special;
+  if (is_hdf5_file(path)) {
+    const SpecialIds ids = TokenFileReader(path).info().special;
+    return ids == SpecialIds() ? tokenizer.special_ids() : ids;
+  }
   const std::filesystem::path file(path);
   const std::string name = file.filename().string(), folder = file.parent_path().string();
   const bool of_model =
@@ -163,8 +178,8 @@ SpecialIds special_ids_of_text(const std::string& text) {
   SpecialIds ids;
   try {
     const Json json = Json::parse(text);
-    for (const auto& [name, id] : named_ids(ids)) *id = json.at(name).get<std::int32_t>();
-    if (json.contains("ends")) ids.ends = json.at("ends").get<Ids>();
+    for (const auto& [name, id] : named_ids(ids)) *id = id_of(json.at(name), -1);
+    for (const Json& end : json.value("ends", Json::array())) ids.ends.push_back(id_of(end, 0));
     if (json.contains("adds_bos")) ids.adds_bos = json.at("adds_bos").get<bool>();
     const Json names = json.value("unnamed", Json::array());
     for (const auto& [name, unnamed] : named_flags(ids.unnamed))

@@ -23,7 +23,7 @@ namespace t3d {
                                                std::vector<std::string>& notes);
 
 /// Of what load_tokenizer(path) gave: the same for a folder and a tokenizer's file in one; a token
-/// file has its own.
+/// file has its own, or, where it says nothing (version 1), the tokenizer's guess.
 [[nodiscard]] SpecialIds load_special_ids(const std::string& path, const Tokenizer& tokenizer,
                                           std::vector<std::string>& notes);
 
@@ -31,7 +31,7 @@ namespace t3d {
 [[nodiscard]] std::int32_t named_id(const std::string& word, const Tokenizer* tokenizer,
                                     index_t vocab);
 
-/// As JSON, and back. Error(io).
+/// As JSON, and back. Error(io) where one is no id, of whatever vocabulary.
 [[nodiscard]] std::string special_text(const SpecialIds& ids);
 [[nodiscard]] SpecialIds special_ids_of_text(const std::string& text);
 

@@ -24,7 +24,7 @@ void load_tokenizer(const LoadedModel& loaded, Task& task, std::vector<std::stri
   if (task.tokenizer->vocab() > loaded.config.model.vocab)
     throw_error(ExitCode::config, "the tokenizer has {} ids, the model {}", task.tokenizer->vocab(),
                 loaded.config.model.vocab);
-  task.special = special_ids_of(loaded.checkpoint.state, task.tokenizer.get());
+  task.special = special_ids_of(loaded.checkpoint, task.tokenizer.get(), loaded.config.model.vocab);
 }
 
 /// With what the model has before a text, and without the end that its tokenizer may put behind

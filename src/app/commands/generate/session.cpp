@@ -3,9 +3,25 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 namespace t3d {
 namespace {
+
+/// Of the ids that only the model has (a vocabulary padded upwards), which mean nothing to the
+/// tokenizer, the ends of a text alone. `room`: for numbers that do not stand one after the other.
+std::span<const float> choices(std::span<const float> known, std::span<const float> all,
+                               const std::vector<std::int32_t>& ends, std::vector<float>& room) {
+  room.clear();
+  for (const std::int32_t end : ends) {
+    const auto id = static_cast<std::size_t>(end);
+    if (id < known.size() || id >= all.size()) continue;
+    if (room.empty()) room.assign(known.begin(), known.end());
+    if (id >= room.size()) room.resize(id + 1, -std::numeric_limits<float>::infinity());
+    room[id] = all[id];
+  }
+  return room.empty() ? known : std::span<const float>(room);
+}
 
 class Stopwatch {
  public:
@@ -108,10 +124,10 @@ void Session::add_token(index_t slot, const float* logits, const EncodedPrompt& 
   if (std::any_of(row.begin(), row.end(), [](float x) { return std::isnan(x); }))
     throw_error(ExitCode::diverged, "the logits of {} are no numbers", model_name_);
   Text& text = *slots_[static_cast<std::size_t>(slot)];
-  // Ids that only the model has (a vocabulary padded upwards) mean nothing to the tokenizer.
   const auto known = static_cast<std::size_t>(tokenizer_.vocab());
-  const std::int32_t id =
-      choose_token(row.first(known), options_.sampling, text.number, text.added);
+  std::vector<float> room;
+  const std::int32_t id = choose_token(choices(row.first(known), row, options_.ends, room),
+                                       options_.sampling, text.number, text.added);
   if (std::ranges::find(options_.ends, id) != options_.ends.end())
     return finish(slot, "eos", prompt);
   text.ids.push_back(id);

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "core/error.hpp"
+#include "io/hdf5/token_file.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 
@@ -80,12 +81,59 @@ TEST_CASE("ids that no token has are left out, and files that are no objects ref
   CHECK_THROWS_AS(read(folder), Error);
 }
 
+TEST_CASE("ids that the model has and its tokenizer has not are told by their number") {
+  const ScratchFolder folder("special_files_more");
+  write(folder, "config.json", R"({"eos_token_id": 4, "bos_token_id": 5, "pad_token_id": 4})");
+  const auto tokenizer = make_json_tokenizer(kTokenizer);
+  std::vector<std::string> notes;
+  const SpecialIds ids = special_ids_of_folder(folder.path(), tokenizer.get(), 6, notes);
+  CHECK(ids == SpecialIds{5, 4, 4, 0});
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0], test::contains("is 4 by the files"));
+  CHECK_THAT(notes[0], test::contains("0 (<|endoftext|>)"));
+  const std::string config = tokenizer->files(ids).back().text;
+  for (const char* key : {"bos_token", "eos_token", "pad_token"})
+    CHECK_THAT(config, !test::contains("\"" + std::string(key) + "\""));
+  CHECK_THAT(config, test::contains("\"unk_token\": \"<|endoftext|>\""));
+}
+
+TEST_CASE("where a token file says no ids they are the tokenizer's") {
+  const ScratchFolder folder("special_files_old");
+  const auto tokenizer = make_json_tokenizer(kTokenizer);
+  const auto ids_of = [&](const SpecialIds& kept) {
+    const std::string path = folder.path() + "/t.h5";
+    TokenFileInfo info{4, tokenizer->kind(), tokenizer->model(), "a.txt", 1, 0};
+    info.special = kept;
+    TokenFileWriter(path, info).finish();
+    std::vector<std::string> notes;
+    return load_special_ids(path, *load_tokenizer(path), notes);
+  };
+  CHECK(ids_of({}) == SpecialIds{-1, 0, -1, 0});
+  CHECK(ids_of({1, 2, -1, -1}) == SpecialIds{1, 2, -1, -1});
+  const std::string first = T3D_TEST_SOURCE "/reference/tokens_format1.h5";
+  std::vector<std::string> notes;
+  CHECK(load_special_ids(first, *load_tokenizer(first), notes).unknown == 0);
+}
+
 TEST_CASE("special ids go as text and come back") {
   for (const SpecialIds& ids : {SpecialIds{}, SpecialIds{1, 2, -1, 0},
                                 SpecialIds{1, 2, 3, 0, {2, 5}}, SpecialIds{1, -1, -1, -1, {}, true},
                                 SpecialIds{1, 2, 0, -1, {}, false, {.bos = true, .pad = true}}})
     CHECK(special_ids_of_text(special_text(ids)) == ids);
   CHECK_THROWS_AS(special_ids_of_text("{}"), Error);
+  const auto with = [](const std::string& bos, const std::string& ends) {
+    return special_ids_of_text(R"({"eos": 0, "pad": -1, "unknown": -1, "bos": )" + bos +
+                               R"(, "ends": [)" + ends + "]}");
+  };
+  CHECK(with("2147483647", "0, 2147483647").bos == 2147483647);
+  for (const char* id : {"-2", "1.0", "1e3", "\"1\"", "null", "true", "2147483648", "4294967298",
+                         "-4294967295", "18446744073709551615", "18446744073709551618"}) {
+    CAPTURE(id);
+    CHECK_THROWS_AS(with(id, "0"), Error);
+    CHECK_THROWS_AS(with("0", id), Error);
+  }
+  CHECK(with("-1", "0").bos == -1);
+  CHECK_THROWS_AS(with("0", "-1"), Error);
 }
 
 TEST_CASE("a user names an id by its number or its token") {

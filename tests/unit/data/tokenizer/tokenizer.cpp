@@ -150,6 +150,10 @@ TEST_CASE("a SentencePiece model that has a begin of a text puts it there") {
   CHECK(tokenizer->encode_document("a") == std::vector<std::int32_t>{1, 3, 4});
   CHECK(tokenizer->token_id("</s>") == 2);
   CHECK(tokenizer->token_id("none") == -1);
+  // Of ids that only a model has there are no names.
+  const std::string config = tokenizer->files({1, 2, 5, 0}).back().text;
+  CHECK(config.find("\"bos_token\": \"<s>\"") != std::string::npos);
+  CHECK(config.find("\"pad_token\": \"") == std::string::npos);
 }
 
 namespace {
