@@ -30,7 +30,9 @@ void Interruption::agree() {
     index_t next = std::min(2 * interval_, kMostPasses);
     while (next > 1 && taken * static_cast<double>(next) > seconds_ * static_cast<double>(passes_))
       next /= 2;
-    word |= std::bit_width(static_cast<std::uint64_t>(next) - 1) << kIntervalBits;
+    const auto bits =
+        static_cast<std::int32_t>(std::bit_width(static_cast<std::uint64_t>(next) - 1));
+    word |= bits << kIntervalBits;
   }
   world_.all_reduce({&word, DType::i32, 1, 1}, ReduceOp::bit_or).wait_host();
   interval_ = index_t{1} << (word >> kIntervalBits);
