@@ -127,7 +127,7 @@ run 1 input.toml -d l "${small[@]}" --set run.steps=12 --set checkpoint.every_st
 expect_status 0
 run 1 input.toml -d l "${small[@]}" --set run.steps=6 --set checkpoint.every_steps=2 --set checkpoint.keep=2 -r never
 expect_status 0
-expect_text "warning: .*l/ckpt/step-00000012, l/ckpt/step-00000008.* are of earlier starts of this run"
+expect_text "warning: of earlier starts of this run, .*l/ckpt/step-00000012, l/ckpt/step-00000008"
 run 1 input.toml -d l "${small[@]}" --set run.steps=8
 expect_status 0
 expect_text "resumed from l/ckpt/step-00000006.lineage-1 at step 6"

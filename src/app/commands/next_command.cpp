@@ -1,5 +1,6 @@
 #include "app/commands/next_command.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace t3d {
@@ -21,10 +22,12 @@ std::string_view key_of(std::string_view assignment) {
 
 }  // namespace
 
-std::string next_command(const CommandLine& command, const std::string& instead) {
+std::string next_command(const CommandLine& command, const std::vector<std::string_view>& without,
+                         const std::string& instead) {
   std::string text = "transformer3d " + word(command.input);
   for (const std::string& assignment : command.overrides)
-    if (key_of(assignment) != "checkpoint.restart" && key_of(assignment) != key_of(instead))
+    if (std::find(without.begin(), without.end(), key_of(assignment)) == without.end() &&
+        key_of(assignment) != key_of(instead))
       text += " --set " + word(assignment);
   return instead.empty() ? text : text + " --set " + word(instead);
 }

@@ -286,7 +286,8 @@ class TrainJob {
     report_->note(
         "to train on, as for a run twice as long (its learning rates are those of that "
         "length): " +
-        next_command(command_, fmt::format("run.{}={}", by_tokens ? "tokens" : "steps", more)));
+        next_command(command_, {"run.pause_at"},
+                     fmt::format("run.{}={}", by_tokens ? "tokens" : "steps", more)));
     return end_together(ExitCode::done, reason);
   }
 
@@ -317,7 +318,8 @@ class TrainJob {
                         "the last checkpoint could not be written; see the warnings above");
     if (loop_->has_paused()) start_.end.paused();
     if (loop_->stopped())
-      report_->note("to continue, on any number of ranks: " + next_command(command_));
+      report_->note("to continue, on any number of ranks: " +
+                    next_command(command_, {"checkpoint.restart"}));
     const ExitCode code =
         loop_->stopped() || loop_->has_paused() ? ExitCode::retry : ExitCode::done;
     provenance_->end(world_, report_->totals(), static_cast<int>(code), reason,

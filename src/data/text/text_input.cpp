@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 
 #include "core/error.hpp"
 #include "data/file_list.hpp"
@@ -38,10 +39,15 @@ TextInput input_of(const std::string& path) {
 
 std::vector<std::string> files_below(const std::string& folder) {
   std::vector<std::string> paths;
-  fs::recursive_directory_iterator at(folder);
+  std::set<fs::path> seen{fs::canonical(folder)};  // links may lead in a circle
+  fs::recursive_directory_iterator at(folder, fs::directory_options::follow_directory_symlink);
   for (const fs::recursive_directory_iterator end; at != end; ++at) {
     const bool hidden = at->path().filename().string().starts_with('.');
-    if (hidden && at->is_directory()) at.disable_recursion_pending();
+    if (!hidden && at->is_symlink() && !fs::exists(at->path()))
+      throw_error(ExitCode::no_input, "{} is a link to a file that is not there",
+                  at->path().string());
+    if (at->is_directory() && (hidden || !seen.insert(fs::canonical(at->path())).second))
+      at.disable_recursion_pending();
     if (!hidden && at->is_regular_file()) paths.push_back(at->path().string());
   }
   std::sort(paths.begin(), paths.end());

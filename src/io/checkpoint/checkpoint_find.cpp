@@ -105,12 +105,13 @@ Lineage next_lineage(Communicator& world, const std::string& dir,
   const auto lines = lines_of_rank_0(*all, [&] {
     const History history(dir);
     const Lineage next = history.next(from ? &*from : nullptr);
-    const auto others = history.others(next.number);
+    auto others = history.others(next.number);
+    if (from) std::erase(others, from->path);  // what this run goes on from
     if (!others.empty() && warn)
       warn(
-          fmt::format("{} are of earlier starts of this run, before it was started over or went "
-                      "back; this run does not continue or remove them. Remove what you do not "
-                      "need; -r PATH goes back to one",
+          fmt::format("of earlier starts of this run, before it was started over, went back or "
+                      "passed over a damaged one: {}; this run does not continue or remove them. "
+                      "Remove what you do not need; -r PATH goes back to one",
                       list_of(others)));
     return std::vector<std::string>{std::to_string(next.number), std::to_string(next.parent_step),
                                     std::to_string(next.parent_lineage), next.parent_run,

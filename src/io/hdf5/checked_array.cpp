@@ -1,8 +1,11 @@
 #include "io/hdf5/checked_array.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "core/phase_clock.hpp"
 #include "io/crc32c.hpp"
 
 namespace t3d {
@@ -66,12 +69,33 @@ CheckedArrayReader::CheckedArrayReader(const H5File& file, ArrayElement element,
       verified_(crcs_.size()) {
   if (file.length_of(dataset_) != count || std::ssize(crcs_) != crc_blocks(count * element_.bytes))
     throw_error(ExitCode::io, "{} is damaged (length of {})", file.path(), element_.name);
+  stamp_ = stamp();
+}
+
+CheckedArrayReader::Stamp CheckedArrayReader::stamp() const {
+  struct stat entry {};
+  if (::stat(file_.path().c_str(), &entry) != 0) return {};
+  return {entry.st_size, entry.st_mtim.tv_sec, entry.st_mtim.tv_nsec,
+          static_cast<std::int64_t>(entry.st_ino)};
+}
+
+void CheckedArrayReader::look_for_changes() {
+  constexpr double kPause = 0.1;  // seconds: many ranks ask one server
+  const double now = PhaseClock::now();
+  if (now - looked_ < kPause) return;
+  looked_ = now;
+  const Stamp seen = stamp();
+  if (seen == stamp_) return;
+  stamp_ = seen;
+  changed_ = true;
+  verified_.assign(verified_.size(), false);
 }
 
 void CheckedArrayReader::read(index_t first, index_t count, void* out) {
   T3D_CHECK(first >= 0 && count >= 0 && first + count <= count_, "{} {}+{} of {}", element_.name,
             first, count, count_);
   if (count == 0) return;
+  look_for_changes();
   const index_t last = (first + count - 1) * element_.bytes / kCrcBlockBytes;
   for (index_t block = first * element_.bytes / kCrcBlockBytes; block <= last; ++block)
     verify_block(block);
@@ -90,7 +114,8 @@ void CheckedArrayReader::verify_block(index_t block) {
   block_.resize(static_cast<std::size_t>(count * element_.bytes));
   file_.read_range(dataset_, type_of(element_.bytes), first, count, block_.data());
   if (block_crc(element_.name, block_, block) != crcs_[number])
-    throw_error(ExitCode::io, "{} is damaged ({}, block {})", file_.path(), element_.name, block);
+    throw_error(ExitCode::io, "{} {} ({}, block {})", file_.path(),
+                changed_ ? "was changed while it is read" : "is damaged", element_.name, block);
   verified_[number] = true;
 }
 

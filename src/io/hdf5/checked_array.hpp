@@ -2,6 +2,8 @@
 // is written in pieces, and read anywhere. A block is compared the first time somebody reads from
 // it.
 #pragma once
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -38,12 +40,17 @@ class CheckedArrayReader {
   /// long, or there are not as many CRCs as blocks.
   CheckedArrayReader(const H5File& file, ArrayElement element, index_t count,
                      std::vector<std::uint32_t> crcs);
-  /// Error(io) when a block that it touches is damaged.
+  /// Error(io) when a block that it touches is damaged. Each is looked at once, and once more after
+  /// the file has changed: HDF5 reads zeros behind the end of one that was cut.
   void read(index_t first, index_t count, void* out);
   /// Reads and compares every block.
   void verify();
 
  private:
+  /// Size, time of change, number of the file.
+  using Stamp = std::array<std::int64_t, 4>;
+  [[nodiscard]] Stamp stamp() const;
+  void look_for_changes();
   void verify_block(index_t block);
   const H5File& file_;
   ArrayElement element_;
@@ -51,6 +58,9 @@ class CheckedArrayReader {
   H5Id dataset_;
   std::vector<std::uint32_t> crcs_;
   std::vector<bool> verified_;
+  Stamp stamp_{};
+  double looked_ = 0;  // seconds
+  bool changed_ = false;
   std::vector<std::byte> block_;
 };
 

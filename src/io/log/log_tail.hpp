@@ -18,7 +18,7 @@ namespace t3d {
 struct LoggedStep {
   index_t step = 0;
   std::optional<index_t> steps;
-  std::optional<double> loss, valid_loss, valid_loss_whole, seconds, tokens_per_second;
+  std::optional<double> loss, valid_loss, valid_loss_whole, seconds, tokens_per_second{};
 };
 
 /// The last records of DIR/log.jsonl, the oldest first; lines that are none are passed over.

@@ -17,8 +17,8 @@ struct PlanReport {
   JobWish wish;
   index_t context = 0;
   double search_seconds = 0;
-  std::vector<std::string> notes;  // what a reader should know about the figures
-  std::vector<std::string> basis;  // what was guessed rather than measured; said first
+  std::vector<std::string> notes;    // what a reader should know about the figures
+  std::vector<std::string> basis{};  // what was guessed rather than measured; said first
 
   [[nodiscard]] double tokens_per_second(const FoundPlan& found) const;
 };

@@ -69,6 +69,15 @@ TEST_CASE("names, patterns and folders mean files in one order") {
                                                       "c.jsonl.zst lines packed"});
   CHECK(names({at + "u*", at + "t[1].txt"}) ==
         std::vector<std::string>{"u.ndjson lines", "t[1].txt"});
+  // Links are followed, once; one that leads nowhere is no text less without a word.
+  std::filesystem::create_directory_symlink("../../d", at + "d/m/round");
+  std::filesystem::create_directories(at + "linked");
+  std::filesystem::create_directory_symlink("../d/z", at + "linked/z");
+  CHECK(names({at + "d"}).size() == 4);
+  CHECK(names({at + "linked"}) == std::vector<std::string>{"c.jsonl.zst lines packed"});
+  std::filesystem::create_symlink("nowhere.txt", at + "linked/gone.txt");
+  CHECK_THROWS_WITH(list_texts({at + "linked"}),
+                    contains("gone.txt is a link to a file that is not there"));
   write(at + "e/t.parquet", "x");
   CHECK_THROWS_WITH(list_texts({at + "e"}), contains("t.parquet is neither text nor JSONL"));
   std::filesystem::create_directories(at + "none");

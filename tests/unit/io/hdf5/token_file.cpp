@@ -1,10 +1,13 @@
 #include "io/hdf5/token_file.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "core/error.hpp"
 #include "support/catch.hpp"
@@ -114,6 +117,35 @@ TEST_CASE("damage to a token file is seen") {
     CHECK(code_of_reading(path) == ExitCode::io);
   }
   CHECK(code_of_reading(folder.path() + "/none.h5") == ExitCode::no_input);
+}
+
+TEST_CASE("a token file that changes while it is read is an error, and no zeros") {
+  const ScratchFolder folder("token_change");
+  const std::string path = folder.path() + "/tokens.h5";
+  const auto ids = some_ids(1 << 20, 50000);
+  const auto reads = [&](const std::function<void()>& change) {
+    write(path, 50000, ids);
+    TokenFileReader reader(path);
+    std::vector<std::int32_t> read(ids.size());
+    reader.read(0, 1 << 20, read.data());
+    CHECK(read == ids);
+    change();
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));  // looked at ten times a second
+    reader.read(0, 1 << 20, read.data());
+    return read == ids;
+  };
+  CHECK_THROWS_WITH(reads([&] { std::filesystem::resize_file(path, 4096); }),
+                    t3d::test::contains("was changed while it is read"));
+  CHECK_THROWS_WITH(reads([&] {
+                      std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+                      file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(path) / 2));
+                      file << std::string(1 << 19, '\0');
+                    }),
+                    t3d::test::contains("was changed while it is read"));
+  // A time alone changes nothing of what is read.
+  CHECK(reads([&] {
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now());
+  }));
 }
 
 TEST_CASE("ids outside the vocabulary are refused, and no half file stays") {
