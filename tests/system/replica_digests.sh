@@ -36,6 +36,6 @@ if ((status != 0)); then
   expect_status 75
   expect_text "the weights of replica 1 are not those of replica 0: a processor or memory is at fault; no state is that of most, so the run stops"
   [[ $(sed -n 's/.*"step":\([0-9]*\),.*/\1/p' rounding/log.jsonl | tail -n 1) == 100 ]] || fail "not seen in step 100"
-  run 2 -r rounding
+  run 2 "${common[@]}" --set optimizer.kind=muon -d rounding
   expect_status 0
 fi
