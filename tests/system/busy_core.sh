@@ -1,5 +1,6 @@
 # Two threads beside another busy program on two cores: threads that wait give their core away, unless the
 # user wants them to spin.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 unset OMP_NUM_THREADS
 (($(nproc) >= 2)) || exit 77

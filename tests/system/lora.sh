@@ -1,5 +1,6 @@
 # Adapters of low rank on a model of Hugging Face's (tests/reference/hf): the same training on every cuboid, continued bit
 # for bit; the merged export computes what the run does, PEFT's form holds the adapters, and what does not fit is refused.
+# rotates
 . "$T3D_SOURCE/tests/support/job.sh"
 models=$T3D_SOURCE/tests/reference/hf
 bytes=(--set 'data.format="bytes"')

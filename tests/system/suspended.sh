@@ -1,7 +1,7 @@
 # A job that is suspended (all ranks stopped) for longer than a lost node, a wait and the lock are given: it goes on
 # where nobody has taken the folder, and whoever tries meanwhile is refused. Where a job that cannot see its process has
 # taken the folder, it says so and ends.
-# rotates
+# slow: minutes in which a lock is silent
 . "$T3D_SOURCE/tests/support/job.sh"
 make_text 20000
 make_input
