@@ -38,6 +38,7 @@ bool Tries::again(int reason, const std::string& path) {
   if (began_ < 0) {
     began_ = now;
     pause_ = kFirstPause;
+    busy_.emplace("reading " + path);
     if (!patience->ran_out_ && rule.say)
       rule.say(fmt::format("cannot read {} ({}): tried again for up to {:.0f} s", path,
                            std::strerror(reason), rule.seconds));

@@ -3,8 +3,11 @@
 // ReadPatience has been begun: elsewhere (a lock's renewal, a tool) such a fault is told at once.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
+
+#include "comm/busy.hpp"
 
 namespace t3d {
 
@@ -48,6 +51,7 @@ class Tries {
 
  private:
   double began_ = -1, pause_ = 0;
+  std::optional<BusyScope> busy_;  // the other ranks wait for it
 };
 
 }  // namespace t3d

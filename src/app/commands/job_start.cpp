@@ -16,6 +16,7 @@
 #include "core/phase_clock.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/shared_folder.hpp"
+#include "sched/requeue.hpp"
 
 namespace t3d {
 namespace {
@@ -73,6 +74,10 @@ void JobStart::prepare() {
   last_words.set_folder(config.run.dir, epoch);
   if (unread) throw AgreedError(*unread);
   stopping = std::make_unique<Stopping>(config, world_.rank() == 0);
+  // Rank 0 alone asks Slurm; whoever speaks for a lost rank must not take the job's next life for
+  // its own.
+  const std::string restarts = broadcast_text(world_, std::to_string(slurm_restarts()));
+  if (world_.rank() != 0) hear_restarts(std::stoi(restarts));
 }
 
 void JobStart::begin_watching() {
