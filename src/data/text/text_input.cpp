@@ -39,14 +39,20 @@ TextInput input_of(const std::string& path) {
 
 std::vector<std::string> files_below(const std::string& folder) {
   std::vector<std::string> paths;
-  std::set<fs::path> seen{fs::canonical(folder)};  // links may lead in a circle
+  const fs::path root = fs::canonical(folder);
+  std::set<fs::path> seen{root};  // links may lead in a circle
+  // What lies in the folder itself is read there, whatever order the system lists names in.
+  const auto leads_inside = [&](const fs::directory_entry& entry) {
+    return entry.is_symlink() && !fs::relative(entry.path(), root).native().starts_with("..");
+  };
   fs::recursive_directory_iterator at(folder, fs::directory_options::follow_directory_symlink);
   for (const fs::recursive_directory_iterator end; at != end; ++at) {
     const bool hidden = at->path().filename().string().starts_with('.');
     if (!hidden && at->is_symlink() && !fs::exists(at->path()))
       throw_error(ExitCode::no_input, "{} is a link to a file that is not there",
                   at->path().string());
-    if (at->is_directory() && (hidden || !seen.insert(fs::canonical(at->path())).second))
+    if (at->is_directory() &&
+        (hidden || leads_inside(*at) || !seen.insert(fs::canonical(at->path())).second))
       at.disable_recursion_pending();
     if (!hidden && at->is_regular_file()) paths.push_back(at->path().string());
   }

@@ -71,9 +71,11 @@ TEST_CASE("names, patterns and folders mean files in one order") {
         std::vector<std::string>{"u.ndjson lines", "t[1].txt"});
   // Links are followed, once; one that leads nowhere is no text less without a word.
   std::filesystem::create_directory_symlink("../../d", at + "d/m/round");
+  std::filesystem::create_directory_symlink("z", at + "d/a");
   std::filesystem::create_directories(at + "linked");
   std::filesystem::create_directory_symlink("../d/z", at + "linked/z");
-  CHECK(names({at + "d"}).size() == 4);
+  CHECK(list_texts({at + "d"}).size() == 4);
+  CHECK(list_texts({at + "d"}).back().path == at + "d/z/c.jsonl.zst");
   CHECK(names({at + "linked"}) == std::vector<std::string>{"c.jsonl.zst lines packed"});
   std::filesystem::create_symlink("nowhere.txt", at + "linked/gone.txt");
   CHECK_THROWS_WITH(list_texts({at + "linked"}),
