@@ -85,8 +85,9 @@ bool FileService::put(const std::string& what, index_t bytes, std::function<void
     work();
     return true;
   }
+  // What is being done counts too; more than fits at all goes in alone.
   const auto has_room = [&] {
-    return state_->ended || state_->jobs.empty() || state_->bytes + bytes <= most_;
+    return state_->ended || state_->done == state_->put || state_->bytes + bytes <= most_;
   };
   while (!has_room()) {
     const double still = seconds_since(state_->last_done);

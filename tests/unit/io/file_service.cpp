@@ -12,39 +12,53 @@
 namespace t3d::test {
 namespace {
 
-void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }
+void wait_for(const std::atomic<bool>& flag) {
+  while (!flag) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
 
 }  // namespace
 
 TEST_CASE("what is handed over is done in its order, and who hands over does not wait") {
   std::vector<int> done;
+  std::atomic<bool> release = false;
   FileService files;
-  const auto start = std::chrono::steady_clock::now();
-  (void)files.put("a pause", 1, pause);
+  (void)files.put("a pause", 1, [&] { wait_for(release); });
   for (int number = 0; number < 5; ++number)
     (void)files.put("a number", 1, [&, number] { done.push_back(number); });
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(150));
-  CHECK_FALSE(files.is_done(files.newest()));
+  CHECK_FALSE(files.is_done(1));
+  release = true;
   CHECK(files.wait(files.newest(), 20));
   CHECK(done == std::vector<int>{0, 1, 2, 3, 4});
 }
 
-TEST_CASE("who hands over too much waits; what hangs at the end is left, and the rest is dropped") {
+TEST_CASE("who hands over too much waits, also for what is being done") {
+  std::atomic<bool> begun = false;
+  FileService files(10);
+  (void)files.put("a pause", 8, [&] {
+    begun = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  });
+  wait_for(begun);
+  (void)files.put("more", 8, [] {});
+  CHECK(files.is_done(1));
+}
+
+TEST_CASE("what hangs at the end is left, and the rest is dropped") {
+  const auto begun = std::make_shared<std::atomic<bool>>(false);
   const auto release = std::make_shared<std::atomic<bool>>(false);
   const auto dropped = std::make_shared<std::atomic<bool>>(true);
   FileService files(10);
-  (void)files.put("a pause", 8, pause);
-  (void)files.put("more", 8, [] {});
-  CHECK(files.is_done(1));
-  (void)files.put("a hang", 1, [release] {
-    while (!*release) std::this_thread::yield();
+  (void)files.put("a hang", 1, [begun, release] {
+    *begun = true;
+    wait_for(*release);
   });
   (void)files.put("the rest", 1, [dropped] { *dropped = false; });
+  wait_for(*begun);
   CHECK_FALSE(files.wait(files.newest(), 0.1));
   CHECK(files.what() == "a hang");
   CHECK(files.end(0.1) == 2);
   *release = true;
-  pause();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
   CHECK(*dropped);
 }
 
@@ -53,7 +67,7 @@ TEST_CASE("where nothing gets done for long, what has no room is refused until s
   FileService files(10);
   files.set_standstill(0.2);
   CHECK(files.put("a hang", 8, [release] {
-    while (!*release) std::this_thread::yield();
+    wait_for(*release);
   }));
   CHECK(files.put("fits", 2, [] {}));
   const auto start = std::chrono::steady_clock::now();
