@@ -224,11 +224,13 @@ std::optional<Counts> Balancer::next_units(std::vector<ReplicaTimes>& times) {
   std::optional<Counts> next = controller_->observe(times, units_);
   reason_ = controller_->reason();
   if (std::optional<Counts> back = trial_.judge()) {
+    controller_->drop_proposal();
     reason_ = trial_.reason();
     return back;
   }
-  if (trial_.holds()) {
-    if (next) reason_ = "no change soon after a roll-back";
+  if (trial_.holds() && next) {
+    controller_->drop_proposal();
+    reason_ = "no change soon after a roll-back";
     next.reset();
   }
   if (next && *next != units_) return next;
@@ -244,11 +246,14 @@ std::optional<Plan> Balancer::change(std::vector<ReplicaTimes> times, const Plan
   const std::optional<Counts> next = next_units(times);
   if (!next) return std::nullopt;
   if (limit(plan, *next)) {
-    make_controller(plan);  // begins anew, within the limits
+    controller_->limit(limits_);
     return std::nullopt;
   }
   Plan changed = with_units(plan, *next);
-  if (changed == plan) return std::nullopt;
+  if (changed == plan) {
+    controller_->drop_proposal();
+    return std::nullopt;
+  }
   const Counts after = units_of(changed);
   idle_->begin(units_, after);
   // A try of a part without units has a judge of its own.
@@ -270,6 +275,7 @@ std::optional<Plan> Balancer::observe(const StepReport& report, const Plan& plan
     next = change(times, plan);
   } catch (const Error& error) {
     if (error.code() != ExitCode::config) throw;
+    controller_->drop_proposal();
     reason_ = error.what();  // no division that is sound: the present one stays
   }
   if (next)

@@ -33,6 +33,7 @@ class AnalyticController : public ShareController {
     reason_ = fmt::format("{} units follow the predicted speeds", units_moved(shares, dealt));
     return dealt;
   }
+  void limit(const ShareLimits& limits) override { limits_ = limits; }
   [[nodiscard]] std::string reason() const override { return reason_; }
 
  private:

@@ -48,6 +48,7 @@ class NumericController : public ShareController {
     before_ = std::move(costs);
     return move(now, shares);
   }
+  void limit(const ShareLimits& limits) override { limits_ = limits; }
   [[nodiscard]] std::string reason() const override { return reason_; }
 
  private:

@@ -24,6 +24,8 @@ class ModelController : public ShareController {
 
   std::optional<Shares> observe(std::span<const ReplicaTimes> replicas,
                                 std::span<const index_t> shares) override;
+  void limit(const ShareLimits& limits) override;
+  void drop_proposal() override;
   [[nodiscard]] std::string reason() const override { return reason_; }
 
  private:
@@ -77,6 +79,18 @@ std::optional<Shares> ModelController::observe(std::span<const ReplicaTimes> rep
   }
   if (!confirmed(*proposal, shares)) return std::nullopt;
   return try_out(*proposal, shares);
+}
+
+void ModelController::limit(const ShareLimits& limits) {
+  limits_ = limits;
+  drop_proposal();
+}
+
+void ModelController::drop_proposal() {
+  trial_.reset();
+  last_change_.clear();
+  agreed_ = 0;
+  proposal_.clear();
 }
 
 void ModelController::measure(std::span<const ReplicaTimes> replicas,
@@ -211,9 +225,7 @@ std::optional<Shares> ModelController::end_trial(std::span<const index_t> shares
   }
   next_hold_ = std::clamp(2 * next_hold_, 4 * options_.window, 64 * options_.window);
   hold_ = next_hold_;
-  agreed_ = 0;
-  proposal_.clear();
-  last_change_.clear();
+  drop_proposal();
   reason_ = fmt::format("roll-back: the step took {:.4g} s and takes {:.4g} s since the change",
                         trial.median, median);
   return trial.before;

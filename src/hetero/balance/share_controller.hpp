@@ -60,6 +60,10 @@ class ShareController {
   /// below 0 is no measurement. Throws Error(config) where the limits leave no solution.
   [[nodiscard]] virtual std::optional<std::vector<index_t>> observe(
       std::span<const ReplicaTimes> replicas, std::span<const index_t> shares) = 0;
+  /// Other limits from now on; what was learned stays.
+  virtual void limit(const ShareLimits& limits) = 0;
+  /// The last proposal was not made, or others have taken it back.
+  virtual void drop_proposal() {}
   /// One line, why the last answer was what it was; for the log.
   [[nodiscard]] virtual std::string reason() const = 0;
 };

@@ -50,7 +50,8 @@ class MessageBounds {
 
   const ModelConfig& model_;
   double levels_, least_matrix_;  // the smallest of a block over their mean
-  index_t outer_levels_ = 0;      // of more than one node
+  bool one_class_;
+  index_t outer_levels_ = 0;  // of more than one node
   bool on_gpus_ = false;
   index_t ranks_per_node_ = 1;          // of the class with most
   std::vector<Line> inside_, between_;  // of any level inside a node, of any other

@@ -64,7 +64,9 @@ std::vector<MessageBounds::Line> MessageBounds::lines_of(const Level& level) {
 
 MessageBounds::MessageBounds(const ModelConfig& model, const JobNodes& nodes,
                              const Cluster& cluster)
-    : model_(model), levels_(static_cast<double>(cluster.levels.size())) {
+    : model_(model),
+      levels_(static_cast<double>(cluster.levels.size())),
+      one_class_(nodes.parts().size() == 1) {
   const std::array<index_t, 4> matrices{
       model.query_columns() + 2 * model.kv_heads * model.head_size(), model.query_columns(),
       model.activation == Activation::swiglu ? 2 * model.ffn : model.ffn, model.ffn};
@@ -126,8 +128,9 @@ double MessageBounds::calls_seconds(Verb verb, double calls, double bytes,
 double MessageBounds::seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
                               double tokens, double computing, const OnNode& here) const {
   const double micros = micro_batches(candidate, recipe);
-  const MessageCover cover =
-      message_cover(recipe.base.aggregate.method, candidate.recompute, micros, on_gpus_);
+  // Of several classes the slowest replica may have fewer passes than most.
+  const MessageCover cover = message_cover(recipe.base.aggregate.method, candidate.recompute,
+                                           one_class_ ? micros : 1, on_gpus_);
   const auto [inside, over] =
       exposed_messages(weights_seconds(candidate, recipe, micros, here), computing, cover);
   return linears_seconds(candidate, recipe, tokens, micros, here) + inside + over;

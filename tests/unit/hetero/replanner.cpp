@@ -106,6 +106,23 @@ TEST_CASE("slow ranks of one cuboid get narrower features once the loss has paid
   CHECK_FALSE(wait_for(cheap, *better, speeds, step / 100, 100).second);
 }
 
+TEST_CASE("features cut by a wrong probe are looked at again after twenty steps", "[replanner]") {
+  Config config = input(4);
+  config.model.hidden = 256, config.model.heads = 16, config.model.kv_heads = 16;
+  config.model.ffn = 1024;
+  const Plan even = plan_of(config, Grid{1, 2, 1, {}, {}, {}});
+  const Speeds probed = speeds_of({0.4, 1});
+  const Plan lopsided = plan_shape(request_of(even, 4), probed).plan;
+  REQUIRE(predict_step(lopsided, speeds_of({1, 1})).step >
+          1.2 * predict_step(even, speeds_of({1, 1})).step);
+  Replanner replanner(kModel, request_of(even, 4), probed, facts_of(2));
+  const double step = predict_step(even, speeds_of({1, 1})).step;
+  const auto [steps, next] = wait_for(replanner, lopsided, {1, 1}, step, 100);
+  REQUIRE(next);
+  CHECK(steps <= 25);
+  CHECK(predict_step(*next, speeds_of({1, 1})).step < 1.02 * step);
+}
+
 TEST_CASE("equal ranks, first steps and times of another plan propose nothing", "[replanner]") {
   const Plan plan = plan_of(input(4), Grid{1, 2, 2, {}, {}, {}});
   Replanner replanner(kModel, request_of(plan, 4), speeds_of({1, 1, 1, 1}), facts_of(4));

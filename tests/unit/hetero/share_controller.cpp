@@ -252,6 +252,25 @@ TEST_CASE("a change that reverses the last one is halved") {
   CHECK(loop.shares == Shares{48, 16});
 }
 
+TEST_CASE("under other limits what was learned stays, and a proposal may be dropped") {
+  const BalanceOptions options;
+  Loop loop(BalanceKind::model, {64}, 2);
+  REQUIRE(loop.run(10, machines({3, 1})) == 5);
+  loop.shares = {32, 32};  // was not made
+  SECTION("limited") {
+    loop.controller->limit({64, 0, {40, 64}});
+    CHECK(loop.run(10, machines({3, 1})) == options.confirm);
+    CHECK(loop.shares == Shares{40, 24});
+  }
+  SECTION("dropped") {
+    loop.controller->drop_proposal();
+    CHECK(loop.run(10, machines({3, 1})) == options.confirm);
+    CHECK(loop.shares == Shares{48, 16});
+    // What was dropped is nothing that the next change takes back.
+    CHECK_THAT(loop.reasons.back(), !contains("reverses"));
+  }
+}
+
 TEST_CASE("what is not a measurement is not used") {
   Loop loop(BalanceKind::model, {64}, 2);
   const double nan = std::numeric_limits<double>::quiet_NaN();

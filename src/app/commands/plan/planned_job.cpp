@@ -17,14 +17,26 @@ bool measured(const std::vector<JobPart>& parts, const Cluster& cluster) {
   });
 }
 
-/// Rates of its classes, and of the network where messages leave the nodes.
+/// Some of the parts may send over it.
+bool serves(const Level& level, const std::vector<JobPart>& parts, const Cluster& cluster) {
+  return level.node_class.empty() ||
+         std::any_of(parts.begin(), parts.end(), [&](const JobPart& part) {
+           return cluster.classes[part.node_class].name == level.node_class;
+         });
+}
+
+}  // namespace
+
 bool rests_on_measurements(const FoundPlan& found, const Cluster& cluster) {
   const bool network = found.forecast.terms.messages_between() > 0;
   return measured(found.parts, cluster) &&
          std::all_of(cluster.levels.begin(), cluster.levels.end(), [&](const Level& level) {
-           return level.nodes == 1 || !network || level.calibration.state == Calibrated::measured;
+           return level.nodes == 1 || !network || !serves(level, found.parts, cluster) ||
+                  level.calibration.state == Calibrated::measured;
          });
 }
+
+namespace {
 
 /// `smaller` asks for no more nodes of any class.
 bool within(const std::vector<JobPart>& smaller, const std::vector<JobPart>& parts) {

@@ -5,6 +5,10 @@
 
 namespace t3d {
 
+/// The rates of its classes, and of the networks between nodes that it may send over; else it rests
+/// on data sheets.
+[[nodiscard]] bool rests_on_measurements(const FoundPlan& found, const Cluster& cluster);
+
 /// Of `own`; `all`: the sets of nodes among which are the sizes that it may shrink to. Where the
 /// wish leaves it free, the interval of checkpoints is the best one.
 [[nodiscard]] SimulatedJob planned_job(const NodesSearched& own,

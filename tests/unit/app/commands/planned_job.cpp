@@ -150,6 +150,30 @@ TEST_CASE("what the input says of checkpoints is simulated, and what it leaves f
   CHECK(job_of().policy.interval_seconds == 1800);
 }
 
+TEST_CASE("a plan rests on measurements of what it uses, not of other classes' networks") {
+  Cluster cluster;
+  cluster.classes.resize(2);
+  cluster.classes[0].name = "old";
+  cluster.classes[1].name = "new";
+  cluster.levels.resize(3);
+  cluster.levels[0].nodes = 1;  // inside a node: of data sheets
+  cluster.levels[1].node_class = "old";
+  cluster.levels[2].node_class = "new";
+  cluster.classes[1].calibration.state = Calibrated::measured;
+  cluster.levels[2].calibration.state = Calibrated::measured;
+
+  FoundPlan found;
+  found.parts = {{1, 2}};
+  found.forecast.terms.between[static_cast<std::size_t>(Group::d)] = 1;
+  CHECK(rests_on_measurements(found, cluster));
+  cluster.levels[1].node_class.clear();  // all classes
+  CHECK_FALSE(rests_on_measurements(found, cluster));
+  found.forecast.terms.between.fill({});  // nothing leaves a node
+  CHECK(rests_on_measurements(found, cluster));
+  found.parts.push_back({0, 1});
+  CHECK_FALSE(rests_on_measurements(found, cluster));
+}
+
 TEST_CASE("no life is shorter than peaks allow, and half of them are longer by far") {
   const Cluster cluster = cluster_of_presets({"a100-40g", "ib-hdr"});
   const std::vector<NodesSearched> searched = searched_on(cluster, planned_config());

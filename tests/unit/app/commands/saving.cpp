@@ -39,7 +39,7 @@ void with_ranks(const std::string& folder, AsyncRule rule, Remarks& said, const 
       if (world.rank() == 0) said.add(text);
     };
     Saving saving(world, config, nullptr, -1,
-                  {[](const std::string&) {}, speak, [] {}, [](double) {}});
+                  {[](const std::string&) {}, speak, [] {}, [](double) {}, {}});
     RankState state = make_state(tensors, 1, 2, world.rank());
     saving.prepare(state.parts, "");
     const auto save = [&](index_t step, bool now) {
