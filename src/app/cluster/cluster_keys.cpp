@@ -9,7 +9,7 @@ namespace {
 constexpr double kMostCount = 1e9, kMostBytes = 1e18, kMostSeconds = 1e12, kMostPrice = 1e12;
 
 constexpr Range kCount{0, kMostCount}, kPositiveCount{1, kMostCount}, kBytes{0, kMostBytes},
-    kSeconds{0, kMostSeconds}, kJitter{0, 10}, kPlanSeconds{0, 1e9}, kPrice{0, kMostPrice},
+    kSeconds{0, kMostSeconds}, kJitter{0, 10}, kJitterExponent{0, 0.5}, kPlanSeconds{0, 1e9}, kPrice{0, kMostPrice},
     kNumber{0, 1e30},
     kShape{0.05, 20};  // this and kPlanSeconds as in a job plan, which plan writes of it
 /// Keys that are not written where they have this value say nothing.
@@ -114,6 +114,9 @@ std::vector<Key> class_keys(NodeClass& own) {
                 own.launch_seconds_error, "of the host, to start one operator", kSeconds)
       .measured("jitter", own.jitter, "jitter_error", own.jitter_error,
                 "relative deviation of equal pieces of computing, for which ranks wait", kJitter)
+      .key("jitter_exponent", own.jitter_exponent,
+           "pieces of t ms deviate by jitter x t^-exponent; 0 = any length as a millisecond",
+           kJitterExponent)
       .calibration(own.calibration);
   return list.take();
 }

@@ -14,7 +14,7 @@
 namespace t3d {
 namespace {
 
-constexpr double kPiece = 1e-3;  // seconds of computing, about: what lies between two products
+constexpr double kLong = 10;  // times kJitterPiece: the pieces that say what length does
 constexpr int kBatches = 9, kFewest = 4, kMost = 200;  // medians of so many; pieces in one
 constexpr double kExtent = 192;                        // of the square product
 
@@ -29,8 +29,11 @@ class Meetings {
         product_(operator_run(machine, OperatorKind::matmul, ComputeType::fp32,
                               {kExtent, kExtent, kExtent, 0, 0}, 0)) {
     for (int call = 0; call < 3; ++call) (void)timed(machine_.queue, product_, 1);
-    const double once = timed(machine_.queue, product_, 8) / 8;
-    products_ = static_cast<int>(std::clamp(std::ceil(kPiece / once), 1.0, 1e6));
+    once_ = timed(machine_.queue, product_, 8) / 8;
+  }
+  /// Pieces of about so many seconds, as many products on every rank.
+  void set_piece(double seconds) {
+    products_ = static_cast<int>(std::clamp(std::ceil(seconds / once_), 1.0, 1e6));
     products_ = static_cast<int>(largest(products_));
   }
   double largest(double own) {
@@ -77,26 +80,37 @@ class Meetings {
   double slowdown_;
   Tensor number_;
   std::function<void()> product_;
+  double once_ = 0;
   int products_ = 1;
 };
 
-}  // namespace
-
-std::pair<double, double> measure_jitter(const ProbeMachine& machine, Communicator& group,
-                                         double seconds, double slowdown) {
-  if (group.size() < 2) return {0, 0};
-  Meetings meetings(machine, group, slowdown);
+/// Of pieces of so many seconds, relative, and its standard error.
+std::pair<double, double> deviation(Meetings& meetings, int members, double piece, double seconds) {
+  meetings.set_piece(piece);
   const double once = meetings.largest(meetings.run(kFewest, true).all);
   const int count = std::clamp(static_cast<int>(seconds / (2 * kBatches * once)), kFewest, kMost);
-  std::vector<double> jitters;
+  std::vector<double> all;
   for (int batch = 0; batch < kBatches; ++batch) {
     const double meeting = meetings.largest(meetings.run(count, false).all);
     const Meetings::Times times = meetings.run(count, true);
-    const double own = meetings.largest(times.own), all = meetings.largest(times.all);
-    jitters.push_back(std::max(0.0, (all - meeting) / own - 1) / expected_largest(group.size()));
+    const double own = meetings.largest(times.own), whole = meetings.largest(times.all);
+    all.push_back(std::max(0.0, (whole - meeting) / own - 1) / expected_largest(members));
   }
-  const double error = median_error_of(jitters);
-  return {median_of(std::move(jitters)), error};
+  const double error = median_error_of(all);
+  return {median_of(std::move(all)), error};
+}
+
+}  // namespace
+
+MeasuredJitter measure_jitter(const ProbeMachine& machine, Communicator& group, double seconds,
+                              double slowdown) {
+  if (group.size() < 2) return {};
+  Meetings meetings(machine, group, slowdown);
+  const auto [one, error] = deviation(meetings, group.size(), kJitterPiece, seconds / 2);
+  const double many = deviation(meetings, group.size(), kLong * kJitterPiece, seconds / 2).first;
+  if (one <= 0) return {};
+  const double exponent = many > 0 ? std::log(one / many) / std::log(kLong) : 0.5;
+  return {{one, std::clamp(exponent, 0.0, 0.5)}, error};
 }
 
 }  // namespace t3d

@@ -141,8 +141,8 @@ struct NodeClass {
   std::string node_list;              // "n[1-4]", as the scheduler writes it; may be empty
   double launch_seconds = 0, launch_seconds_error = 0;  // of the host, to start one operator
   /// Relative standard deviation of equal pieces of computing, a millisecond each, between ranks
-  /// that meet after each (meeting.hpp).
-  double jitter = 0, jitter_error = 0;
+  /// that meet after each; how much less it is in longer pieces (meeting.hpp).
+  double jitter = 0, jitter_error = 0, jitter_exponent = 0;
   Calibration calibration;
   std::vector<OperatorTable> operators;
   RunFactors factors;  // of these tables and of the levels' (run_factors.hpp)

@@ -97,6 +97,7 @@ NodeClass joined_class(const NodeClass& known, NodeClass more) {
     more.launch_seconds_error = known.launch_seconds_error;
     more.jitter = known.jitter;
     more.jitter_error = known.jitter_error;
+    more.jitter_exponent = known.jitter_exponent;
   }
   return more;
 }

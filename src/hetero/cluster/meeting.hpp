@@ -3,6 +3,7 @@
 // Supercomputer Performance", SC 2003; Hoefler, Schneider, Lumsdaine: "Characterizing the Influence
 // of System Noise", SC 2010).
 #pragma once
+#include <algorithm>
 #include <cmath>
 
 #include "core/types.hpp"
@@ -20,10 +21,29 @@ namespace t3d {
   return (std::pow(part, 0.135) - std::pow(1 - part, 0.135)) / 0.1975;
 }
 
-/// Of the computing between two meetings, the part by which `members` that meet after each piece
-/// wait longer than their own pieces take, where these differ by `jitter` (NodeClass).
-[[nodiscard]] inline double meeting_share(double jitter, index_t members) {
-  return jitter > 0 ? jitter * expected_largest(members) : 0;
+/// By how much pieces of computing differ between ranks, relative to their length: those of
+/// kJitterPiece by `relative`, others by relative x (length / kJitterPiece)^-exponent. Disturbances
+/// that have nothing to do with each other average out in long pieces (exponent 0.5); where ranks
+/// share cores they do not (0). Lengths beyond kShortestPiece and kLongestPiece count as these.
+struct Jitter {
+  double relative = 0, exponent = 0;
+  [[nodiscard]] double of(double piece_seconds) const;
+};
+inline constexpr double kJitterPiece = 1e-3, kShortestPiece = 1e-4, kLongestPiece = 0.1;
+
+inline double Jitter::of(double piece_seconds) const {
+  if (relative <= 0 || exponent <= 0) return relative;
+  const double piece = std::clamp(piece_seconds, kShortestPiece, kLongestPiece);
+  return relative * std::pow(piece / kJitterPiece, -exponent);
+}
+
+/// Seconds by which `members` that meet `meetings` times, at equal distances, need longer than the
+/// `computing` of one. With the computing, the sum of both does not get smaller; nor with the
+/// meetings.
+[[nodiscard]] inline double meeting_seconds(const Jitter& jitter, index_t members, double computing,
+                                            double meetings) {
+  if (jitter.relative <= 0) return 0;
+  return jitter.of(computing / std::max(1.0, meetings)) * expected_largest(members) * computing;
 }
 
 }  // namespace t3d

@@ -61,7 +61,6 @@ CandidateBounds::CandidateBounds(const ModelConfig& model, const JobNodes& nodes
                                  const ClusterRates& rates, ComputeType compute)
     : model_(model),
       one_class_(nodes.parts().size() == 1),
-      jitter_(std::numeric_limits<double>::infinity()),
       flop_seconds_(std::numeric_limits<double>::infinity()),
       messages_(model, nodes, rates.cluster()) {
   unit_seconds_.fill(flop_seconds_);
@@ -69,7 +68,7 @@ CandidateBounds::CandidateBounds(const ModelConfig& model, const JobNodes& nodes
     const NodeClass& own = rates.cluster().classes[part.node_class];
     const double least = least_of(own, OperatorKind::matmul, compute, 1);
     flop_seconds_ = std::min(flop_seconds_, least);
-    jitter_ = std::min(jitter_, own.jitter);
+    jitters_.push_back(rates.jitter(part.node_class));
     all_flops_ += static_cast<double>(part.nodes * own.ranks_per_node) / least;
     for (std::size_t kind = 0; kind < kOperatorKinds; ++kind)
       unit_seconds_[kind] =
@@ -123,7 +122,11 @@ double CandidateBounds::seconds(const JobCandidate& candidate, const PlanRecipe&
   const double messages =
       whole_model ? messages_.seconds(candidate, recipe, tokens, products, here) : 0;
   const double compute = products + update * unit(OperatorKind::optimizer);
-  return compute * (1 + meeting_share(jitter_, q * r)) + messages;
+  const double meetings = MessageBounds::linear_calls(m, candidate, recipe);
+  double waits = std::numeric_limits<double>::infinity();  // of the class with the least
+  for (const Jitter& jitter : jitters_)
+    waits = std::min(waits, meeting_seconds(jitter, q * r, compute, meetings));
+  return compute + waits + messages;
 }
 
 // Attention, norms, residuals, activations and the loss; even parts of the largest slab.

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "hetero/cluster/meeting.hpp"
 #include "hetero/cost/exposed_messages.hpp"
 #include "hetero/forecast/candidate.hpp"
 #include "hetero/forecast/node_members.hpp"
@@ -16,6 +17,9 @@ namespace t3d {
 class MessageBounds {
  public:
   MessageBounds(const ModelConfig& model, const JobNodes& nodes, const Cluster& cluster);
+  /// Gathers and sums of the linears over j and over k in a step, at least.
+  [[nodiscard]] static double linear_calls(const ModelConfig& model, const JobCandidate& candidate,
+                                           const PlanRecipe& recipe);
   /// What is waited for beside `computing` seconds that can hide messages. `tokens` of the largest
   /// slab in a step; `here`: of an order of axes, or no fewer than any has.
   [[nodiscard]] double seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
@@ -76,7 +80,7 @@ class CandidateBounds {
 
   const ModelConfig& model_;
   bool one_class_;
-  double jitter_;                                      // at least, of the class with the least
+  std::vector<Jitter> jitters_;                        // of the classes
   double flop_seconds_;                                // at least, of the fastest class
   double all_flops_ = 0;                               // a second, of all ranks at most
   std::array<double, kOperatorKinds> unit_seconds_{};  // the same of a flop or a byte

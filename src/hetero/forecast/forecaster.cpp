@@ -105,10 +105,27 @@ const Forecaster::RankOperators& Forecaster::rank_seconds(const Coord& coord,
   return entry->second;
 }
 
+/// Of the ranks of a slab in a step.
+double Forecaster::meetings_of(index_t d) const {
+  const auto& [p, q, r] = plan_.replica(d).cuboid;
+  const bool lengths_count = std::any_of(
+      nodes_.parts().begin(), nodes_.parts().end(),
+      [&](const JobPart& part) { return rates_.jitter(part.node_class).exponent > 0; });
+  if (q * r == 1 || !lengths_count) return 0;
+  const TrafficTable traffic = step_traffic(plan_, Coord{d}, memo_);
+  double calls = 0;
+  for (const Group group : {Group::j, Group::k})
+    for (std::size_t verb = 0; verb < kVerbs; ++verb)
+      for (const TrafficCalls& some : traffic.calls(static_cast<Verb>(verb), group))
+        calls += static_cast<double>(some.calls);
+  return calls;
+}
+
 /// Of the replica's slowest slab.
 ForecastTerms Forecaster::compute(index_t d, index_t slot) {
   const auto& [p, q, r] = plan_.replica(d).cuboid;
   const bool one_class = nodes_.parts().size() == 1;
+  const double meetings = meetings_of(d);
   ForecastTerms slowest;
   SlabKeys::Key before;
   for (index_t i = 0; i < p; ++i) {
@@ -116,19 +133,22 @@ ForecastTerms Forecaster::compute(index_t d, index_t slot) {
     if (one_class && slab == before) continue;
     before = slab;
     RankOperators meet;
-    double jitter = 0;
+    std::vector<std::size_t> classes;
     for (index_t at = 0; at < q * r; ++at) {
       const JobNodes::Seat here = seat(slot + i * q * r + at);
       const RankOperators& own = rank_seconds({d, i, at / r, at % r}, here.node_class, slab);
       for (std::size_t kind = 0; kind < kOperatorKinds; ++kind)
         meet.operators[kind] = std::max(meet.operators[kind], own.operators[kind]);
       meet.host = std::max(meet.host, own.host);
-      jitter = std::max(jitter, rates_.jitter(here.node_class));
+      if (classes.empty() || classes.back() != here.node_class)
+        classes.push_back(here.node_class);
     }
     ForecastTerms terms;
     terms.operators = meet.operators;
     terms.host = meet.host;
-    if (jitter > 0) terms.meeting = meeting_share(jitter, q * r) * terms.compute();
+    for (const std::size_t node_class : classes)
+      terms.meeting = std::max(
+          terms.meeting, meeting_seconds(rates_.jitter(node_class), q * r, terms.compute(), meetings));
     if (own_seconds(terms) > own_seconds(slowest)) slowest = terms;
   }
   return slowest;

@@ -54,6 +54,7 @@ class Forecaster {
   [[nodiscard]] JobNodes::Seat seat(index_t slot) const { return nodes_.seat(world_rank(slot)); }
   const RankOperators& rank_seconds(const Coord& coord, std::size_t node_class,
                                     const SlabKeys::Key& slab);
+  [[nodiscard]] double meetings_of(index_t d) const;
   [[nodiscard]] ForecastTerms compute(index_t d, index_t slot);
   void look_at_replicas();
   std::size_t look_at_replica(index_t d, index_t slot, std::vector<Alike>& alike);

@@ -12,6 +12,7 @@ namespace t3d {
 namespace {
 
 constexpr double kMargin = 0.8;   // a product of a fit and a correction may be below both
+constexpr double kLinearCalls = 4;  // gathers, and as many sums, of a block over j or over k
 constexpr double kUneven = 0.95;  // parts are even but for some units
 
 double rounds_at_least(double peers) { return std::ceil(std::log2(peers + 1)); }
@@ -136,6 +137,14 @@ double MessageBounds::seconds(const JobCandidate& candidate, const PlanRecipe& r
   return linears_seconds(candidate, recipe, tokens, micros, here) + inside + over;
 }
 
+double MessageBounds::linear_calls(const ModelConfig& model, const JobCandidate& candidate,
+                                   const PlanRecipe& recipe) {
+  const auto& [p, q, r] = candidate.cuboid;
+  const double axes = (q > 1 ? 1 : 0) + (r > 1 ? 1 : 0);
+  return axes * 2 * kLinearCalls * static_cast<double>(model.layers) *
+         micro_batches(candidate, recipe);
+}
+
 // Each linear gathers and sums in each direction, half of them over j and half over k.
 double MessageBounds::linears_seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
                                       double tokens, double micros, const OnNode& here) const {
@@ -150,7 +159,7 @@ double MessageBounds::linears_seconds(const JobCandidate& candidate, const PlanR
     // Even parts: the mean rank, which the largest one is not below.
     const double bytes =
         kUneven * layers * tokens * columns * act * where.peers / static_cast<double>(members);
-    const double calls = 4 * layers * micros;
+    const double calls = kLinearCalls * layers * micros;
     return calls_seconds(Verb::all_gather, calls, bytes, where) +
            calls_seconds(Verb::reduce_scatter, calls, bytes, where);
   };

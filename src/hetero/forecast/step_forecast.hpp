@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hetero/cluster/level_estimator.hpp"
+#include "hetero/cluster/meeting.hpp"
 #include "hetero/cluster/operator_estimator.hpp"
 #include "hetero/cost/exposed_messages.hpp"
 #include "hetero/forecast/job_nodes.hpp"
@@ -79,8 +80,9 @@ class ClusterRates {
   [[nodiscard]] double launch_seconds(std::size_t node_class) const {
     return operators_[node_class].estimator().launch_seconds();
   }
-  [[nodiscard]] double jitter(std::size_t node_class) const {
-    return cluster_.classes[node_class].jitter;
+  [[nodiscard]] Jitter jitter(std::size_t node_class) const {
+    const NodeClass& own = cluster_.classes[node_class];
+    return {own.jitter, own.jitter_exponent};
   }
   [[nodiscard]] const LevelEstimator& level(std::size_t at) const { return levels_[at]; }
 

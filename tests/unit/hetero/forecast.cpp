@@ -256,6 +256,9 @@ TEST_CASE("no bound is above the price of its candidate") {
   }
   Cluster noisy = products;
   noisy.classes.front().jitter = 0.3;
+  Cluster averaging = noisy;  // pieces of about a millisecond
+  set_term(averaging, OperatorKind::matmul, 1, 1e-9);
+  averaging.classes.front().jitter_exponent = 0.5;
   // Messages partly behind products: neither is much longer than the other.
   Cluster gpus = small_cluster(3);
   gpus.classes.front().device = "gpu";
@@ -268,6 +271,7 @@ TEST_CASE("no bound is above the price of its candidate") {
       for (const index_t count : {1, 3}) {
         CHECK(largest_bound(config, products, count) <= 1);
         CHECK(largest_bound(config, noisy, count) <= 1);
+        CHECK(largest_bound(config, averaging, count) <= 1);
         CHECK(largest_bound(config, links, count) <= 1);
         CHECK(largest_bound(config, latencies, count) <= 1);
         CHECK(largest_bound(config, gpus, count) <= 1);

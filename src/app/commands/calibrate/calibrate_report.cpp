@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/counted.hpp"
+#include "hetero/cluster/meeting.hpp"
 #include "hetero/cluster/sample_spread.hpp"
 #include "hetero/cluster/sampled_fit.hpp"
 #include "hetero/robust.hpp"
@@ -59,12 +60,12 @@ double best_rate(const OperatorTable& table) {
 std::string class_text(const NodeClass& one, double seconds) {
   std::string text = fmt::format(
       "\nclass {}: {} node{} of {} rank{}, {} ({}), {} per rank, launch {:.2f} us, jitter {:.1f} "
-      "%\n"
+      "% of 1 ms, {:.1f} % of 10 ms\n"
       "{:<20} {:<5} {:>10} {:>7} {:>10} {:>9} {:>8} {:>8}\n",
       one.name, one.nodes, one.nodes == 1 ? "" : "s", one.ranks_per_node,
       one.ranks_per_node == 1 ? "" : "s", one.device, one.processor,
       short_bytes(static_cast<double>(one.memory_bytes)), 1e6 * one.launch_seconds,
-      100 * one.jitter, "operator", "", "best G/s", "shapes", "spread", "median", "mean",
+      100 * one.jitter, 100 * Jitter{one.jitter, one.jitter_exponent}.of(0.01), "operator", "", "best G/s", "shapes", "spread", "median", "mean",
       "worst 10");
   for (const OperatorTable& table : one.operators) {
     const OperatorKind kind = table.kind;

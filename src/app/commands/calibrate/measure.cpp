@@ -68,7 +68,10 @@ void measure_meetings(Machine& machine, const JobClasses& job, double seconds, N
   const auto peers = machine.device_world().subgroup(classmates(job, world.rank()), "class");
   const ProbeMachine means{machine.device(), machine.ops(), machine.queue(), {}};
   world.set_slowdown(slowdown);
-  std::tie(own.jitter, own.jitter_error) = measure_jitter(means, *peers, seconds, slowdown);
+  const MeasuredJitter found = measure_jitter(means, *peers, seconds, slowdown);
+  own.jitter = found.jitter.relative;
+  own.jitter_exponent = found.jitter.exponent;
+  own.jitter_error = found.error;
   world.set_slowdown(1);
   world.barrier();
 }

@@ -43,6 +43,7 @@ Cluster example() {
     one.features = {"ib", "avx512"};
     one.launch_seconds = 1e-7 / 3;
     one.jitter = 0.1 / 3;
+    one.jitter_exponent = 0.1 * 3;
     one.calibration = {Calibrated::measured, "2026-03-01T12:00:00Z", "0.1"};
     for (const OperatorKind kind : {OperatorKind::matmul, OperatorKind::norm}) {
       OperatorTable table{kind, ComputeType::bf16, {}, {}};
