@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "comm/agree.hpp"
+#include "core/commas.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "data/tokenize/merge_parts.hpp"
@@ -268,6 +269,7 @@ class TokenizeJob {
     TokenFileInfo info{
         tokenizer->vocab(), tokenizer->kind(), tokenizer->model(), source_text(), 0, 0,
         tokenizer_.special};
+    if (tokenizer->uses_unicode()) info.unicode = tok::unicode_version();
     result_.vocab = info.vocab;
     const MergedTokens train = merge_parts(plan_, folder_, "train", options_, prefix_, info);
     result_.train_path = train.path;
@@ -281,6 +283,12 @@ class TokenizeJob {
     } else {
       result_.older_valid = valid_files();
     }
+    if (unknown_.count > 0)
+      result_.notes.push_back(fmt::format(
+          "{} character{} not in Unicode {}, which this program knows (the first: U+{:04X}): where "
+          "other programs know more they may cut the text otherwise there",
+          with_commas(static_cast<double>(unknown_.count)), unknown_.count == 1 ? " is" : "s are",
+          tok::unicode_version(), std::uint32_t{unknown_.first}));
     std::filesystem::remove_all(folder_);
   }
   void add(const MergedTokens& merged) {
@@ -288,6 +296,8 @@ class TokenizeJob {
     result_.text_bytes += merged.text_bytes;
     result_.bad_lines += merged.notes.bad_lines;
     if (result_.first_bad_line.empty()) result_.first_bad_line = merged.notes.first_bad_line;
+    if (unknown_.count == 0) unknown_.first = merged.notes.unknown.first;
+    unknown_.count += merged.notes.unknown.count;
   }
 
   /// Whatever its format is.
@@ -316,6 +326,7 @@ class TokenizeJob {
   ChosenTokenizer tokenizer_;
   TokenizePlan plan_;
   TokenizeResult result_;
+  tok::UnknownCharacters unknown_;
 };
 
 }  // namespace

@@ -1,6 +1,9 @@
 // The collectives over MPI, against their definition and against the in-process back end.
+#include <sched.h>
+
 #include <numeric>
 
+#include "comm/mpi/mpi_world.hpp"
 #include "comm/placement.hpp"
 #include "support/catch.hpp"
 #include "support/comm_cases.hpp"
@@ -36,6 +39,26 @@ TEST_CASE("ranks that share memory are on one node", "[comm]") {
     run_local_ranks(3, [](Communicator& threads) {
       T3D_CHECK(node_of_ranks(threads) == std::vector<int>(3, 0), "threads of one process");
     });
+}
+
+// The probe takes CPU time of ranks that share cores, and wall time of all others: else the load of
+// other users would be in no time of theirs.
+TEST_CASE("ranks that are bound to a core each share none, ranks bound to one core do", "[comm]") {
+  const cpu_set_t before = affinity_mask();
+  std::vector<std::size_t> cores;
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &before)) cores.push_back(core);
+  if (world().size() < 2 || std::ssize(cores) < world().size()) return;
+  for (const bool apart : {true, false}) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cores[apart ? static_cast<std::size_t>(world().rank()) : 0], &one);
+    REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+    const auto bound = make_mpi_world();
+    CHECK(crowded_ranks(*bound) ==
+          std::vector<bool>(static_cast<std::size_t>(world().size()), !apart));
+  }
+  REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
 }
 
 }  // namespace

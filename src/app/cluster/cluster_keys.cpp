@@ -9,8 +9,8 @@ namespace {
 constexpr double kMostCount = 1e9, kMostBytes = 1e18, kMostSeconds = 1e12, kMostPrice = 1e12;
 
 constexpr Range kCount{0, kMostCount}, kPositiveCount{1, kMostCount}, kBytes{0, kMostBytes},
-    kSeconds{0, kMostSeconds}, kJitter{0, 10}, kJitterExponent{0, 0.5}, kPlanSeconds{0, 1e9}, kPrice{0, kMostPrice},
-    kNumber{0, 1e30},
+    kSeconds{0, kMostSeconds}, kJitter{0, 10}, kJitterExponent{0, 0.5}, kPlanSeconds{0, 1e9},
+    kPrice{0, kMostPrice}, kNumber{0, 1e30},
     kShape{0.05, 20};  // this and kPlanSeconds as in a job plan, which plan writes of it
 /// Keys that are not written where they have this value say nothing.
 constexpr const char* kQuiet = "not said";

@@ -34,6 +34,7 @@ std::string describe_token_file(const std::string& path, bool verify) {
   if (!info.special.ends.empty())
     text += fmt::format("\ntexts end with {}", fmt::join(info.special.ends, ", "));
   if (info.partial_loss) text += "\nsome tokens do not count in the loss";
+  if (!info.unicode.empty()) text += fmt::format("\ncut by Unicode {}", info.unicode);
   if (info.text_bytes > 0) text += fmt::format("\n{} bytes of text", info.text_bytes);
   if (!info.source.empty()) text += fmt::format("\nfrom {}", info.source);
   return text + (verify ? "\nall blocks verified" : "");

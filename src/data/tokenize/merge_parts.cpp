@@ -87,6 +87,8 @@ MergedTokens merge_parts(const TokenizePlan& plan, const std::string& folder,
     merged.tokens += file.info().tokens;
     merged.text_bytes += file.info().text_bytes;
     merged.notes.documents += notes.documents;
+    if (merged.notes.unknown.count == 0) merged.notes.unknown.first = notes.unknown.first;
+    merged.notes.unknown.count += notes.unknown.count;
     merged.notes.bad_lines += notes.bad_lines;
     if (merged.notes.first_bad_line.empty()) merged.notes.first_bad_line = notes.first_bad_line;
   }

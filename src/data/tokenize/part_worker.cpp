@@ -22,6 +22,10 @@ class PartFile {
   void add(const std::vector<std::int32_t>& ids, bool counts) {
     writer_.append(ids.data(), std::ssize(ids), counts);
   }
+  void add_unknown(const tok::UnknownCharacters& more) {
+    if (notes_.unknown.count == 0) notes_.unknown.first = more.first;
+    notes_.unknown.count += more.count;
+  }
   void add_text_bytes(index_t bytes) { writer_.add_text_bytes(bytes); }
   void end_document() {
     if (writer_.tokens() == 0) notes_.ends_before = true;
@@ -33,6 +37,8 @@ class PartFile {
     const nlohmann::json json{{"documents", notes_.documents},
                               {"bad_lines", notes_.bad_lines},
                               {"first_bad_line", notes_.first_bad_line},
+                              {"unknown_characters", notes_.unknown.count},
+                              {"first_unknown", std::uint32_t{notes_.unknown.first}},
                               {"ends_before", notes_.ends_before}};
     writer_.set_source(json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
     writer_.finish();
@@ -75,6 +81,7 @@ class PartWorker {
     for_pieces(*stream, bytes, kPieceBytes, [&](std::string_view piece) {
       check_stop();
       file.add(ids_of(piece, before), true);
+      if (tokenizer_.uses_unicode()) file.add_unknown(tok::unknown_characters(piece));
       read += std::ssize(piece);
     });
     if (!input.compressed && read != bytes)
@@ -158,6 +165,7 @@ class PartWorker {
       const std::string_view start = text.substr(0, kPieceBytes);
       const std::size_t now = whole ? text.size() : std::max<std::size_t>(text_cut(start), 1);
       file.add(ids_of(text.substr(0, now), before), counts);
+      if (tokenizer_.uses_unicode()) file.add_unknown(tok::unknown_characters(text.substr(0, now)));
       text.remove_prefix(now);
     }
   }
@@ -206,8 +214,13 @@ void tokenize_part(const TokenizePlan& plan, const TokenizePart& part,
 
 PartNotes notes_of(const TokenFileInfo& info) {
   const auto json = nlohmann::json::parse(info.source);
-  return {json.at("documents").get<index_t>(), json.at("bad_lines").get<index_t>(),
-          json.at("first_bad_line").get<std::string>(), json.at("ends_before").get<bool>()};
+  return {
+      json.at("documents").get<index_t>(),
+      json.at("bad_lines").get<index_t>(),
+      json.at("first_bad_line").get<std::string>(),
+      {json.value("unknown_characters", std::int64_t{0}),  // absent in parts of earlier versions
+       static_cast<char32_t>(json.value("first_unknown", std::uint32_t{0}))},
+      json.at("ends_before").get<bool>()};
 }
 
 }  // namespace t3d

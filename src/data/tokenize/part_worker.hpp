@@ -4,6 +4,7 @@
 #include <string>
 
 #include "data/tokenize/parts.hpp"
+#include "data/tokenizer/parts/unicode.hpp"
 #include "io/hdf5/token_file.hpp"
 
 namespace t3d {
@@ -14,6 +15,7 @@ inline const std::atomic<bool> kNeverStop{false};
 struct PartNotes {
   index_t documents = 0, bad_lines = 0;
   std::string first_bad_line;
+  tok::UnknownCharacters unknown;  // of tokenizers that care
   /// A document that began in the part before ends before the first token.
   bool ends_before = false;
 };

@@ -201,6 +201,7 @@ class JsonTokenizer final : public Tokenizer {
   }
   index_t vocab() const override { return parts_.vocab; }
   std::string kind() const override { return "tokenizer.json"; }
+  bool uses_unicode() const override { return true; }
   std::string model() const override { return model_; }
 
   SpecialIds special_ids() const override {

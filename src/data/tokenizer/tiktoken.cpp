@@ -201,6 +201,7 @@ class Tiktoken final : public Tokenizer {
   }
   index_t vocab() const override { return specials_begin_ + std::ssize(ranks_.known->specials); }
   std::string kind() const override { return "tiktoken"; }
+  bool uses_unicode() const override { return true; }
   std::string model() const override { return model_; }
   SpecialIds special_ids() const override {
     return {named(kBosNames), named(kEosNames), named(kPadNames), -1};

@@ -63,6 +63,8 @@ class Tokenizer {
   /// "bytes" | "sentencepiece" | "tokenizer.json" | "tiktoken"
   [[nodiscard]] virtual std::string kind() const = 0;
   [[nodiscard]] virtual std::string model() const = 0;  // serialized, or empty
+  /// Where it cuts a text depends on what letters, marks and numbers are.
+  [[nodiscard]] virtual bool uses_unicode() const { return false; }
   /// tokenizer.json does not say which ids these are: what its post-processor puts around a text,
   /// else the added token with one of the usual names (special_names.hpp). The files beside it know
   /// better (special_files.hpp).

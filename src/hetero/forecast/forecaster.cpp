@@ -108,9 +108,9 @@ const Forecaster::RankOperators& Forecaster::rank_seconds(const Coord& coord,
 /// Of the ranks of a slab in a step.
 double Forecaster::meetings_of(index_t d) const {
   const auto& [p, q, r] = plan_.replica(d).cuboid;
-  const bool lengths_count = std::any_of(
-      nodes_.parts().begin(), nodes_.parts().end(),
-      [&](const JobPart& part) { return rates_.jitter(part.node_class).exponent > 0; });
+  const bool lengths_count =
+      std::any_of(nodes_.parts().begin(), nodes_.parts().end(),
+                  [&](const JobPart& part) { return rates_.jitter(part.node_class).exponent > 0; });
   if (q * r == 1 || !lengths_count) return 0;
   const TrafficTable traffic = step_traffic(plan_, Coord{d}, memo_);
   double calls = 0;
@@ -140,15 +140,14 @@ ForecastTerms Forecaster::compute(index_t d, index_t slot) {
       for (std::size_t kind = 0; kind < kOperatorKinds; ++kind)
         meet.operators[kind] = std::max(meet.operators[kind], own.operators[kind]);
       meet.host = std::max(meet.host, own.host);
-      if (classes.empty() || classes.back() != here.node_class)
-        classes.push_back(here.node_class);
+      if (classes.empty() || classes.back() != here.node_class) classes.push_back(here.node_class);
     }
     ForecastTerms terms;
     terms.operators = meet.operators;
     terms.host = meet.host;
     for (const std::size_t node_class : classes)
-      terms.meeting = std::max(
-          terms.meeting, meeting_seconds(rates_.jitter(node_class), q * r, terms.compute(), meetings));
+      terms.meeting = std::max(terms.meeting, meeting_seconds(rates_.jitter(node_class), q * r,
+                                                              terms.compute(), meetings));
     if (own_seconds(terms) > own_seconds(slowest)) slowest = terms;
   }
   return slowest;

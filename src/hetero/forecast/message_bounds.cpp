@@ -11,9 +11,9 @@
 namespace t3d {
 namespace {
 
-constexpr double kMargin = 0.8;   // a product of a fit and a correction may be below both
+constexpr double kMargin = 0.8;     // a product of a fit and a correction may be below both
 constexpr double kLinearCalls = 4;  // gathers, and as many sums, of a block over j or over k
-constexpr double kUneven = 0.95;  // parts are even but for some units
+constexpr double kUneven = 0.95;    // parts are even but for some units
 
 double rounds_at_least(double peers) { return std::ceil(std::log2(peers + 1)); }
 

@@ -265,6 +265,13 @@ bool H5File::has(const std::string& name) const {
   return there > 0;
 }
 
+bool H5File::has_attribute(const std::string& name) const {
+  const H5Guard guard;
+  const htri_t there = H5Aexists(file_.get(), name.c_str());
+  h5_check(there, "read " + path_);
+  return there > 0;
+}
+
 void H5File::close() { file_.close(); }
 
 }  // namespace t3d

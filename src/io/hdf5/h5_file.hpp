@@ -97,6 +97,7 @@ class H5File {
   [[nodiscard]] std::int64_t read_integer(const std::string& name) const;
   [[nodiscard]] std::string read_string(const std::string& name) const;
   [[nodiscard]] bool has(const std::string& name) const;
+  [[nodiscard]] bool has_attribute(const std::string& name) const;
 
   /// Flushes and closes; throws if the system said no at any point.
   void close();

@@ -60,6 +60,7 @@ void read_info(const H5File& file, std::int64_t version, TokenFileInfo& info) {
       info.tokens > std::numeric_limits<index_t>::max() / 2 / ids_of(info.vocab).bytes)
     throw_error(ExitCode::io, "{} is damaged ({} tokens of {} bytes of text)", path, info.tokens,
                 info.text_bytes);
+  if (file.has_attribute(kUnicode)) info.unicode = file.read_string(kUnicode);
   if (version == 1) return;
   info.documents = file.read_integer("documents");
   if (info.documents < 0 || info.documents > info.tokens)

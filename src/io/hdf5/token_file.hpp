@@ -12,7 +12,7 @@
 //   attributes        format, version, vocab, tokenizer, source, text_bytes, documents, bos, eos,
 //                     pad, unknown, and of version 3 ends ("2 0": all that end a text) and adds_bos
 //                     (1, 0, or -1 where it is not said); crc32c of all these, of the model and of
-//                     all *_crc32c
+//                     all *_crc32c. And unicode ("15.0"), for people: nothing checks it
 //
 // Version 3 is written only where there are ends or adds_bos. Version 1, which is still read, has
 // neither documents nor special ids nor loss bits. The reader
@@ -38,6 +38,7 @@ struct TokenFileInfo {
   SpecialIds special{};
   index_t documents = 0;      // set by the reader; 0 = not known
   bool partial_loss = false;  // set by the reader: some tokens do not count as targets
+  std::string unicode{};      // whose tables cut the texts; empty = none, or not known
 };
 
 class TokenFileWriter {

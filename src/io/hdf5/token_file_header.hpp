@@ -13,6 +13,7 @@ inline constexpr const char* kFormat = "transformer3d tokens";
 inline constexpr std::int64_t kVersion = 3;
 inline constexpr const char* kEnds = "ends";
 inline constexpr const char* kAddsBos = "adds_bos";
+inline constexpr const char* kUnicode = "unicode";
 inline constexpr const char* kDocuments = "document_ends";
 inline constexpr const char* kLossBits = "loss_bits";
 

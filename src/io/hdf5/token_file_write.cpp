@@ -114,6 +114,7 @@ struct TokenFileWriter::Impl {
       file.write_attribute(kEnds, text_of_ends(info.special));
       file.write_attribute(kAddsBos, number_of_adds_bos(info.special));
     }
+    if (!info.unicode.empty()) file.write_attribute(kUnicode, info.unicode);
     file.write_attribute("crc32c", std::int64_t{header_crc(header, version)});
     for (const auto& [name, table] : crc_tables(header))
       write_values(name, H5T_STD_U32LE, std::ssize(*table), table->data());

@@ -65,8 +65,8 @@ std::string class_text(const NodeClass& one, double seconds) {
       one.name, one.nodes, one.nodes == 1 ? "" : "s", one.ranks_per_node,
       one.ranks_per_node == 1 ? "" : "s", one.device, one.processor,
       short_bytes(static_cast<double>(one.memory_bytes)), 1e6 * one.launch_seconds,
-      100 * one.jitter, 100 * Jitter{one.jitter, one.jitter_exponent}.of(0.01), "operator", "", "best G/s", "shapes", "spread", "median", "mean",
-      "worst 10");
+      100 * one.jitter, 100 * Jitter{one.jitter, one.jitter_exponent}.of(0.01), "operator", "",
+      "best G/s", "shapes", "spread", "median", "mean", "worst 10");
   for (const OperatorTable& table : one.operators) {
     const OperatorKind kind = table.kind;
     const std::vector<double> left_out = leave_one_out(

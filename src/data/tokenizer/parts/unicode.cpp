@@ -1,5 +1,6 @@
 #include "data/tokenizer/parts/unicode.hpp"
 
+#include <fmt/format.h>
 #include <unicode/brkiter.h>
 #include <unicode/bytestream.h>
 #include <unicode/normalizer2.h>
@@ -150,6 +151,28 @@ void to_normal_form(NormalForm form, std::string& text) {
   const auto wide = [](char letter) { return (static_cast<std::uint8_t>(letter) & 0x80U) != 0; };
   if (std::any_of(text.begin(), text.end(), wide))
     forms[static_cast<std::size_t>(form)].apply(text);
+}
+
+std::string unicode_version() {
+  UVersionInfo version;
+  u_getUnicodeVersion(version);
+  return fmt::format("{}.{}", version[0], version[1]);
+}
+
+UnknownCharacters unknown_characters(std::string_view text) {
+  UnknownCharacters unknown;
+  for (std::size_t at = 0; at < text.size();) {
+    if (static_cast<std::uint8_t>(text[at]) < 0x80) {
+      ++at;
+      continue;
+    }
+    const char32_t letter = next_char(text, at);
+    if ((category(letter) & U_GC_CN_MASK) == 0 ||
+        u_hasBinaryProperty(code_of(letter), UCHAR_NONCHARACTER_CODE_POINT) != 0)
+      continue;
+    if (unknown.count++ == 0) unknown.first = letter;
+  }
+  return unknown;
 }
 
 std::vector<std::size_t> grapheme_ends(std::string_view text) {

@@ -38,6 +38,15 @@ enum class NormalForm : std::uint8_t { nfc, nfd, nfkc, nfkd };
 /// Of the characters of Unicode 9; the others stay. Valid UTF-8.
 void to_normal_form(NormalForm form, std::string& text);
 
+/// "15.0": that of the tables that this program uses.
+[[nodiscard]] std::string unicode_version();
+/// Characters that these tables do not know, since a later version assigns them or none has so far.
+struct UnknownCharacters {
+  std::int64_t count = 0;
+  char32_t first = 0;
+};
+[[nodiscard]] UnknownCharacters unknown_characters(std::string_view text);
+
 /// The ends of what a reader takes for one character (Unicode annex 29), in order.
 [[nodiscard]] std::vector<std::size_t> grapheme_ends(std::string_view text);
 

@@ -332,3 +332,20 @@ TEST_CASE("documents end with the id that the files of the model say, or the use
   options.document_eos = "none";
   CHECK_THROWS_AS(ends(), Error);
 }
+
+TEST_CASE("characters that this system's Unicode lacks are counted, and its version is kept") {
+  const ScratchFolder folder("tokenize_unicode");
+  const std::string at = folder.path() + "/";
+  // U+0378 is assigned in no version so far; U+FFFE is no character in any.
+  write(at + "t.jsonl", json("a \xCD\xB8") + json("\xEF\xBF\xBE \xC3\xA9 \xCD\xB8"));
+  TokenizeOptions options;
+  const auto notes = [&] { return tokenize_corpus({at + "t.jsonl"}, at + "out", options).notes; };
+  const auto kept = [&] { return TokenFileReader(at + "out-train.h5").info().unicode; };
+  CHECK(notes().empty());
+  CHECK(kept().empty());
+  options.model_file = std::string(T3D_TEST_SOURCE) + "/reference/tokenizers/llama2.json";
+  const std::vector<std::string> told = notes();
+  REQUIRE(told.size() == 1);
+  CHECK_THAT(told[0], contains("2 characters") && contains("U+0378"));
+  CHECK_THAT(kept(), Catch::Matches("[0-9]+\\.[0-9]"));
+}
