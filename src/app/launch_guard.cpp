@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <string>
 
-#include "app/env_seconds.hpp"
-#include "app/stop_signal.hpp"
 #include "comm/idle_clock.hpp"
+#include "core/env_seconds.hpp"
 #include "core/error.hpp"
 #include "device/host_limits.hpp"
+#include "sched/stop_signal.hpp"
 
 namespace t3d {
 namespace {

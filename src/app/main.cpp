@@ -14,12 +14,12 @@
 #include "app/cli.hpp"
 #include "app/commands/commands.hpp"
 #include "app/launch_guard.hpp"
-#include "app/signal_check.hpp"
 #include "app/spin_limit.hpp"
-#include "app/stop_signal.hpp"
 #include "comm/mpi/mpi_world.hpp"
 #include "io/output.hpp"
 #include "io/writer/writer_main.hpp"
+#include "sched/signal_check.hpp"
+#include "sched/stop_signal.hpp"
 
 namespace t3d {
 namespace {

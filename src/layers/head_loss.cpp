@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "hetero/cost/layer_memory.hpp"
+#include "tensor3d/logits_width.hpp"
 
 namespace t3d {
 HeadLoss::HeadLoss(const Context& context, const ModelShape& shape, ParamBucket& table, int entry)
@@ -150,7 +150,7 @@ void HeadLoss::add_weight_gradient(const Tensor& gradient) {
 }
 
 HeadLoss::Logits HeadLoss::make_logits(ConstTensorView h, ConstTensorView weight) {
-  const index_t width = (weight.rows + kLogitsUnit - 1) / kLogitsUnit * kLogitsUnit;
+  const index_t width = logits_width(weight.rows);
   Logits logits;
   logits.memory = context_.make(context_.activation, h.rows, width, MemoryKind::workspace);
   logits.view = logits.memory.view().col_range(0, weight.rows);

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "app/commands/vendor_peak.hpp"
 #include "core/error.hpp"
 #include "core/levenshtein.hpp"
 #include "core/plan.hpp"
 #include "hetero/cluster/operator_terms.hpp"
+#include "hetero/cluster/vendor_peak.hpp"
 
 namespace t3d {
 namespace {

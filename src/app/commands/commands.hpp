@@ -3,7 +3,7 @@
 #pragma once
 #include <functional>
 
-#include "app/cli.hpp"
+#include "app/commands/command_line.hpp"
 #include "comm/communicator.hpp"
 
 namespace t3d {

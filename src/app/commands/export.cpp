@@ -6,7 +6,6 @@
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/config_load.hpp"
 #include "app/config/model_text.hpp"
-#include "app/stop_signal.hpp"
 #include "data/tokenizer/special_files.hpp"
 #include "io/output.hpp"
 #include "io/partial_file.hpp"
@@ -15,6 +14,7 @@
 #include "io/weights/hf_export.hpp"
 #include "io/weights/hf_layout.hpp"
 #include "io/weights/peft.hpp"
+#include "sched/stop_signal.hpp"
 #include "tensor3d/whole_tensors.hpp"
 
 namespace t3d {

@@ -6,12 +6,12 @@
 #include "app/commands/setup.hpp"
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/model_text.hpp"
-#include "app/stop_signal.hpp"
 #include "data/tokenizer/special_files.hpp"
 #include "io/checkpoint/checkpoint_write.hpp"
 #include "io/output.hpp"
 #include "io/partial_file.hpp"
 #include "io/posix_file.hpp"
+#include "sched/stop_signal.hpp"
 #include "tensor3d/model_shape.hpp"
 #include "tensor3d/whole_tensors.hpp"
 

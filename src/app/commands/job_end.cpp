@@ -6,9 +6,9 @@
 
 #include "app/commands/put_back.hpp"
 #include "app/commands/stopping.hpp"
-#include "app/stop_signal.hpp"
 #include "io/log/exit_record.hpp"
 #include "sched/slurm_job.hpp"
+#include "sched/stop_signal.hpp"
 
 namespace t3d {
 

@@ -8,15 +8,15 @@
 
 #include "app/commands/init_weights.hpp"
 #include "app/commands/setup.hpp"
-#include "app/env_seconds.hpp"
-#include "app/stop_signal.hpp"
 #include "comm/agree.hpp"
 #include "comm/busy.hpp"
 #include "comm/placement.hpp"
+#include "core/env_seconds.hpp"
 #include "core/phase_clock.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/checkpoint/shared_folder.hpp"
 #include "sched/requeue.hpp"
+#include "sched/stop_signal.hpp"
 
 namespace t3d {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cli.hpp"
+#include "app/commands/command_line.hpp"
 #include "app/commands/job_end.hpp"
 #include "app/commands/kept_input.hpp"
 #include "app/commands/last_words.hpp"

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/cli.hpp"
+#include "app/commands/command_line.hpp"
 
 namespace t3d {
 

@@ -8,11 +8,11 @@
 #include "app/commands/setup.hpp"
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/data_lists.hpp"
-#include "app/stop_signal.hpp"
 #include "io/log/step_record.hpp"
 #include "io/output.hpp"
 #include "io/output_folder.hpp"
 #include "io/posix_file.hpp"
+#include "sched/stop_signal.hpp"
 #include "train/probe/probe_speeds.hpp"
 
 namespace t3d {

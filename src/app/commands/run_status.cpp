@@ -12,7 +12,7 @@
 #include "app/commands/setup.hpp"
 #include "app/config/config_load.hpp"
 #include "core/error.hpp"
-#include "hetero/robust.hpp"
+#include "core/robust.hpp"
 #include "io/log/life_files.hpp"
 #include "io/log/run_record.hpp"
 #include "io/output.hpp"

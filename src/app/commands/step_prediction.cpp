@@ -8,9 +8,9 @@
 #include "app/cluster/cluster_file.hpp"
 #include "core/counted.hpp"
 #include "core/error.hpp"
+#include "core/node_list.hpp"
+#include "core/robust.hpp"
 #include "hetero/cluster/run_factors.hpp"
-#include "hetero/robust.hpp"
-#include "sched/host_list.hpp"
 
 namespace t3d {
 namespace {
@@ -23,7 +23,7 @@ std::size_t class_of(const Cluster& cluster, const std::string& node, const std:
   std::vector<std::size_t> with_device;
   for (std::size_t at = 0; at < cluster.classes.size(); ++at) {
     const NodeClass& own = cluster.classes[at];
-    const std::vector<std::string> names = names_of_host_list(own.node_list);
+    const std::vector<std::string> names = names_of_node_list(own.node_list);
     if (std::find(names.begin(), names.end(), node) != names.end() && own.device == device)
       return at;
     if (own.device == device) with_device.push_back(at);

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <utility>
 
-#include "app/stop_signal.hpp"
 #include "core/phase_clock.hpp"
+#include "sched/stop_signal.hpp"
 
 namespace t3d {
 Stopping::Stopping(const Config& config, bool speaks) : start_(PhaseClock::now()) {

@@ -3,9 +3,9 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/setup.hpp"
-#include "app/stop_signal.hpp"
 #include "io/output.hpp"
 #include "io/partial_file.hpp"
+#include "sched/stop_signal.hpp"
 
 namespace t3d {
 namespace {

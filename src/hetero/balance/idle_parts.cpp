@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "hetero/robust.hpp"
+#include "core/robust.hpp"
 
 namespace t3d {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/robust.hpp"
 #include "hetero/balance/deal.hpp"
 #include "hetero/balance/kinds.hpp"
-#include "hetero/robust.hpp"
 
 namespace t3d {
 namespace {

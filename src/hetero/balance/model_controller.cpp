@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "core/portable_math.hpp"
+#include "core/robust.hpp"
 #include "hetero/balance/deal.hpp"
 #include "hetero/balance/kinds.hpp"
 #include "hetero/balance/share_models.hpp"
-#include "hetero/robust.hpp"
 
 namespace t3d {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "hetero/robust.hpp"
+#include "core/robust.hpp"
 
 namespace t3d {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hetero/robust.hpp"
+#include "core/robust.hpp"
 
 namespace t3d {
 namespace {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "core/phase_clock.hpp"
+#include "core/robust.hpp"
 #include "core/thread_clock.hpp"
 #include "hetero/calibrate/operator_run.hpp"
 #include "hetero/cluster/meeting.hpp"
-#include "hetero/robust.hpp"
 #include "hetero/speed/sampler.hpp"
 
 namespace t3d {

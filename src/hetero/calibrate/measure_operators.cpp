@@ -5,9 +5,9 @@
 
 #include "core/error.hpp"
 #include "core/phase_clock.hpp"
+#include "core/robust.hpp"
 #include "hetero/calibrate/operator_run.hpp"
 #include "hetero/cluster/sample_spread.hpp"
-#include "hetero/robust.hpp"
 #include "hetero/speed/probe_numbers.hpp"
 #include "hetero/speed/sampler.hpp"
 

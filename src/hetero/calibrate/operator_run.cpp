@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "core/plan.hpp"
-#include "hetero/cost/matrix_owners.hpp"
 #include "hetero/speed/probe_numbers.hpp"
+#include "tensor3d/matrix_owners.hpp"
 
 namespace t3d {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "comm/cost.hpp"
-#include "hetero/cost/matrix_owners.hpp"
+#include "tensor3d/matrix_owners.hpp"
 
 namespace t3d {
 namespace {

@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
+#include "core/robust.hpp"
 #include "hetero/cluster/cluster.hpp"
-#include "hetero/robust.hpp"
 
 namespace t3d {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/partition.hpp"
-#include "hetero/cost/matrix_owners.hpp"
 #include "tensor3d/frozen.hpp"
+#include "tensor3d/matrix_owners.hpp"
 
 namespace t3d {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tensor3d/logits_width.hpp"
+
 namespace t3d {
 namespace {
 
@@ -346,7 +348,7 @@ Held Pass::scatter_hidden(Held whole) {
 // Chunks have one or two sizes.
 void Pass::head_chunks(index_t slice) {
   const index_t chunks = HeadChunks(rank_, rows_).count;
-  const index_t width = (slice + kLogitsUnit - 1) / kLogitsUnit * kLogitsUnit;
+  const index_t width = logits_width(slice);
   for (const index_t chunk : {index_t{0}, chunks - 1}) {
     const index_t rows = even_size(rows_.slab, chunks, chunk);
     const Held logits = take(MemoryKind::workspace, rows * width * act_);

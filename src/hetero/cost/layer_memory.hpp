@@ -23,10 +23,6 @@ struct BucketMemory {
 /// A bucket's gradient is complete.
 using BucketDone = std::function<void(BucketMemory&)>;
 
-/// Rows of logits start at multiples of this: vocabularies are often odd, and 16-byte accesses and
-/// tensor cores want aligned rows.
-inline constexpr index_t kLogitsUnit = 64;
-
 /// The buckets of a model by kind of layer. Blocks between the first two and the last two are alike
 /// in everything but their place: one stands for them.
 class ModelMemory {

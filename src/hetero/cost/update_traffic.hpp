@@ -1,7 +1,7 @@
 // What aggregation and optimizers send. Internal to `hetero`.
 #pragma once
 #include "hetero/cost/layer_traffic.hpp"
-#include "hetero/cost/matrix_owners.hpp"
+#include "tensor3d/matrix_owners.hpp"
 
 namespace t3d {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/robust.hpp"
 #include "hetero/predict/clean_predictor.hpp"
-#include "hetero/robust.hpp"
 
 namespace t3d {
 namespace {

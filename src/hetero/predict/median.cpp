@@ -1,6 +1,6 @@
 // The next speed is the median of the last five.
+#include "core/robust.hpp"
 #include "hetero/predict/clean_predictor.hpp"
-#include "hetero/robust.hpp"
 
 namespace t3d {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hetero/robust.hpp"
+#include "core/robust.hpp"
 
 namespace t3d {
 

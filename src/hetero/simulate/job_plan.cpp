@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/node_list.hpp"
 #include "core/parse_json.hpp"
 #include "hetero/simulate/json_faults.hpp"
 #include "hetero/simulate/node_trace.hpp"

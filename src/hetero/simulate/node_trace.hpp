@@ -53,8 +53,4 @@ struct NodeTrace {
 /// One of both, by the first line.
 [[nodiscard]] NodeTrace parse_any_trace(const std::string& text, const std::string& source);
 
-/// "n[1-3,07],gpu2" as names. Error(config), without the place, when it is malformed or names more
-/// than 100,000 nodes.
-[[nodiscard]] std::vector<std::string> expand_node_list(std::string_view list);
-
 }  // namespace t3d

@@ -1,6 +1,6 @@
 #include "hetero/speed/group_timer.hpp"
 
-#include "hetero/robust.hpp"
+#include "core/robust.hpp"
 #include "hetero/speed/probe.hpp"
 
 namespace t3d {

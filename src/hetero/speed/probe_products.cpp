@@ -8,6 +8,7 @@
 #include "hetero/cost/update_traffic.hpp"
 #include "hetero/speed/probe_pieces.hpp"
 #include "tensor3d/linear_products.hpp"
+#include "tensor3d/logits_width.hpp"
 
 namespace t3d {
 namespace {
@@ -81,7 +82,7 @@ index_t ProbeShape::chunk_rows(const Rows& rows) const {
 Piece ProbeShape::head_products(const Rows& rows) const {
   const index_t chunk = chunk_rows(rows), hidden = rank_.model.hidden;
   const auto [slice, slices] = vocab_slice();
-  const index_t width = (slice + kLogitsUnit - 1) / kLogitsUnit * kLogitsUnit;
+  const index_t width = logits_width(slice);
   struct Buffers {
     Tensor h, weight, logits, dh, dweight;
   };

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "hetero/robust.hpp"
+#include "core/robust.hpp"
 
 namespace t3d {
 

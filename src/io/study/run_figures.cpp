@@ -8,7 +8,7 @@
 
 #include "core/counted.hpp"
 #include "core/error.hpp"
-#include "hetero/robust.hpp"
+#include "core/robust.hpp"
 #include "io/log/json_fields.hpp"
 #include "io/log/log_lines.hpp"
 #include "io/log/missing_steps.hpp"

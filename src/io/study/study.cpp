@@ -8,7 +8,7 @@
 
 #include "core/counted.hpp"
 #include "core/error.hpp"
-#include "hetero/robust.hpp"
+#include "core/robust.hpp"
 
 namespace t3d {
 namespace {

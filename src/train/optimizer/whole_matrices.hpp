@@ -15,7 +15,7 @@
 #include <functional>
 #include <vector>
 
-#include "hetero/cost/matrix_owners.hpp"
+#include "tensor3d/matrix_owners.hpp"
 #include "tensor3d/packed_exchange.hpp"
 #include "tensor3d/param_bucket.hpp"
 

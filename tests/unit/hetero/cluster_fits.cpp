@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "core/random.hpp"
+#include "core/robust.hpp"
 #include "hetero/cluster/level_estimator.hpp"
 #include "hetero/cluster/nnls.hpp"
 #include "hetero/cluster/operator_estimator.hpp"
-#include "hetero/robust.hpp"
 #include "support/catch.hpp"
 
 using namespace t3d;

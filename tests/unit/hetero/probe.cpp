@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "core/thread_clock.hpp"
-#include "hetero/cost/matrix_owners.hpp"
 #include "hetero/speed/probe_pieces.hpp"
 #include "hetero/speed/sample_statistics.hpp"
 #include "ops/reference/reference_ops.hpp"
 #include "support/catch.hpp"
 #include "support/plan_rig.hpp"
+#include "tensor3d/matrix_owners.hpp"
 #include "train/probe/machine_probe.hpp"
 
 using namespace t3d;

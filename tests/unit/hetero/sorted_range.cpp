@@ -2,7 +2,7 @@
 #include "hetero/balance/sorted_range.hpp"
 
 #include "core/random.hpp"
-#include "hetero/robust.hpp"
+#include "core/robust.hpp"
 #include "support/catch.hpp"
 
 namespace t3d {

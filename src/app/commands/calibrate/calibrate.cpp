@@ -8,12 +8,12 @@
 
 #include "app/cluster/cluster_file.hpp"
 #include "app/cluster/cluster_presets.hpp"
+#include "app/cluster/slurm_cluster.hpp"
 #include "app/commands/calibrate/calibrate_report.hpp"
 #include "app/commands/calibrate/cluster_update.hpp"
 #include "app/commands/calibrate/measure.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/setup.hpp"
-#include "app/stop_signal.hpp"
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
 #include "core/counted.hpp"
@@ -23,7 +23,7 @@
 #include "io/output_folder.hpp"
 #include "io/partial_file.hpp"
 #include "io/posix_file.hpp"
-#include "sched/slurm_cluster.hpp"
+#include "sched/stop_signal.hpp"
 #include "t3d_version.hpp"
 
 namespace t3d {

@@ -6,10 +6,10 @@
 #include <span>
 
 #include "core/counted.hpp"
+#include "core/robust.hpp"
 #include "hetero/cluster/meeting.hpp"
 #include "hetero/cluster/sample_spread.hpp"
 #include "hetero/cluster/sampled_fit.hpp"
-#include "hetero/robust.hpp"
 #include "io/log/step_record.hpp"
 
 namespace t3d {

@@ -12,7 +12,7 @@
 #include "app/config/nodes.hpp"
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
-#include "sched/host_list.hpp"
+#include "core/node_list.hpp"
 
 namespace t3d {
 namespace {
@@ -76,7 +76,7 @@ std::string own_facts(const Machine& machine, index_t ranks_here) {
 
 const NodeClass* listed_class(const Cluster& known, const std::string& host) {
   for (const NodeClass& one : known.classes) {
-    const auto names = names_of_host_list(one.node_list);
+    const auto names = names_of_node_list(one.node_list);
     if (std::find(names.begin(), names.end(), host) != names.end()) return &one;
   }
   return nullptr;
@@ -164,7 +164,7 @@ JobClasses find_classes(Machine& machine, const Cluster& known, const std::strin
     const std::string wished = one.name;
     for (int number = 2; !names.insert(one.name).second; ++number)
       one.name = fmt::format("{}-{}", wished, number);
-    if (known.find_class(one.name) == nullptr) one.node_list = host_list_of(hosts[at]);
+    if (known.find_class(one.name) == nullptr) one.node_list = node_list_of(hosts[at]);
   }
   return job;
 }

@@ -7,12 +7,12 @@
 #include "comm/agree.hpp"
 #include "comm/placement.hpp"
 #include "core/plan.hpp"
+#include "core/robust.hpp"
 #include "hetero/calibrate/measure_collectives.hpp"
 #include "hetero/calibrate/measure_jitter.hpp"
 #include "hetero/calibrate/measure_operators.hpp"
 #include "hetero/cluster/sample_spread.hpp"
 #include "hetero/cluster/sampled_fit.hpp"
-#include "hetero/robust.hpp"
 #include "io/file_rate.hpp"
 #include "train/probe/machine_probe.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cli.hpp"
+#include "app/commands/command_line.hpp"
 #include "app/commands/plan/job_options.hpp"
 #include "app/config/config.hpp"
 #include "hetero/elastic/elastic_schedule.hpp"

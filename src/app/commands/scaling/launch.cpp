@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "app/stop_signal.hpp"
 #include "core/error.hpp"
+#include "sched/stop_signal.hpp"
 
 namespace t3d {
 namespace {

@@ -10,7 +10,6 @@
 #include "app/commands/scaling/collect.hpp"
 #include "app/commands/scaling/local_study.hpp"
 #include "app/commands/scaling/slurm_study.hpp"
-#include "app/stop_signal.hpp"
 #include "comm/mpi/mpi_world.hpp"
 #include "core/error.hpp"
 #include "core/utf8.hpp"
@@ -19,6 +18,7 @@
 #include "io/output.hpp"
 #include "io/output_folder.hpp"
 #include "io/posix_file.hpp"
+#include "sched/stop_signal.hpp"
 
 namespace t3d {
 namespace {

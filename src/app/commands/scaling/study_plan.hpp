@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cli.hpp"
+#include "app/commands/command_line.hpp"
 #include "core/types.hpp"
 
 namespace t3d {

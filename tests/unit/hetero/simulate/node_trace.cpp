@@ -2,6 +2,7 @@
 #include "hetero/simulate/node_trace.hpp"
 
 #include "core/error.hpp"
+#include "core/node_list.hpp"
 #include "support/catch.hpp"
 #include "unit/hetero/simulate/job_rig.hpp"
 

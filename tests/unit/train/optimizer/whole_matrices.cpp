@@ -3,10 +3,10 @@
 #include <limits>
 #include <numeric>
 
-#include "hetero/cost/matrix_owners.hpp"
 #include "support/catch.hpp"
 #include "support/dense_optimizers.hpp"
 #include "support/rank_context.hpp"
+#include "tensor3d/matrix_owners.hpp"
 #include "train/optimizer/newton_schulz.hpp"
 
 using namespace t3d;

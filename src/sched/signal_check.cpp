@@ -1,4 +1,4 @@
-#include "app/signal_check.hpp"
+#include "sched/signal_check.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

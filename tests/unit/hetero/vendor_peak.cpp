@@ -1,5 +1,5 @@
 // Data sheets are found by the names that drivers give whole GPUs, and by no others.
-#include "app/commands/vendor_peak.hpp"
+#include "hetero/cluster/vendor_peak.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "sched/slurm_cluster.hpp"
+#include "app/cluster/slurm_cluster.hpp"
 
 #include <fmt/ranges.h>
 
@@ -9,8 +9,8 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/node_list.hpp"
 #include "sched/ask.hpp"
-#include "sched/host_list.hpp"
 #include "sched/slurm_job.hpp"
 
 namespace t3d {
@@ -94,7 +94,7 @@ std::optional<NodeLine> node_line(const std::string& line) {
   if (one.memory_mib == 1) one.memory_mib = 0;  // Slurm's default where RealMemory is not set
   one.features = fields[8] == "(null)" ? "" : fields[8];
   one.gres = fields[9] == "(null)" ? "" : fields[9];
-  one.names = names_of_host_list(fields[10]);
+  one.names = names_of_node_list(fields[10]);
   return one;
 }
 
@@ -168,7 +168,7 @@ class SlurmCluster {
     if (!lost.empty())
       notes_.push_back(fmt::format("{} node{} left out, down or drained: {}", lost.size(),
                                    lost.size() == 1 ? "" : "s",
-                                   host_list_of({lost.begin(), lost.end()})));
+                                   node_list_of({lost.begin(), lost.end()})));
     std::map<std::string, std::size_t> known;
     for (const std::string& name : order) {
       const NodeLine& line = nodes[name];
@@ -195,7 +195,7 @@ class SlurmCluster {
     else
       one.memory_bytes = kind.line.memory_mib * kMib;
     if (!kind.line.features.empty()) one.features = parts_of(kind.line.features, ',');
-    one.node_list = host_list_of(kind.names);
+    one.node_list = node_list_of(kind.names);
     one.preemptible = true;
     const SchedulerPartition* first = nullptr;
     for (const SchedulerPartition& partition : cluster_.scheduler.partitions) {
@@ -291,7 +291,7 @@ class SlurmCluster {
     for (const std::string& line : lines_of(texts_.topology)) {
       const bool block = line.starts_with("BlockName=");
       if (!block && value_of_key(line, "Level") != "0") continue;
-      const auto names = names_of_host_list(value_of_key(line, "Nodes"));
+      const auto names = names_of_node_list(value_of_key(line, "Nodes"));
       leaf.nodes = std::max<index_t>(leaf.nodes, std::ssize(names));
       ++leaves;
     }

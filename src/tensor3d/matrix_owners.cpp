@@ -1,4 +1,4 @@
-#include "hetero/cost/matrix_owners.hpp"
+#include "tensor3d/matrix_owners.hpp"
 
 #include <algorithm>
 #include <functional>

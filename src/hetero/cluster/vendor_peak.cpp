@@ -1,4 +1,4 @@
-#include "app/commands/vendor_peak.hpp"
+#include "hetero/cluster/vendor_peak.hpp"
 
 #include <array>
 

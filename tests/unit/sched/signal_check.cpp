@@ -1,10 +1,10 @@
 // Which signal handlers a training warns of: those that can run while oneDNN's stack pointer points
 // into the heap.
-#include "app/signal_check.hpp"
+#include "sched/signal_check.hpp"
 
 #include <csignal>
 
-#include "app/stop_signal.hpp"
+#include "sched/stop_signal.hpp"
 #include "support/catch.hpp"
 
 namespace t3d {

@@ -1,4 +1,4 @@
-#include "app/env_seconds.hpp"
+#include "core/env_seconds.hpp"
 
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-#include "app/stop_signal.hpp"
+#include "sched/stop_signal.hpp"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
 // Clusters from what Slurm's commands print, written after the forms of Slurm 22.05 and 24.11, and
 // lists of nodes.
-#include "sched/slurm_cluster.hpp"
+#include "app/cluster/slurm_cluster.hpp"
 
 #include <numeric>
 
 #include "core/error.hpp"
-#include "sched/host_list.hpp"
+#include "core/node_list.hpp"
 #include "support/catch.hpp"
 
 using namespace t3d;
@@ -169,13 +169,13 @@ TEST_CASE("texts that say nothing are no cluster, and broken ones no crash") {
 
 TEST_CASE("lists of hosts, read and written") {
   using Names = std::vector<std::string>;
-  CHECK(names_of_host_list("n[1-3,7],gpu01") == Names{"n1", "n2", "n3", "n7", "gpu01"});
-  CHECK(names_of_host_list("r[1-2]n[08-10]-ib") ==
+  CHECK(names_of_node_list("n[1-3,7],gpu01") == Names{"n1", "n2", "n3", "n7", "gpu01"});
+  CHECK(names_of_node_list("r[1-2]n[08-10]-ib") ==
         Names{"r1n08-ib", "r1n09-ib", "r1n10-ib", "r2n08-ib", "r2n09-ib", "r2n10-ib"});
-  CHECK(names_of_host_list("").empty());
+  CHECK(names_of_node_list("").empty());
   for (const char* broken : {"n[", "n[1", "n[3-1]", "n[a-b]", "n[]", "n[1-999999999999]"})
-    CHECK(names_of_host_list(broken).empty());
-  CHECK(host_list_of({"n3", "n1", "n2", "login", "n7"}) == "login,n[1-3,7]");
-  CHECK(host_list_of({"g009", "g010", "g011"}) == "g[009-011]");
-  CHECK(host_list_of({"n5"}) == "n5");
+    CHECK(names_of_node_list(broken).empty());
+  CHECK(node_list_of({"n3", "n1", "n2", "login", "n7"}) == "login,n[1-3,7]");
+  CHECK(node_list_of({"g009", "g010", "g011"}) == "g[009-011]");
+  CHECK(node_list_of({"n5"}) == "n5");
 }
