@@ -1,5 +1,7 @@
 #include "app/config/config_load.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -73,6 +75,7 @@ class Loader {
     apply_preset();
     for (const InputEntry& entry : entries_) apply(entry);
     for (const InputElement& element : elements_) apply(element);
+    note_removed();
     require();
     fill_computed_defaults(config_, file_name_);
     add(path_faults(config_, origins_, file_name_, faulty_));
@@ -140,21 +143,39 @@ class Loader {
   void apply(const InputEntry& entry) {
     if (entry.table.empty()) return apply_top(entry);
     const Key* key = find_key(entry.name());
-    if (!key) {
-      // An unknown table was told once, for all its keys.
-      if (is_table(entry.table)) {
-        fault(entry, fmt::format("there is no key {}", printable(entry.name(), kLongName)),
-              wants_hint() ? hint_for_key(entry) : "");
-      } else if (!tables_.contains(entry.table)) {
-        no_table(entry.where, entry.table);
-      }
-      return;
-    }
+    if (!key) return apply_unknown(entry);
     origins_[key->full_name()] = entry.where;
     if (const auto problem = set_value(*key, entry, config_)) {
       fault(entry, problem->what, problem->hint);
       faulty_.insert(key->full_name());
     }
+    std::string& note = old_words_[key->full_name()];
+    note.clear();  // an entry before this one does not count
+    for (const auto& [before, now] : key->old_words)
+      if (before == (entry.bare.empty() ? entry.value.text : entry.bare))
+        note = fmt::format("{} = \"{}\" is of an earlier version and is read as \"{}\"",
+                           key->full_name(), before, now);
+  }
+
+  void apply_unknown(const InputEntry& entry) {
+    const std::string_view instead = instead_of_removed(entry.name());
+    if (!instead.empty()) {
+      removed_[instead].insert(entry.name());
+    } else if (is_table(entry.table)) {
+      fault(entry, fmt::format("there is no key {}", printable(entry.name(), kLongName)),
+            wants_hint() ? hint_for_key(entry) : "");
+    } else if (!tables_.contains(entry.table)) {
+      no_table(entry.where, entry.table);  // else it was told once, for all its keys
+    }
+  }
+
+  void note_removed() {
+    for (const auto& [key, note] : old_words_)
+      if (!note.empty()) config_.notes.push_back(note);
+    for (const auto& [instead, names] : removed_)
+      config_.notes.push_back(fmt::format("{} {} of an earlier version and not read: {}",
+                                          fmt::join(names, ", "), names.size() == 1 ? "is" : "are",
+                                          instead));
   }
 
   void apply(const InputElement& element) {
@@ -231,7 +252,9 @@ class Loader {
   Origins origins_;
   std::set<std::string> faulty_;
   std::vector<Fault> faults_;
-  std::size_t hints_ = 0;  // to unknown keys
+  std::size_t hints_ = 0;                                      // to unknown keys
+  std::map<std::string, std::string> old_words_;               // notes by key; may be empty
+  std::map<std::string_view, std::set<std::string>> removed_;  // keys, by what holds in their place
   bool has_base_ = false;
   const InputWorld& outside_;
   bool lacks_base_ = false;  // keys are missing that init.from would have given

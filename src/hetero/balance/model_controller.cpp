@@ -8,7 +8,6 @@
 
 #include "core/portable_math.hpp"
 #include "hetero/balance/deal.hpp"
-#include "hetero/balance/kinds.hpp"
 #include "hetero/balance/share_models.hpp"
 #include "hetero/robust.hpp"
 

@@ -6,21 +6,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "baselines/lbbsp.hpp"
 #include "hetero/balance/deal.hpp"
-#include "hetero/balance/kinds.hpp"
 #include "hetero/robust.hpp"
 
 namespace t3d {
 namespace {
 
 constexpr double kJump = 0.2;  // of a replica's seconds per unit, from one window to the next
+constexpr index_t kCoarseStep = 5, kCoarseWindow = 5, kFineWindow = 20;
+constexpr double kTolerance = 0.05;  // replicas within this of each other are equal
 constexpr auto kNone = static_cast<std::size_t>(-1);
 
 class NumericController : public ShareController {
  public:
-  NumericController(const BalanceOptions& options, const ShareLimits& limits,
-                    PossibleShares possible)
-      : options_(options), limits_(limits), possible_(std::move(possible)) {}
+  explicit NumericController(const ShareLimits& limits) : limits_(limits) {}
 
   std::optional<Shares> observe(std::span<const ReplicaTimes> replicas,
                                 std::span<const index_t> shares) override {
@@ -28,7 +28,7 @@ class NumericController : public ShareController {
     for (std::size_t n = 0; n < replicas.size(); ++n)
       if (std::isfinite(replicas[n].compute_seconds))
         times_[n].push_back(replicas[n].compute_seconds);
-    if (++steps_ < (fine_ ? options_.fine_window : options_.coarse_window)) {
+    if (++steps_ < (fine_ ? kFineWindow : kCoarseWindow)) {
       reason_ = "the window is not full";
       return std::nullopt;
     }
@@ -58,7 +58,7 @@ class NumericController : public ShareController {
   }
 
   std::optional<Shares> move(const std::vector<double>& now, std::span<const index_t> shares) {
-    const index_t units = fine_ ? 1 : options_.coarse_step;
+    const index_t units = fine_ ? 1 : kCoarseStep;
     std::size_t leader = kNone, straggler = kNone;
     for (std::size_t n = 0; n < now.size(); ++n) {
       // What a replica without units would take is not measured: it does not lead.
@@ -68,7 +68,7 @@ class NumericController : public ShareController {
       if (can_give && (straggler == kNone || now[n] > now[straggler])) straggler = n;
     }
     if (leader == kNone || straggler == kNone || leader == straggler ||
-        now[straggler] <= now[leader] * (1 + options_.tolerance)) {
+        now[straggler] <= now[leader] * (1 + kTolerance)) {
       reason_ = "leader and straggler are within the tolerance";
       return std::nullopt;
     }
@@ -81,12 +81,10 @@ class NumericController : public ShareController {
     moved[leader] += units;
     reason_ = fmt::format("{} from replica {} ({:.3g} s) to {} ({:.3g} s)", units, straggler,
                           now[straggler], leader, now[leader]);
-    return nearest(possible_, std::move(moved));
+    return moved;
   }
 
-  BalanceOptions options_;
   ShareLimits limits_;
-  PossibleShares possible_;
   std::vector<std::vector<double>> times_;  // of this window, by replica
   std::vector<double> before_;              // seconds per unit in the window before
   index_t steps_ = 0;
@@ -97,10 +95,8 @@ class NumericController : public ShareController {
 
 }  // namespace
 
-std::unique_ptr<ShareController> make_lbbsp_numeric(const BalanceOptions& options,
-                                                    const ShareLimits& limits,
-                                                    PossibleShares possible) {
-  return std::make_unique<NumericController>(options, limits, std::move(possible));
+std::unique_ptr<ShareController> make_lbbsp_numeric(const ShareLimits& limits) {
+  return std::make_unique<NumericController>(limits);
 }
 
 }  // namespace t3d

@@ -4,16 +4,15 @@
 
 #include <algorithm>
 
+#include "baselines/lbbsp.hpp"
 #include "hetero/balance/deal.hpp"
-#include "hetero/balance/kinds.hpp"
 
 namespace t3d {
 namespace {
 
 class AnalyticController : public ShareController {
  public:
-  AnalyticController(const ShareLimits& limits, PossibleShares possible)
-      : limits_(limits), possible_(std::move(possible)) {}
+  explicit AnalyticController(const ShareLimits& limits) : limits_(limits) {}
 
   std::optional<Shares> observe(std::span<const ReplicaTimes> replicas,
                                 std::span<const index_t> shares) override {
@@ -22,10 +21,9 @@ class AnalyticController : public ShareController {
       reason_ = "no prediction of every replica's speed yet";
       return std::nullopt;
     }
-    Shares dealt =
-        nearest(possible_, deal(replicas.size(), limits_, [&](std::size_t n, index_t units) {
-                  return double(units) / replicas[n].predicted_speed;
-                }));
+    Shares dealt = deal(replicas.size(), limits_, [&](std::size_t n, index_t units) {
+      return double(units) / replicas[n].predicted_speed;
+    });
     if (std::equal(dealt.begin(), dealt.end(), shares.begin())) {
       reason_ = "shares are in proportion to the predicted speeds";
       return std::nullopt;
@@ -37,15 +35,13 @@ class AnalyticController : public ShareController {
 
  private:
   ShareLimits limits_;
-  PossibleShares possible_;
   std::string reason_;
 };
 
 }  // namespace
 
-std::unique_ptr<ShareController> make_lbbsp_analytic(const ShareLimits& limits,
-                                                     PossibleShares possible) {
-  return std::make_unique<AnalyticController>(limits, std::move(possible));
+std::unique_ptr<ShareController> make_lbbsp_analytic(const ShareLimits& limits) {
+  return std::make_unique<AnalyticController>(limits);
 }
 
 }  // namespace t3d
