@@ -258,6 +258,27 @@ TEST_CASE("keys and words of earlier versions are read as those of today") {
   CHECK(contains(faults_with({"aggregate.transport=rwh"}), "aggregate.algorithm cannot be"));
 }
 
+TEST_CASE("keys and words that are no longer in use are notes and no faults") {
+  const Config config = parse_config(kSmall +
+                                         "[balance]\npredictor = \"narx\"\ncoarse_step = 2\n"
+                                         "kind = \"lbbsp_numeric\"\n",
+                                     "in.toml", {"balance.predictor=arx"});
+  CHECK(config.balance.kind == BalanceKind::model);
+  REQUIRE(config.notes.size() == 2);
+  CHECK(config.notes[0] ==
+        "balance.kind = \"lbbsp_numeric\" is of an earlier version and is read as \"model\"");
+  CHECK(config.notes[1] ==
+        "balance.coarse_step, balance.predictor are of an earlier version and not read: "
+        "balance.kind = \"model\" goes by measured times alone");
+  CHECK(unused_input(config, 2) == config.notes);
+  // What is written later wins, and takes its note along.
+  CHECK(parse_config(kSmall + "[balance]\nkind = \"lbbsp_numeric\"\n", "in.toml",
+                     {"balance.kind=off"})
+            .notes.empty());
+  CHECK(contains(faults_with({"balance.kind=lbbsp"}), "balance.kind cannot be"));
+  CHECK(contains(faults_with({"balance.predictors=narx"}), "there is no key balance.predictors"));
+}
+
 TEST_CASE("presets fill the model, keys win over them") {
   const Config gpt2 = small_with({"model.preset=gpt2-124m"});
   CHECK(gpt2.model.hidden == 768);
