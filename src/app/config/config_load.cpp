@@ -1,7 +1,5 @@
 #include "app/config/config_load.hpp"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -75,7 +73,8 @@ class Loader {
     apply_preset();
     for (const InputEntry& entry : entries_) apply(entry);
     for (const InputElement& element : elements_) apply(element);
-    note_removed();
+    for (const auto& [key, note] : notes_)
+      if (!note.empty()) config_.notes.push_back(note);
     require();
     fill_computed_defaults(config_, file_name_);
     add(path_faults(config_, origins_, file_name_, faulty_));
@@ -149,7 +148,7 @@ class Loader {
       fault(entry, problem->what, problem->hint);
       faulty_.insert(key->full_name());
     }
-    std::string& note = old_words_[key->full_name()];
+    std::string& note = notes_[key->full_name()];
     note.clear();  // an entry before this one does not count
     for (const auto& [before, now] : key->old_words)
       if (before == (entry.bare.empty() ? entry.value.text : entry.bare))
@@ -158,24 +157,14 @@ class Loader {
   }
 
   void apply_unknown(const InputEntry& entry) {
-    const std::string_view instead = instead_of_removed(entry.name());
-    if (!instead.empty()) {
-      removed_[instead].insert(entry.name());
+    if (const std::string_view why = why_removed(entry.name()); !why.empty()) {
+      notes_[entry.name()] = fmt::format("{} is no longer read: {}", entry.name(), why);
     } else if (is_table(entry.table)) {
       fault(entry, fmt::format("there is no key {}", printable(entry.name(), kLongName)),
             wants_hint() ? hint_for_key(entry) : "");
     } else if (!tables_.contains(entry.table)) {
       no_table(entry.where, entry.table);  // else it was told once, for all its keys
     }
-  }
-
-  void note_removed() {
-    for (const auto& [key, note] : old_words_)
-      if (!note.empty()) config_.notes.push_back(note);
-    for (const auto& [instead, names] : removed_)
-      config_.notes.push_back(fmt::format("{} {} of an earlier version and not read: {}",
-                                          fmt::join(names, ", "), names.size() == 1 ? "is" : "are",
-                                          instead));
   }
 
   void apply(const InputElement& element) {
@@ -252,9 +241,8 @@ class Loader {
   Origins origins_;
   std::set<std::string> faulty_;
   std::vector<Fault> faults_;
-  std::size_t hints_ = 0;                                      // to unknown keys
-  std::map<std::string, std::string> old_words_;               // notes by key; may be empty
-  std::map<std::string_view, std::set<std::string>> removed_;  // keys, by what holds in their place
+  std::size_t hints_ = 0;                     // to unknown keys
+  std::map<std::string, std::string> notes_;  // by key; may be empty
   bool has_base_ = false;
   const InputWorld& outside_;
   bool lacks_base_ = false;  // keys are missing that init.from would have given

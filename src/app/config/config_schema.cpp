@@ -628,12 +628,13 @@ const Key* find_key(const std::string& full_name) {
   return found == by_name.end() ? nullptr : found->second;
 }
 
-std::string_view instead_of_removed(const std::string& full_name) {
-  constexpr std::string_view kMeasured = "balance.kind = \"model\" goes by measured times alone";
-  static const std::map<std::string, std::string_view> removed{{"balance.predictor", kMeasured},
-                                                               {"balance.coarse_step", kMeasured},
-                                                               {"balance.coarse_window", kMeasured},
-                                                               {"balance.fine_window", kMeasured}};
+std::string_view why_removed(const std::string& full_name) {
+  constexpr std::string_view kNoRule = "the rule lbbsp_numeric is no longer there";
+  static const std::map<std::string, std::string_view> removed{
+      {"balance.predictor", "speeds are measured, and none is predicted"},
+      {"balance.coarse_step", kNoRule},
+      {"balance.coarse_window", kNoRule},
+      {"balance.fine_window", kNoRule}};
   const auto found = removed.find(full_name);
   return found == removed.end() ? std::string_view{} : found->second;
 }

@@ -264,12 +264,11 @@ TEST_CASE("keys and words that are no longer in use are notes and no faults") {
                                          "kind = \"lbbsp_numeric\"\n",
                                      "in.toml", {"balance.predictor=arx"});
   CHECK(config.balance.kind == BalanceKind::model);
-  REQUIRE(config.notes.size() == 2);
-  CHECK(config.notes[0] ==
-        "balance.kind = \"lbbsp_numeric\" is of an earlier version and is read as \"model\"");
-  CHECK(config.notes[1] ==
-        "balance.coarse_step, balance.predictor are of an earlier version and not read: "
-        "balance.kind = \"model\" goes by measured times alone");
+  CHECK(config.notes ==
+        std::vector<std::string>{
+            "balance.coarse_step is no longer read: the rule lbbsp_numeric is no longer there",
+            "balance.kind = \"lbbsp_numeric\" is of an earlier version and is read as \"model\"",
+            "balance.predictor is no longer read: speeds are measured, and none is predicted"});
   CHECK(unused_input(config, 2) == config.notes);
   // What is written later wins, and takes its note along.
   CHECK(parse_config(kSmall + "[balance]\nkind = \"lbbsp_numeric\"\n", "in.toml",
