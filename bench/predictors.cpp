@@ -1,5 +1,5 @@
 // Predictors of a rank's speed beside each other, on synthetic speeds
-// (bench/baselines/speed_series.hpp): root mean square error relative to that of "the last speed",
+// (tests/support/speed_series.hpp): root mean square error relative to that of "the last speed",
 // over eight series, spikes not scored; and the cost per step on this machine. `regime` is what the
 // trainer goes by, the others are baselines.
 //
@@ -8,8 +8,8 @@
 
 #include <chrono>
 
-#include "baselines/prediction_error.hpp"
 #include "baselines/speed_predictor.hpp"
+#include "support/prediction_error.hpp"
 
 using namespace t3d;
 

@@ -1,8 +1,6 @@
 // LB-BSP's numerical rule. Once a window, D units go from the straggler to the leader. FAST: large
 // D, short window. When the two exchange their roles, FINE: D = 1, long window. When a replica's
 // time per unit jumps, FAST again. Constants and the test of a jump are ours (docs/decisions/012).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -28,10 +26,7 @@ class NumericController : public ShareController {
     for (std::size_t n = 0; n < replicas.size(); ++n)
       if (std::isfinite(replicas[n].compute_seconds))
         times_[n].push_back(replicas[n].compute_seconds);
-    if (++steps_ < (fine_ ? kFineWindow : kCoarseWindow)) {
-      reason_ = "the window is not full";
-      return std::nullopt;
-    }
+    if (++steps_ < (fine_ ? kFineWindow : kCoarseWindow)) return std::nullopt;
     std::vector<double> now;
     for (std::vector<double>& times : times_) {
       now.push_back(median_of(times));
@@ -48,7 +43,7 @@ class NumericController : public ShareController {
     before_ = std::move(costs);
     return move(now, shares);
   }
-  [[nodiscard]] std::string reason() const override { return reason_; }
+  [[nodiscard]] std::string reason() const override { return {}; }
 
  private:
   [[nodiscard]] bool jumped(const std::vector<double>& costs) const {
@@ -68,10 +63,8 @@ class NumericController : public ShareController {
       if (can_give && (straggler == kNone || now[n] > now[straggler])) straggler = n;
     }
     if (leader == kNone || straggler == kNone || leader == straggler ||
-        now[straggler] <= now[leader] * (1 + kTolerance)) {
-      reason_ = "leader and straggler are within the tolerance";
+        now[straggler] <= now[leader] * (1 + kTolerance))
       return std::nullopt;
-    }
     // Who gave takes back: the step was too large.
     if (leader == last_straggler_ || straggler == last_leader_) fine_ = true;
     last_leader_ = leader;
@@ -79,8 +72,6 @@ class NumericController : public ShareController {
     Shares moved(shares.begin(), shares.end());
     moved[straggler] -= units;
     moved[leader] += units;
-    reason_ = fmt::format("{} from replica {} ({:.3g} s) to {} ({:.3g} s)", units, straggler,
-                          now[straggler], leader, now[leader]);
     return moved;
   }
 
@@ -90,7 +81,6 @@ class NumericController : public ShareController {
   index_t steps_ = 0;
   bool fine_ = false;
   std::size_t last_leader_ = kNone, last_straggler_ = kNone;
-  std::string reason_;
 };
 
 }  // namespace

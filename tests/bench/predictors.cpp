@@ -2,8 +2,8 @@
 // ranking on synthetic series.
 #include <limits>
 
-#include "baselines/prediction_error.hpp"
 #include "support/catch.hpp"
+#include "support/prediction_error.hpp"
 
 using namespace t3d;
 using namespace t3d::test;

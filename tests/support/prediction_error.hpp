@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "baselines/speed_predictor.hpp"
-#include "baselines/speed_series.hpp"
+#include "support/speed_series.hpp"
 
 namespace t3d::test {
 
