@@ -10,6 +10,8 @@
 #include <cstring>
 #include <limits>
 
+#include "baselines/lbbsp.hpp"
+#include "baselines/speed_predictor.hpp"
 #include "unit/hetero/share_simulation.hpp"
 
 using namespace t3d;
@@ -35,13 +37,18 @@ SpeedForecast forecast_of(PredictorKind kind, std::size_t replicas) {
   };
 }
 
-Row run(BalanceKind kind, PredictorKind predictor = PredictorKind::last) {
+using MakeController = std::unique_ptr<ShareController> (*)(const ShareLimits&);
+
+std::unique_ptr<ShareController> make_ours(const ShareLimits& limits) {
+  return make_model_controller({}, limits);
+}
+
+/// Equal shares where there is no controller.
+Row run(MakeController make, PredictorKind predictor = PredictorKind::last) {
   Row row;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     const Scenario scenario = event_list_scenario(seed);
-    BalanceOptions options;
-    options.kind = kind;
-    const auto controller = make_share_controller(options, scenario.limits);
+    const auto controller = make == nullptr ? nullptr : make(scenario.limits);
     const SimulationResult result =
         simulate(scenario, controller.get(), forecast_of(predictor, scenario.replicas.size()));
     row.over_optimum += result.over_optimum() / kSeeds;
@@ -80,7 +87,7 @@ void print(const Row& row, const std::string& name) {
 
 void explain() {
   const Scenario scenario = event_list_scenario(0);
-  const auto controller = make_share_controller({}, scenario.limits);
+  const auto controller = make_ours(scenario.limits);
   const SimulationResult result = simulate(scenario, controller.get());
   for (std::size_t step = 0; step < result.steps.size(); ++step)
     if (!result.steps[step].reason.empty())
@@ -96,7 +103,7 @@ void time_controller(std::size_t replicas) {
   scenario.limits.total = 16 * index_t(replicas);
   scenario.noise = 0.02;
   scenario.spike_chance = 0.005;
-  const auto controller = make_share_controller({}, scenario.limits);
+  const auto controller = make_ours(scenario.limits);
   Shares shares = deal_evenly(replicas, scenario.limits);
   double seconds = 0, most = 0;
   index_t changes = 0;
@@ -131,12 +138,12 @@ int main(int argc, char** argv) {
   fmt::print("{:<16} {:>8} {:>12} {:>8} {:>8}  {}\n", "controller", "/optimum", "/clairvoyant",
              "changes", "moved", "steps to 5 %, median and worst, at 0 | 150 | 300 | 700");
   fmt::print("{:<16} {:>8.3f} {:>12.3f}\n", "clairvoyant", clairvoyant(), 1.0);
-  print(run(BalanceKind::off), "equal");
+  print(run(nullptr), "equal");
   for (const PredictorKind predictor :
        {PredictorKind::last, PredictorKind::median, PredictorKind::kalman, PredictorKind::arx,
         PredictorKind::narx, PredictorKind::automatic})
-    print(run(BalanceKind::lbbsp_analytic, predictor), fmt::format("analytic, {}", predictor));
-  print(run(BalanceKind::lbbsp_numeric), "lbbsp_numeric");
-  print(run(BalanceKind::model), "model");
+    print(run(make_lbbsp_analytic, predictor), fmt::format("analytic, {}", predictor));
+  print(run(make_lbbsp_numeric), "lbbsp_numeric");
+  print(run(make_ours), "model");
   for (const std::size_t replicas : {16U, 256U, 4096U}) time_controller(replicas);
 }

@@ -1,13 +1,14 @@
 // Predictors of a rank's speed beside each other, on synthetic speeds
 // (tests/support/speed_series.hpp): root mean square error relative to that of "the last speed",
-// over eight series, spikes not scored; and the cost per step on this machine.
+// over eight series, spikes not scored; and the cost per step on this machine. `regime` is what the
+// trainer goes by, the others are baselines.
 //
 //   build/cpu/bench/t3d_bench_predictors
 #include <fmt/format.h>
 
 #include <chrono>
 
-#include "hetero/predict/speed_predictor.hpp"
+#include "baselines/speed_predictor.hpp"
 #include "support/prediction_error.hpp"
 
 using namespace t3d;
@@ -33,8 +34,8 @@ double microseconds_per_step(PredictorKind kind) {
 int main() {
   fmt::print("{:<8} {:>15} {:>13} {:>10}\n", "", "uninformative", "informative", "us/step");
   for (const PredictorKind kind :
-       {PredictorKind::last, PredictorKind::median, PredictorKind::kalman, PredictorKind::arx,
-        PredictorKind::narx, PredictorKind::automatic}) {
+       {PredictorKind::last, PredictorKind::median, PredictorKind::regime, PredictorKind::kalman,
+        PredictorKind::arx, PredictorKind::narx, PredictorKind::automatic}) {
     std::array<double, 2> relative{};
     for (const bool informative : {false, true})
       relative[informative ? 1 : 0] = test::prediction_error(kind, informative) /

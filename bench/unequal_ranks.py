@@ -6,7 +6,7 @@
     dilation     emulated: 8 ranks, factors 4/8/16 on 3/3/2 of them, as 8 replicas
     widths       the same ranks inside one 2 x 2 x 2 cuboid
     free         the same ranks, shape and places chosen by the planner
-    halved       emulated: 4 replicas, one rank half as fast from step --at on, all four balance.kind
+    halved       emulated: 4 replicas, one rank half as fast from step --at on, both balance.kind
     contention   real: 2 ranks, one core each, cuboid 2 x 1 x 1, a busy loop beside rank 1
     quota        real: the same, with rank 1 in a control group of half a core, period 10 ms
 
@@ -105,7 +105,7 @@ def halved(bench, at, after=80):
                 "emulate.slowdown": [factors[0]] * 4,
                 "emulate.schedule": [f"{at + 1}:3:{factors[3]}"]}
     runs = {}
-    for kind in ("model", "lbbsp_analytic", "lbbsp_numeric", "off"):
+    for kind in ("model", "off"):
         seconds, folder = bench.run(4, settings | {"balance.kind": kind}, steps=at + after)
         shares = [json.loads(line)["slab_sequences"] for line in open(folder / "log.jsonl")]
         runs[kind] = seconds, shares

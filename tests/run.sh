@@ -2,7 +2,7 @@
 # Builds transformer3d and runs its tests; installs missing packages first (as root or with sudo).
 #
 #   tests/run.sh                 everything but the tests of label "slow"; long ones take turns by the commit
-#   tests/run.sh --label mpi     only tests of this label (unit, ops, mpi, system, slurm, lint, ...)
+#   tests/run.sh --label mpi     only tests of this label (unit, ops, bench, mpi, system, slurm, lint, ...)
 #   tests/run.sh --label fuzz    only the parsers under libFuzzer, a minute each
 #   tests/run.sh --full          also label "slow", all long ones, fuzzing, the quick tests under the address
 #                                and the undefined-behaviour sanitizer, the build by clang, and the build

@@ -44,7 +44,6 @@ struct RankTimes {
   double cpu = 0;
   double matmul = 0, attention = 0, other = 0;
   double whole = 0;  // of `other`: Newton-Schulz of whole matrices (Muon)
-  double speed = 0;  // expected in the next step: sequences of its slab per second; 0 = not known
   double step = 0;   // wall time of the step on this rank, with waiting
 };
 

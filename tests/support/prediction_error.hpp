@@ -2,7 +2,7 @@
 #pragma once
 #include <cmath>
 
-#include "hetero/predict/speed_predictor.hpp"
+#include "baselines/speed_predictor.hpp"
 #include "support/speed_series.hpp"
 
 namespace t3d::test {

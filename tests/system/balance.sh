@@ -69,20 +69,6 @@ expect_text "resumed from model/ckpt/step-00000040"
 [[ $(slabs model | awk '$1 > 40' | cut -d ' ' -f 2- | sort -u) == "$before" ]] || fail "the shares do not go on"
 same_losses off model 1e-5
 
-# The rules of LB-BSP.
-run 2 "${common[@]}" -d analytic --set run.steps=20 --set balance.kind=lbbsp_analytic --set "emulate.slowdown=[1,3]"
-expect_status 0
-expect_moved analytic
-run 2 "${common[@]}" -d numeric --set run.steps=20 --set balance.kind=lbbsp_numeric --set "emulate.slowdown=[1,3]" \
-  --set balance.coarse_step=2 --set balance.coarse_window=3
-expect_status 0
-expect_moved numeric
-for dir in analytic numeric; do
-  head -n 20 off/log.jsonl > off20.jsonl
-  mkdir -p off20 && mv off20.jsonl off20/log.jsonl
-  same_losses off20 $dir 1e-5
-done
-
 # speeds FILE factors...: what a probe of ranks of these speeds would write
 speeds() {
   local file=$1 separator=""

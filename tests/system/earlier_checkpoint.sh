@@ -55,3 +55,29 @@ for dir in planned bare; do
 done
 cmp planned/plan.toml bare/plan.toml || fail "another plan than the checkpoint's run had"
 same_losses planned bare 0
+
+# A checkpoint of a version that had balance.predictor and the rules of LB-BSP: a job that is put back into
+# the queue has its old input, and goes on with a warning of each key. So does the input that the checkpoint keeps.
+earlier=$T3D_SOURCE/tests/reference/earlier_balance
+. "$earlier/input.sh"
+make_balance_input
+for input in input.toml kept.toml; do
+  rm -rf balance && mkdir -p balance/ckpt
+  tar xzf "$earlier/step-00000003.tar.gz" -C balance/ckpt
+  python3 - balance/ckpt/step-00000003/MANIFEST.json > kept.toml <<'PY'
+import json, sys
+print(json.load(open(sys.argv[1]))["texts"]["input"])
+PY
+  run 2 $input -d balance --set checkpoint.dir=balance/ckpt --set run.steps=6
+  expect_status 0
+  expect_text "resumed from balance/ckpt/step-00000003 at step 3"
+  for text in 'balance.kind = "lbbsp_numeric" is of an earlier version and is read as "model"' \
+    "balance.predictor is no longer read: speeds are measured" "balance.coarse_step is no longer read"; do
+    [[ $(grep -c "warning: $text" balance/run.log) == 1 ]] || fail "$input: not one warning: $text"
+  done
+  grep -q "lbbsp\|predictor" balance/resolved.toml && fail "the resolved input has what is no longer read"
+  losses balance > now.txt
+  paste "$earlier/losses.txt" now.txt | awk '
+    { d = ($2 > $4 ? $2 - $4 : $4 - $2); if (NF != 4 || $1 != $3 || d > 1e-5 * $2) { print; bad = 1 } }
+    END { exit bad || NR != 3 }' || fail "$input: other losses than the earlier version's"
+done

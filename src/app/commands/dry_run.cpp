@@ -9,6 +9,7 @@
 #include "app/commands/rank_cost.hpp"
 #include "app/commands/resident.hpp"
 #include "app/commands/setup.hpp"
+#include "app/commands/tokenizer_check.hpp"
 #include "app/config/data_lists.hpp"
 #include "app/config/model_text.hpp"
 #include "core/counted.hpp"
@@ -190,6 +191,7 @@ int run_dry(Communicator& world, const CommandLine& command) {
   const int ranks = command.dry_run_ranks ? static_cast<int>(*command.dry_run_ranks) : world.size();
   Origins origins;
   Config config = load_input(world, command.input, command.overrides, ranks, origins);
+  print_notes(world, config.notes);
   std::optional<InitSource> source;
   if (!config.init.from.empty()) source = find_init_source(world, config.init.from);
   all_or_none(world, [&] {

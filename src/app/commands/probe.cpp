@@ -91,6 +91,7 @@ int run_probe(Communicator& world, const CommandLine& command) {
       if (!file.empty()) check_output_file(file);
   });
   const NodeKinds kinds = find_node_kinds(world, config);
+  print_notes(world, config.notes);
   print_notes(world, kinds.notes);
   Machine machine(world, machine_options(config, kinds));
   Plan plan;

@@ -230,7 +230,6 @@ TrainOptions train_options(const Config& config, int ranks) {
   options.check_finite = config.debug.check_finite;
   options.graphs = config.debug.graphs;
   options.times_every = config.balance.every;
-  if (config.balance.kind != BalanceKind::off) options.predictor = config.balance.predictor;
   options.slowdown = {config.emulate.slowdown, config.emulate.schedule, ranks};
   return options;
 }

@@ -170,6 +170,7 @@ struct Config {
   LogConfig log;
   DebugConfig debug;
   std::vector<NodeKind> nodes;
+  std::vector<std::string> notes;  // what of the input is not read as it is written, in sentences
 };
 
 }  // namespace t3d

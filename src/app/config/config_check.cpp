@@ -431,12 +431,14 @@ std::vector<Fault> cross_faults(const Config& config, const Origins& origins,
 }
 
 std::vector<std::string> unused_input(const Config& config, int ranks) {
+  std::vector<std::string> texts = config.notes;
   const HeteroConfig& hetero = config.hetero;
-  if (hetero.file.empty()) return {};
+  if (hetero.file.empty()) return texts;
   if (hetero.speeds != SpeedSource::file)
-    return {fmt::format("hetero.file is not read: hetero.speeds is \"{}\"", hetero.speeds)};
-  if (ranks == 1) return {"hetero.file is not read: there is only one rank"};
-  return {};
+    texts.push_back(fmt::format("hetero.file is not read: hetero.speeds is \"{}\"", hetero.speeds));
+  else if (ranks == 1)
+    texts.emplace_back("hetero.file is not read: there is only one rank");
+  return texts;
 }
 
 index_t planned_steps(const Config& config) {

@@ -34,7 +34,7 @@ void fill_computed_defaults(Config& config, const std::string& file_name);
 /// Steps of the whole run by run.steps and run.tokens, whichever is reached first.
 [[nodiscard]] index_t planned_steps(const Config& config);
 
-/// What of the input `ranks` ranks have no use for.
+/// What of the input is not read as it is written, or of no use for `ranks` ranks.
 [[nodiscard]] std::vector<std::string> unused_input(const Config& config, int ranks);
 
 /// Throws ConfigErrors unless replicas*p*q*r (or the sum over mesh.cuboids) == ranks, mesh.place is

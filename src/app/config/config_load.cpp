@@ -73,6 +73,8 @@ class Loader {
     apply_preset();
     for (const InputEntry& entry : entries_) apply(entry);
     for (const InputElement& element : elements_) apply(element);
+    for (const auto& [key, note] : notes_)
+      if (!note.empty()) config_.notes.push_back(note);
     require();
     fill_computed_defaults(config_, file_name_);
     add(path_faults(config_, origins_, file_name_, faulty_));
@@ -140,20 +142,28 @@ class Loader {
   void apply(const InputEntry& entry) {
     if (entry.table.empty()) return apply_top(entry);
     const Key* key = find_key(entry.name());
-    if (!key) {
-      // An unknown table was told once, for all its keys.
-      if (is_table(entry.table)) {
-        fault(entry, fmt::format("there is no key {}", printable(entry.name(), kLongName)),
-              wants_hint() ? hint_for_key(entry) : "");
-      } else if (!tables_.contains(entry.table)) {
-        no_table(entry.where, entry.table);
-      }
-      return;
-    }
+    if (!key) return apply_unknown(entry);
     origins_[key->full_name()] = entry.where;
     if (const auto problem = set_value(*key, entry, config_)) {
       fault(entry, problem->what, problem->hint);
       faulty_.insert(key->full_name());
+    }
+    std::string& note = notes_[key->full_name()];
+    note.clear();  // an entry before this one does not count
+    for (const auto& [before, now] : key->old_words)
+      if (before == (entry.bare.empty() ? entry.value.text : entry.bare))
+        note = fmt::format("{} = \"{}\" is of an earlier version and is read as \"{}\"",
+                           key->full_name(), before, now);
+  }
+
+  void apply_unknown(const InputEntry& entry) {
+    if (const std::string_view why = why_removed(entry.name()); !why.empty()) {
+      notes_[entry.name()] = fmt::format("{} is no longer read: {}", entry.name(), why);
+    } else if (is_table(entry.table)) {
+      fault(entry, fmt::format("there is no key {}", printable(entry.name(), kLongName)),
+            wants_hint() ? hint_for_key(entry) : "");
+    } else if (!tables_.contains(entry.table)) {
+      no_table(entry.where, entry.table);  // else it was told once, for all its keys
     }
   }
 
@@ -231,7 +241,8 @@ class Loader {
   Origins origins_;
   std::set<std::string> faulty_;
   std::vector<Fault> faults_;
-  std::size_t hints_ = 0;  // to unknown keys
+  std::size_t hints_ = 0;                     // to unknown keys
+  std::map<std::string, std::string> notes_;  // by key; may be empty
   bool has_base_ = false;
   const InputWorld& outside_;
   bool lacks_base_ = false;  // keys are missing that init.from would have given

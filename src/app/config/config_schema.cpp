@@ -454,10 +454,10 @@ void balance_keys(std::vector<Key>& keys) {
   TableRows balance(keys, "balance", &Config::balance);
   balance.add("kind", &BalanceOptions::kind,
               "What changes the ranks' parts of the batch during the run. off = nothing; model = "
-              "the measured times of the steps; lbbsp_analytic, lbbsp_numeric = the rules of "
-              "LB-BSP, for comparison.");
+              "the measured times of the steps.",
+              {.old_words = {{"lbbsp_analytic", "model"}, {"lbbsp_numeric", "model"}}});
   balance.add("every", &BalanceOptions::every,
-              "Steps from one gathering of the ranks' times to the next (64 bytes from each rank). "
+              "Steps from one gathering of the ranks' times to the next (56 bytes from each rank). "
               "Where GPUs record their steps as graphs: every 20.",
               {.range = at_least(1, kLong), .unit = "steps"});
   balance.add("window", &BalanceOptions::window, "The median of this many gatherings counts.",
@@ -470,18 +470,6 @@ void balance_keys(std::vector<Key>& keys) {
   balance.add("tolerance", &BalanceOptions::tolerance,
               "Ranks whose speeds differ by less than this count as equal.",
               {.range = share(false, true)});
-  balance.add("predictor", &BalanceOptions::predictor,
-              "How the next step of a rank is predicted: auto = by the predictor that was best so "
-              "far.");
-  balance.add("coarse_step", &BalanceOptions::coarse_step,
-              "lbbsp_numeric: sequences moved at once in the fast phase.",
-              {.range = at_least(1, kMany)});
-  balance.add("coarse_window", &BalanceOptions::coarse_window,
-              "lbbsp_numeric: steps between two moves in the fast phase.",
-              {.range = at_least(1, kMany)});
-  balance.add("fine_window", &BalanceOptions::fine_window,
-              "lbbsp_numeric: steps between two moves of one sequence in the fine phase.",
-              {.range = at_least(1, kMany)});
   TableRows emulate(keys, "emulate", &Config::emulate);
   emulate.add(
       "slowdown", &EmulateConfig::slowdown,
@@ -638,6 +626,17 @@ const Key* find_key(const std::string& full_name) {
   }();
   const auto found = by_name.find(full_name);
   return found == by_name.end() ? nullptr : found->second;
+}
+
+std::string_view why_removed(const std::string& full_name) {
+  constexpr std::string_view kNoRule = "the rule lbbsp_numeric is no longer there";
+  static const std::map<std::string, std::string_view> removed{
+      {"balance.predictor", "speeds are measured, and none is predicted"},
+      {"balance.coarse_step", kNoRule},
+      {"balance.coarse_window", kNoRule},
+      {"balance.fine_window", kNoRule}};
+  const auto found = removed.find(full_name);
+  return found == removed.end() ? std::string_view{} : found->second;
 }
 
 std::vector<const Key*> keys_of(const std::string& table) {

@@ -70,6 +70,9 @@ struct TableHelp {
 [[nodiscard]] const std::vector<Key>& config_keys();
 /// By its name or its old one.
 [[nodiscard]] const Key* find_key(const std::string& full_name);
+/// Of a key of earlier versions that is no longer read: why, or what holds in its place. Else
+/// empty.
+[[nodiscard]] std::string_view why_removed(const std::string& full_name);
 [[nodiscard]] std::vector<const Key*> keys_of(const std::string& table);
 
 /// What is wrong with a value, or nothing and the Config holds it.

@@ -138,7 +138,7 @@ void Balancer::make_controller(const Plan& plan) {
     possible = [plan, micro = micro_](const Counts& units) {
       return slab_sequences(with_slab_sequences(plan, units, micro));
     };
-  controller_ = make_share_controller(options_, limits_, std::move(possible));
+  controller_ = make_model_controller(options_, limits_, std::move(possible));
 }
 
 bool Balancer::fits(const Plan& plan, std::size_t part) const {
@@ -191,8 +191,7 @@ Plan Balancer::with_units(const Plan& plan, const Counts& units) const {
   return with_slab_sequences(plan, slabs, micro_);
 }
 
-// Of the slowest rank. What a rank predicts is its slab's sequences per second of its own clock; a
-// part has done a unit when the last of its ranks has done its sequences of it.
+// Of the slowest rank.
 ReplicaTimes Balancer::times_of(std::size_t part, const StepReport& report) const {
   ReplicaTimes times;
   for (const Member& member : parts_.members[part]) {
@@ -205,10 +204,6 @@ ReplicaTimes Balancer::times_of(std::size_t part, const StepReport& report) cons
       times.compute_seconds = seconds.all;
       times.fixed_seconds = seconds.fixed;
     }
-    if (sequences == 0 || own.speed <= 0) continue;
-    const double speed = own.speed / counted_part(own, facts_.crowded[at]) * double(units_[part]) /
-                         double(sequences);
-    if (times.predicted_speed == 0 || speed < times.predicted_speed) times.predicted_speed = speed;
   }
   return times;
 }
@@ -235,8 +230,7 @@ std::optional<Counts> Balancer::next_units(std::vector<ReplicaTimes>& times) {
   }
   if (next && *next != units_) return next;
   // A change that is on trial comes first.
-  if (++since_change_ <= 2 * options_.window && options_.kind == BalanceKind::model)
-    return std::nullopt;
+  if (++since_change_ <= 2 * options_.window) return std::nullopt;
   next = idle_->due(times, units_, limits_);
   if (next) reason_ = "a part without sequences is tried: it may have become faster";
   return next;
@@ -257,7 +251,7 @@ std::optional<Plan> Balancer::change(std::vector<ReplicaTimes> times, const Plan
   const Counts after = units_of(changed);
   idle_->begin(units_, after);
   // A try of a part without units has a judge of its own.
-  if (options_.kind == BalanceKind::model && !idle_->trying()) trial_.begin(after);
+  if (!idle_->trying()) trial_.begin(after);
   return changed;
 }
 

@@ -87,7 +87,7 @@ class Balancer {
   std::vector<index_t> slabs_, units_;  // sequences by slab, units by part
   std::unique_ptr<ShareController> controller_;
   std::optional<IdleParts> idle_;
-  StepTrial trial_;           // of the last change, by whole steps; for `model`
+  StepTrial trial_;           // of the last change, by whole steps
   index_t since_change_ = 0;  // reports
   std::string reason_, hindrance_;
   index_t apart_ = 0;  // reports in a row in which ranks differed and nothing was changed

@@ -9,7 +9,6 @@
 #include "core/portable_math.hpp"
 #include "core/robust.hpp"
 #include "hetero/balance/deal.hpp"
-#include "hetero/balance/kinds.hpp"
 #include "hetero/balance/share_models.hpp"
 
 namespace t3d {

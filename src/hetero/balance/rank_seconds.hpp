@@ -19,8 +19,4 @@ struct RankSeconds {
 /// attention depend on the sequences, Newton-Schulz does not, streamed operators in part.
 [[nodiscard]] RankSeconds rank_seconds(const RankTimes& times, const RankWork& work, bool crowded);
 
-/// Seconds by the rank's clock to the seconds that count for it: CPU time of them where it is
-/// crowded (1 where nothing is known of CPU time, on GPUs).
-[[nodiscard]] double counted_part(const RankTimes& times, bool crowded);
-
 }  // namespace t3d

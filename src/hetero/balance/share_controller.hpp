@@ -1,6 +1,6 @@
 // ShareController: units of the batch (sequences) per replica for the next step, from what the last
-// one took. All ranks feed it the same numbers and get the same answer. The kinds are comparable:
-// the rules of LB-BSP (Chen et al., SoCC 2020; reconstructed, docs/decisions/012) and ours.
+// one took. All ranks feed it the same numbers and get the same answer. Others to compare it with
+// are in bench/baselines (docs/decisions/012).
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,15 +11,13 @@
 
 #include "core/types.hpp"
 #include "core/words.hpp"
-#include "hetero/predict/speed_predictor.hpp"
 
 namespace t3d {
 
-enum class BalanceKind { off, lbbsp_analytic, lbbsp_numeric, model };
+enum class BalanceKind { off, model };
 template <>
 struct Words<BalanceKind> {
-  static constexpr std::array<std::string_view, 4> all{"off", "lbbsp_analytic", "lbbsp_numeric",
-                                                       "model"};
+  static constexpr std::array<std::string_view, 2> all{"off", "model"};
 };
 
 /// One step as a replica saw it.
@@ -43,13 +41,11 @@ using PossibleShares = std::function<std::vector<index_t>(const std::vector<inde
 
 struct BalanceOptions {
   BalanceKind kind = BalanceKind::model;
-  PredictorKind predictor = PredictorKind::automatic;  // of each rank's speed
-  index_t every = 1;                                   // steps between two looks
-  index_t window = 5;                                  // steps of a median
+  index_t every = 1;        // steps between two looks
+  index_t window = 5;       // steps of a median
   index_t confirm = 3;      // evaluations that must agree before a change (regime.hpp)
   double min_gain = 0.02;   // of the step's time
   double tolerance = 0.05;  // ranks within this of each other are equal
-  index_t coarse_step = 5, coarse_window = 5, fine_window = 20;  // lbbsp_numeric
 };
 
 class ShareController {
@@ -68,8 +64,8 @@ class ShareController {
   [[nodiscard]] virtual std::string reason() const = 0;
 };
 
-/// Null for `off`.
-[[nodiscard]] std::unique_ptr<ShareController> make_share_controller(const BalanceOptions& options,
+/// Exact min-max shares of measured models, changed when that pays.
+[[nodiscard]] std::unique_ptr<ShareController> make_model_controller(const BalanceOptions& options,
                                                                      const ShareLimits& limits,
                                                                      PossibleShares possible = {});
 

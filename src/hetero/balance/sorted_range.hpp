@@ -1,5 +1,5 @@
 // Some neighbours of a series of numbers, kept in order of size: the median of a window that moves
-// along the series, without sorting it at every place. The same bits as hetero/robust.hpp gives.
+// along the series, without sorting it at every place. The same bits as core/robust.hpp gives.
 #pragma once
 #include <algorithm>
 #include <cmath>

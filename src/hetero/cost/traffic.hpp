@@ -74,6 +74,6 @@ inline constexpr index_t kAllRounds = std::numeric_limits<index_t>::max();
 [[nodiscard]] TrafficTable idle_evaluation_traffic(const Plan& plan, int world_rank);
 
 /// Numbers (fp64) of a step's report: times that all ranks gather from each, and what they sum.
-inline constexpr index_t kReportNumbers = 8, kReportSums = 6 + kRunFlags;
+inline constexpr index_t kReportNumbers = 7, kReportSums = 6 + kRunFlags;
 
 }  // namespace t3d

@@ -19,7 +19,7 @@ namespace t3d {
 namespace {
 
 /// Numbers of a rank's report; loss, squares and flags travel as sums beside them.
-enum ReportNumber { kOwn, kCpu, kMatmul, kAttention, kOther, kWhole, kSpeed, kStep, kNumbers };
+enum ReportNumber { kOwn, kCpu, kMatmul, kAttention, kOther, kWhole, kStep, kNumbers };
 static_assert(kNumbers == kReportNumbers);
 
 QueuePart part_of(std::string_view phase) {
@@ -60,7 +60,6 @@ Trainer::Trainer(Machine& machine, Plan plan, const TrainOptions& options,
       source_(std::move(source)),
       loss_scale_(options.loss_scale, plan.activation()),
       course_(options.schedule, options.length, plan.model.context, plan.sequences()) {
-  if (options_.predictor) predictor_ = make_predictor(*options_.predictor, 1);
   form(std::move(plan));
   formation_->initialise(options.seed);
 }
@@ -328,7 +327,7 @@ void Trainer::send_report(unsigned flags, Pending& pending) {
   if (gathers_times_) {
     new_times_ = false;
     pending.own = {times.own,   times.cpu,   times.matmul, times.attention,
-                   times.other, times.whole, times.speed,  times.step};
+                   times.other, times.whole, times.step};
     pending.of_ranks.resize(ranks * kNumbers);
     const std::vector<index_t> counts(ranks, kNumbers);
     pending.gathering = machine_.world().all_gather(
@@ -349,7 +348,7 @@ void Trainer::read_report(const Pending& pending, StepReport& report) const {
   for (std::size_t at = 0; at < pending.of_ranks.size(); at += kNumbers) {
     const double* rank = pending.of_ranks.data() + at;
     report.times.push_back({rank[kOwn], rank[kCpu], rank[kMatmul], rank[kAttention], rank[kOther],
-                            rank[kWhole], rank[kSpeed], rank[kStep]});
+                            rank[kWhole], rank[kStep]});
   }
   read_summary(pending, report);
   if (!report.skipped) read_squares(pending, report);
@@ -442,26 +441,9 @@ void Trainer::measure(const Pending& pending, StepReport& report) {
     times.own = report.own_seconds;
     read_clocks(from, now, times);
   }
-  if (report.targets > 0) expect_speed(times);
   last_measured_ = {report.step, report.plan, report.seconds, slab_sequences(plan()),
                     pending.first || report.targets == 0};
   new_times_ = true;
-}
-
-// The one signal that the host gives: which part of the time the thread had a core. A rank without
-// samples learns nothing of its speed.
-void Trainer::expect_speed(RankTimes& times) {
-  if (formation_->idle() || predictor_ == nullptr) return;
-  index_t sequences = 0;
-  const ReplicaPlan& replica = formation_->replica();
-  for (const auto& leaf : replica.leaves)
-    for (const index_t micro : leaf)
-      sequences += replica.tokens_of(micro).size(formation_->coord().i);
-  if (sequences > 0 && times.own > 0) {
-    const double on_core = times.cpu / times.own;
-    predictor_->observe(static_cast<double>(sequences) / times.own, {&on_core, 1});
-  }
-  times.speed = predictor_->predict();
 }
 
 StepReport Trainer::finish_step() {

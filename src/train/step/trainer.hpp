@@ -13,7 +13,6 @@
 #include "core/slowdown.hpp"
 #include "data/batch_source.hpp"
 #include "hetero/cost/traffic.hpp"
-#include "hetero/predict/speed_predictor.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 #include "train/formation.hpp"
 #include "train/step/evaluate.hpp"
@@ -37,7 +36,6 @@ struct TrainOptions {
   index_t times_every = 1;
   index_t replicas_every = 100;  // steps between two looks at whether replicas are alike; 0 = never
   SlowdownSchedule slowdown;     // emulation: makes ranks slower
-  std::optional<PredictorKind> predictor;  // of this rank's speed; none = it predicts nothing
 };
 
 /// What a change of plan cost.
@@ -201,7 +199,6 @@ class Trainer {
   void read_report(const Pending& pending, StepReport& report) const;
   void send_host_values(unsigned flags, const Pending& pending);
   void measure(const Pending& pending, StepReport& report);
-  void expect_speed(RankTimes& times);
   void check_finite(const Pending& pending, const StepReport& report) const;
 
   Machine& machine_;
@@ -229,7 +226,6 @@ class Trainer {
   bool new_times_ = false;  // not yet gathered
   std::array<std::unique_ptr<QueueTimer>, kMostPending> timers_;
   MeasuredStep last_measured_;
-  std::unique_ptr<SpeedPredictor> predictor_;
   SlabReader reader_;
   NoiseScale noise_scale_;
 };

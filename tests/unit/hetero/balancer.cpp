@@ -101,7 +101,6 @@ Steps::SecondsOf ranks_of_costs(std::vector<double> costs, double noise = 0) {
     times.own =
         costs[static_cast<std::size_t>(rank)] * static_cast<double>(sequences) * (1 + noise * draw);
     times.matmul = times.cpu = times.own;
-    times.speed = times.own > 0 ? static_cast<double>(sequences) / times.own : 0;
     return times;
   };
 }
@@ -112,12 +111,7 @@ Config input(index_t sequences) {
   return config;
 }
 
-BalanceOptions kind(BalanceKind kind) {
-  BalanceOptions options;
-  options.kind = kind;
-  return options;
-}
-const BalanceOptions kModel = kind(BalanceKind::model);
+const BalanceOptions kModel;
 
 /// Steps until a change that is seen at once has been confirmed: the first report has no times, the
 /// first times are those of a first step, then half a window and the confirmations, the first of
@@ -206,18 +200,11 @@ TEST_CASE("ranks within 5 % of each other keep the even plan for ever", "[balanc
   CHECK(slab_sequences(back.plan) == Counts{500, 500});
 }
 
-TEST_CASE("off never changes anything, and others change it", "[balancer]") {
+TEST_CASE("off never changes anything", "[balancer]") {
   const Plan plan = plan_of(input(24), Grid{2, 1, 1, {}, {}, {}});
-  Steps off(plan, kind(BalanceKind::off));
+  Steps off(plan, {BalanceKind::off});
   CHECK(off.steps(100, ranks_of_costs({0.01, 0.03})) == 0);
   CHECK(off.balancer.reason().empty());
-  for (const BalanceKind other : {BalanceKind::lbbsp_analytic, BalanceKind::lbbsp_numeric}) {
-    INFO(other);
-    Steps run(plan, kind(other));
-    (void)run.steps(200, ranks_of_costs({0.01, 0.03}));
-    CHECK(slab_sequences(run.plan) == Counts{18, 6});
-    CHECK(!run.balancer.reason().empty());
-  }
 }
 
 TEST_CASE("one slab alone, and steps that report no times, change nothing", "[balancer]") {
@@ -345,28 +332,6 @@ TEST_CASE("when whole leaves move, what was learned of the replicas stays", "[ba
   CHECK_THAT(run.balancer.reason(), contains("roll-back"));
 }
 
-// Replicas of one and of two ranks per unit; each rank predicts its own slab's sequences.
-TEST_CASE("predictions are of sequences, shares are of leaves", "[balancer]") {
-  Config config = input(48);
-  config.aggregate.method = AggregateMethod::adasum;
-  config.aggregate.placement = AggregatePlacement::gain;
-  config.aggregate.leaves = 6;
-  Steps run(plan_of_cuboids(config, {{2, 1, 1}, {1, 1, 1}}), kind(BalanceKind::lbbsp_analytic));
-  (void)run.steps(20, ranks_of_costs({0.01, 0.01, 0.01}));
-  CHECK(run.plan.replica(0).sequences() == 32);
-  CHECK(run.plan.replica(1).sequences() == 16);
-  // Ranks that share cores predict by the wall clock.
-  const auto descheduled = [](int rank, index_t sequences, index_t step) {
-    RankTimes times = ranks_of_costs({0.01, 0.01})(rank, sequences, step);
-    times.own *= rank == 1 ? 3 : 1;
-    times.speed = times.own > 0 ? static_cast<double>(sequences) / times.own : 0;
-    return times;
-  };
-  Steps crowded(plan_of(input(12), Grid{2, 1, 1, {}, {}, {}}), kind(BalanceKind::lbbsp_analytic), 0,
-                {{true, true}, {}, {}});
-  CHECK(crowded.steps(20, descheduled) == 0);
-}
-
 TEST_CASE("first steps and times of another plan are no measurements", "[balancer]") {
   const Plan plan = plan_of(input(12), Grid{2, 1, 1, {}, {}, {}});
   Steps first(plan, kModel);
@@ -379,14 +344,11 @@ TEST_CASE("first steps and times of another plan are no measurements", "[balance
 
 TEST_CASE("a slab whose single sequence would delay all others gets none, and comes back",
           "[balancer]") {
-  for (const BalanceKind each : {BalanceKind::model, BalanceKind::lbbsp_analytic}) {
-    INFO(each);
-    Steps run(plan_of(input(12), Grid{3, 1, 1, {}, {}, {}}), kind(each));
-    (void)run.steps(60, ranks_of_costs({0.01, 0.01, 0.2}));
-    CHECK(slab_sequences(run.plan) == Counts{6, 6, 0});
-    (void)run.steps(400, ranks_of_costs({0.01, 0.01, 0.01}));
-    CHECK(slab_sequences(run.plan) == Counts{4, 4, 4});
-  }
+  Steps run(plan_of(input(12), Grid{3, 1, 1, {}, {}, {}}), kModel);
+  (void)run.steps(60, ranks_of_costs({0.01, 0.01, 0.2}));
+  CHECK(slab_sequences(run.plan) == Counts{6, 6, 0});
+  (void)run.steps(400, ranks_of_costs({0.01, 0.01, 0.01}));
+  CHECK(slab_sequences(run.plan) == Counts{4, 4, 4});
 }
 
 TEST_CASE("slabs without sequences do not keep the others from their balance", "[balancer]") {
@@ -396,13 +358,12 @@ TEST_CASE("slabs without sequences do not keep the others from their balance", "
   dead.ranks.back() = rank_speed(0);
   const Plan even = plan_of(input(12), Grid{4, 1, 1, {}, {}, {}});
   const Plan start = with_slab_sequences(even, Counts{4, 4, 4, 0}, 0);
-  for (const BalanceKind each : {BalanceKind::model, BalanceKind::lbbsp_analytic})
-    for (const auto& speeds : std::vector<std::optional<Speeds>>{known, dead, std::nullopt}) {
-      INFO(each << ", known " << (speeds ? speeds->text() : "nothing"));
-      Steps run(start, kind(each), 0, {}, speeds);
-      (void)run.steps(50, ranks_of_costs({0.02, 0.01, 0.01, 1}));
-      CHECK(slab_sequences(run.plan) == Counts{2, 5, 5, 0});
-    }
+  for (const auto& speeds : std::vector<std::optional<Speeds>>{known, dead, std::nullopt}) {
+    INFO("known " << (speeds ? speeds->text() : "nothing"));
+    Steps run(start, kModel, 0, {}, speeds);
+    (void)run.steps(50, ranks_of_costs({0.02, 0.01, 0.01, 1}));
+    CHECK(slab_sequences(run.plan) == Counts{2, 5, 5, 0});
+  }
 }
 
 TEST_CASE("a slab without sequences is tried now and then, and seldom if that costs much",

@@ -33,8 +33,7 @@ TEST_CASE("where a core is shared all of it is CPU time") {
   CHECK(rank_seconds(shared, work, true).all == Approx(1.25));
   CHECK(rank_seconds(shared, work, true).fixed == Approx(0.125));
   CHECK(rank_seconds(shared, work, false).all == 5);
-  CHECK(counted_part(shared, true) == Approx(0.25));
-  CHECK(counted_part(times_of(3, 2, 0), true) == 1);  // a GPU
+  CHECK(rank_seconds(times_of(3, 2, 0), work, true).all == 5);  // a GPU
 }
 
 TEST_CASE("Newton-Schulz is fixed, all of it") {

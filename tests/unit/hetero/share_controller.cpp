@@ -1,5 +1,4 @@
-// What each kind of share controller answers to what it is told
-// (hetero/balance/share_controller.hpp).
+// What the share controller answers to what it is told (hetero/balance/share_controller.hpp).
 #include "hetero/balance/share_controller.hpp"
 
 #include <functional>
@@ -17,11 +16,8 @@ namespace {
 
 /// Replicas whose times a function gives; the controller's answers take effect.
 struct Loop {
-  Loop(BalanceKind kind, ShareLimits limits, std::size_t replicas, BalanceOptions options = {})
-      : shares(deal_evenly(replicas, limits)) {
-    options.kind = kind;
-    controller = make_share_controller(options, limits);
-  }
+  Loop(const ShareLimits& limits, std::size_t replicas)
+      : shares(deal_evenly(replicas, limits)), controller(make_model_controller({}, limits)) {}
   /// Steps until and with the first change, at most `steps`; 0 if there is none.
   index_t run(index_t steps, const std::function<ReplicaTimes(std::size_t, index_t)>& time) {
     index_t first = 0;
@@ -53,39 +49,33 @@ std::function<ReplicaTimes(std::size_t, index_t)> machines(std::vector<double> s
 
 }  // namespace
 
-TEST_CASE("off is no controller") {
-  CHECK(make_share_controller({BalanceKind::off}, {8}) == nullptr);
-}
-
-TEST_CASE("every kind keeps the sum and the limits") {
-  for (const BalanceKind kind :
-       {BalanceKind::lbbsp_analytic, BalanceKind::lbbsp_numeric, BalanceKind::model})
-    for (index_t seed = 0; seed < 20; ++seed) {
-      const auto draw = [&](index_t at) { return double(random_uniform({1, 2}, 64 * seed + at)); };
-      const auto replicas = std::size_t(2 + 10 * draw(0));
-      ShareLimits limits;
-      limits.least = index_t(3 * draw(1));
-      for (std::size_t n = 0; n < replicas; ++n)
-        limits.most.push_back(limits.least + 4 + index_t(20 * draw(2 + index_t(n))));
-      const index_t room = std::accumulate(limits.most.begin(), limits.most.end(), index_t{0}) -
-                           limits.least * index_t(replicas);
-      limits.total = limits.least * index_t(replicas) + index_t(draw(20) * double(room));
-      Loop loop(kind, limits, replicas);
-      for (index_t step = 0; step < 200; ++step) {
-        loop.run(1, [&](std::size_t n, index_t units) {
-          const double speed = 1 + 9 * draw(30 + index_t(n) + 20 * (step / 50));
-          return ReplicaTimes{0.1 + double(units) / speed, 0.1, speed};
-        });
-        INFO(kind << ", seed " << seed << ", step " << step);
-        index_t sum = 0;
-        for (std::size_t n = 0; n < replicas; ++n) {
-          sum += loop.shares[n];
-          CHECK(loop.shares[n] >= limits.least);
-          CHECK(loop.shares[n] <= limits.most[n]);
-        }
-        CHECK(sum == limits.total);
+TEST_CASE("the sum and the limits are kept") {
+  for (index_t seed = 0; seed < 20; ++seed) {
+    const auto draw = [&](index_t at) { return double(random_uniform({1, 2}, 64 * seed + at)); };
+    const auto replicas = std::size_t(2 + 10 * draw(0));
+    ShareLimits limits;
+    limits.least = index_t(3 * draw(1));
+    for (std::size_t n = 0; n < replicas; ++n)
+      limits.most.push_back(limits.least + 4 + index_t(20 * draw(2 + index_t(n))));
+    const index_t room = std::accumulate(limits.most.begin(), limits.most.end(), index_t{0}) -
+                         limits.least * index_t(replicas);
+    limits.total = limits.least * index_t(replicas) + index_t(draw(20) * double(room));
+    Loop loop(limits, replicas);
+    for (index_t step = 0; step < 200; ++step) {
+      loop.run(1, [&](std::size_t n, index_t units) {
+        const double speed = 1 + 9 * draw(30 + index_t(n) + 20 * (step / 50));
+        return ReplicaTimes{0.1 + double(units) / speed, 0.1, speed};
+      });
+      INFO("seed " << seed << ", step " << step);
+      index_t sum = 0;
+      for (std::size_t n = 0; n < replicas; ++n) {
+        sum += loop.shares[n];
+        CHECK(loop.shares[n] >= limits.least);
+        CHECK(loop.shares[n] <= limits.most[n]);
       }
+      CHECK(sum == limits.total);
     }
+  }
 }
 
 TEST_CASE("limits without a solution are an error") {
@@ -104,35 +94,8 @@ TEST_CASE("half of the way keeps the sum and always goes somewhere") {
   CHECK(halfway(Shares{9, 0, 0, 0}, Shares{0, 3, 3, 3}) == Shares{4, 2, 2, 1});
 }
 
-TEST_CASE("the analytic rule deals in proportion to the predictions, at once") {
-  Loop loop(BalanceKind::lbbsp_analytic, {12}, 3);
-  CHECK(loop.run(1, machines({1, 2, 3})) == 1);
-  CHECK(loop.shares == Shares{2, 4, 6});
-  CHECK(loop.run(5, machines({1, 2, 3})) == 0);
-  CHECK(loop.run(1, machines({3, 2, 0})) == 0);
-  CHECK_THAT(loop.controller->reason(), contains("no prediction"));
-}
-
-TEST_CASE("the numerical rule goes from straggler to leader, first in large steps") {
-  Loop loop(BalanceKind::lbbsp_numeric, {64}, 2);
-  CHECK(loop.run(5, machines({3, 1})) == 5);
-  CHECK(loop.shares == Shares{37, 27});
-  loop.run(10, machines({3, 1}));
-  CHECK(loop.shares == Shares{47, 17});
-  // 15 seconds against 17: one more step of 5 is too large, then single units back.
-  loop.run(5, machines({3, 1}));
-  CHECK(loop.shares == Shares{52, 12});
-  loop.run(205, machines({3, 1}));
-  CHECK(loop.shares == Shares{48, 16});
-  // A jump brings the large steps back.
-  loop.run(20, machines({1, 1}));
-  CHECK(loop.shares == Shares{43, 21});
-  loop.run(10, machines({1, 1}));
-  CHECK(loop.shares == Shares{33, 31});
-}
-
 TEST_CASE("the model deals exactly after five steps, with fixed costs taken into account") {
-  Loop loop(BalanceKind::model, {64}, 2);
+  Loop loop({64}, 2);
   CHECK(loop.run(50, machines({3, 1}, 2)) == 5);
   CHECK(loop.shares == Shares{48, 16});
   CHECK(loop.reasons.size() == 1);
@@ -145,7 +108,7 @@ TEST_CASE("the model deals exactly after five steps, with fixed costs taken into
 }
 
 TEST_CASE("the model's reason says of a replica that became slow for good how much") {
-  Loop loop(BalanceKind::model, {2}, 2);
+  Loop loop({2}, 2);
   loop.run(60, machines({1, 1}));
   loop.run(20, machines({1, 0.5}));
   CHECK_THAT(loop.controller->reason(), contains("it is persistent: 100 % slower than it was"));
@@ -155,56 +118,46 @@ TEST_CASE("the model's reason says of a replica that became slow for good how mu
 
 // Only even numbers of units can be had.
 TEST_CASE("shares that cannot be had are not asked for") {
-  for (const BalanceKind kind :
-       {BalanceKind::lbbsp_analytic, BalanceKind::lbbsp_numeric, BalanceKind::model}) {
-    BalanceOptions options;
-    options.kind = kind;
-    const auto even = [](const Shares& shares) {
-      const index_t first = shares[0] / 2 * 2;
-      return Shares{first, shares[0] + shares[1] - first};
-    };
-    const auto controller = make_share_controller(options, {64}, even);
-    Shares shares{32, 32};
-    for (int step = 0; step < 100; ++step) {
-      std::vector<ReplicaTimes> times;
-      for (std::size_t n = 0; n < 2; ++n) times.push_back(machines({3.1, 1})(n, shares[n]));
-      if (const auto next = controller->observe(times, shares)) shares = *next;
-      INFO(kind << ", step " << step);
-      CHECK(shares[0] % 2 == 0);
-    }
-    CHECK(shares[0] >= 44);
+  const auto even = [](const Shares& shares) {
+    const index_t first = shares[0] / 2 * 2;
+    return Shares{first, shares[0] + shares[1] - first};
+  };
+  const auto controller = make_model_controller({}, {64}, even);
+  Shares shares{32, 32};
+  for (int step = 0; step < 100; ++step) {
+    std::vector<ReplicaTimes> times;
+    for (std::size_t n = 0; n < 2; ++n) times.push_back(machines({3.1, 1})(n, shares[n]));
+    if (const auto next = controller->observe(times, shares)) shares = *next;
+    INFO("step " << step);
+    CHECK(shares[0] % 2 == 0);
   }
+  CHECK(shares[0] >= 44);
 }
 
 TEST_CASE("replicas without units keep no other from its share") {
-  for (const BalanceKind kind : {BalanceKind::lbbsp_analytic, BalanceKind::model}) {
-    BalanceOptions options;
-    options.kind = kind;
-    const auto controller = make_share_controller(options, {64});
-    Shares shares{32, 32, 0};
-    for (int step = 0; step < 20; ++step) {
-      std::vector<ReplicaTimes> times{machines({3})(0, shares[0])};
-      times.push_back({double(shares[1]), 0, 1});
-      times.push_back({0.1, 0.1, 0});
-      if (const auto next = controller->observe(times, shares)) shares = *next;
-    }
-    INFO(kind);
-    CHECK(shares == Shares{48, 16, 0});
+  const auto controller = make_model_controller({}, {64});
+  Shares shares{32, 32, 0};
+  for (int step = 0; step < 20; ++step) {
+    std::vector<ReplicaTimes> times{machines({3})(0, shares[0])};
+    times.push_back({double(shares[1]), 0, 1});
+    times.push_back({0.1, 0.1, 0});
+    if (const auto next = controller->observe(times, shares)) shares = *next;
   }
+  CHECK(shares == Shares{48, 16, 0});
 }
 
 TEST_CASE("replicas within the tolerance of each other keep the even shares") {
-  Loop near(BalanceKind::model, {1000}, 4);
+  Loop near({1000}, 4);
   CHECK(near.run(300, machines({1, 1.04, 1.02, 1.03})) == 0);
-  Loop far(BalanceKind::model, {1000}, 4);
+  Loop far({1000}, 4);
   CHECK(far.run(300, machines({1, 1.12, 1.1, 1.1})) == 5);
   // Few units: nothing to gain.
-  Loop few(BalanceKind::model, {8}, 4);
+  Loop few({8}, 4);
   CHECK(few.run(300, machines({1, 1.2, 1.1, 1.1})) == 0);
 }
 
 TEST_CASE("a spike, a burst and an event of all replicas change nothing") {
-  Loop loop(BalanceKind::model, {64}, 4);
+  Loop loop({64}, 4);
   loop.run(60, machines({1, 1, 1, 1}));
   CHECK(loop.run(1, machines({1, 0.1, 1, 1})) == 0);
   CHECK(loop.run(20, machines({1, 1, 1, 1})) == 0);
@@ -221,7 +174,7 @@ TEST_CASE("a change that measured worse is taken back, and is not tried again so
     const double seconds = n == 0 ? (units > 36 ? 3.0 : 1.0) * double(units) : 2 * double(units);
     return ReplicaTimes{seconds, 0, 0};
   };
-  Loop loop(BalanceKind::model, {64}, 2);
+  Loop loop({64}, 2);
   CHECK(loop.run(9, paging) == 5);
   CHECK(loop.shares == Shares{43, 21});
   CHECK(loop.run(1, paging) == 1);
@@ -238,7 +191,7 @@ TEST_CASE("a change that measured worse is taken back, and is not tried again so
 }
 
 TEST_CASE("a change that reverses the last one is halved") {
-  Loop loop(BalanceKind::model, {64}, 2);
+  Loop loop({64}, 2);
   loop.run(10, machines({3, 1}));
   CHECK(loop.shares == Shares{48, 16});
   CHECK(loop.run(6, machines({1, 1})) > 0);
@@ -272,7 +225,7 @@ TEST_CASE("under other limits what was learned stays, and a proposal may be drop
 }
 
 TEST_CASE("what is not a measurement is not used") {
-  Loop loop(BalanceKind::model, {64}, 2);
+  Loop loop({64}, 2);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(loop.run(20, [&](std::size_t, index_t) { return ReplicaTimes{nan, nan, nan}; }) == 0);
   CHECK_THAT(loop.controller->reason(), contains("too few"));
@@ -281,10 +234,10 @@ TEST_CASE("what is not a measurement is not used") {
 }
 
 TEST_CASE("a replica without units gets some when its predicted speed says so") {
-  Loop loop(BalanceKind::model, {64, 0, {64, 0}}, 2);
+  Loop loop({64, 0, {64, 0}}, 2);
   CHECK(loop.shares == Shares{64, 0});
   CHECK(loop.run(20, machines({1, 3})) == 0);  // its limit is 0
-  const auto controller = make_share_controller({}, {64});
+  const auto controller = make_model_controller({}, {64});
   std::vector<ReplicaTimes> times{{64, 0, 0}, {0, 0, 0}};
   for (int step = 0; step < 20; ++step) CHECK_FALSE(controller->observe(times, Shares{64, 0}));
   times[1].predicted_speed = 3;

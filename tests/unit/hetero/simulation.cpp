@@ -9,10 +9,8 @@ using namespace t3d;
 
 namespace {
 
-SimulationResult run(const Scenario& scenario, BalanceKind kind = BalanceKind::model) {
-  BalanceOptions options;
-  options.kind = kind;
-  const auto controller = make_share_controller(options, scenario.limits);
+SimulationResult run(const Scenario& scenario) {
+  const auto controller = make_model_controller({}, scenario.limits);
   return simulate(scenario, controller.get());
 }
 
@@ -131,22 +129,6 @@ TEST_CASE("over the list of events the model is within 5 % of a clairvoyant cont
       for (std::size_t n = 12; n < 16; ++n) CHECK(step.shares[n] <= 64);
     }
   }
-}
-
-TEST_CASE("beside it the rules of LB-BSP do as the reference says") {
-  const Scenario scenario = event_list_scenario(1);
-  const SimulationResult equal = run(scenario, BalanceKind::off);
-  const SimulationResult analytic = run(scenario, BalanceKind::lbbsp_analytic);
-  const SimulationResult numeric = run(scenario, BalanceKind::lbbsp_numeric);
-  CHECK(equal.over_optimum() > 2.5);
-  CHECK(equal.changes == 0);
-  // Follows noise and spikes, with a change in nearly every step.
-  CHECK(analytic.over_clairvoyant() < 1.05);
-  CHECK(analytic.changes > 800);
-  // One pair at a time: slow.
-  CHECK(numeric.over_optimum() < 1.5);
-  CHECK(numeric.changes < 200);
-  CHECK(numeric.steps_to_recover(150, 300) > 20);
 }
 
 TEST_CASE("4,096 replicas of three classes") {

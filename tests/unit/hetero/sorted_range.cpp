@@ -1,4 +1,4 @@
-// The median and the MAD of a moving window, beside those of hetero/robust.hpp: the same bits.
+// The median and the MAD of a moving window, beside those of core/robust.hpp: the same bits.
 #include "hetero/balance/sorted_range.hpp"
 
 #include "core/random.hpp"

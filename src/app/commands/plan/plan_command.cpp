@@ -241,7 +241,7 @@ void plan_it(const CommandLine& line) {
   if (config.model.vocab == 0)
     (void)open_corpus(read_token_cards(train_files(config.data), config.data.format), config,
                       false);
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = config.notes;
   const Cluster file = load_cluster(command.cluster, &notes);
   for (const NodeClass& own : file.classes)
     if (own.factors.steps > 0)

@@ -258,6 +258,26 @@ TEST_CASE("keys and words of earlier versions are read as those of today") {
   CHECK(contains(faults_with({"aggregate.transport=rwh"}), "aggregate.algorithm cannot be"));
 }
 
+TEST_CASE("keys and words that are no longer in use are notes and no faults") {
+  const Config config = parse_config(kSmall +
+                                         "[balance]\npredictor = \"narx\"\ncoarse_step = 2\n"
+                                         "kind = \"lbbsp_numeric\"\n",
+                                     "in.toml", {"balance.predictor=arx"});
+  CHECK(config.balance.kind == BalanceKind::model);
+  CHECK(config.notes ==
+        std::vector<std::string>{
+            "balance.coarse_step is no longer read: the rule lbbsp_numeric is no longer there",
+            "balance.kind = \"lbbsp_numeric\" is of an earlier version and is read as \"model\"",
+            "balance.predictor is no longer read: speeds are measured, and none is predicted"});
+  CHECK(unused_input(config, 2) == config.notes);
+  // What is written later wins, and takes its note along.
+  CHECK(parse_config(kSmall + "[balance]\nkind = \"lbbsp_numeric\"\n", "in.toml",
+                     {"balance.kind=off"})
+            .notes.empty());
+  CHECK(contains(faults_with({"balance.kind=lbbsp"}), "balance.kind cannot be"));
+  CHECK(contains(faults_with({"balance.predictors=narx"}), "there is no key balance.predictors"));
+}
+
 TEST_CASE("presets fill the model, keys win over them") {
   const Config gpt2 = small_with({"model.preset=gpt2-124m"});
   CHECK(gpt2.model.hidden == 768);

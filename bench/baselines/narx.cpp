@@ -6,9 +6,9 @@
 #include <array>
 #include <cmath>
 
+#include "baselines/regressors.hpp"
+#include "baselines/speed_predictor.hpp"
 #include "core/random.hpp"
-#include "hetero/predict/clean_predictor.hpp"
-#include "hetero/predict/regressors.hpp"
 
 namespace t3d {
 namespace {
@@ -20,10 +20,10 @@ constexpr double kKeepMean = 0.9, kKeepSquare = 0.999;
 constexpr RandomKey kWeightsKey{0, stream_of("narx weights")},
     kDrawsKey{0, stream_of("narx draws")};
 
-class NarxPredictor : public CleanPredictor {
+class NarxPredictor : public SpeedPredictor {
  public:
   explicit NarxPredictor(std::size_t signals)
-      : CleanPredictor(signals),
+      : SpeedPredictor(signals),
         regressors_(signals),
         inputs_(regressors_.inputs().size()),
         weights_(kHidden * (inputs_ + 2) + 1),
@@ -40,7 +40,6 @@ class NarxPredictor : public CleanPredictor {
     if (steps_ < kColdSteps) return regressors_.scale();
     return regressors_.scale() * std::clamp(1 + output(regressors_.inputs()), 0.25, 4.0);
   }
-  [[nodiscard]] PredictorKind kind() const override { return PredictorKind::narx; }
 
  protected:
   void learn(double speed, std::span<const double> signals) override {

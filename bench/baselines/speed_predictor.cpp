@@ -1,17 +1,17 @@
-#include "hetero/predict/speed_predictor.hpp"
+#include "baselines/speed_predictor.hpp"
 
 #include <cmath>
 
 #include "core/error.hpp"
-#include "hetero/predict/clean_predictor.hpp"
 
 namespace t3d {
 
 std::unique_ptr<SpeedPredictor> make_predictor(PredictorKind kind, std::size_t signals) {
   switch (kind) {
     case PredictorKind::automatic: return make_selector(signals);
-    case PredictorKind::last: return make_last(signals);
-    case PredictorKind::median: return make_median(signals);
+    case PredictorKind::last: return make_median(signals, 1);
+    case PredictorKind::median: return make_median(signals, 5);
+    case PredictorKind::regime: return make_regime(signals);
     case PredictorKind::kalman: return make_kalman(signals);
     case PredictorKind::arx: return make_arx(signals);
     case PredictorKind::narx: return make_narx(signals);
@@ -19,7 +19,7 @@ std::unique_ptr<SpeedPredictor> make_predictor(PredictorKind kind, std::size_t s
   return nullptr;
 }
 
-void CleanPredictor::observe(double speed, std::span<const double> signals) {
+void SpeedPredictor::observe(double speed, std::span<const double> signals) {
   T3D_CHECK(signals.size() == signals_.size(), "{} signals, {} at construction", signals.size(),
             signals_.size());
   for (std::size_t n = 0; n < signals.size(); ++n)

@@ -1,26 +1,24 @@
 // LB-BSP's numerical rule. Once a window, D units go from the straggler to the leader. FAST: large
 // D, short window. When the two exchange their roles, FINE: D = 1, long window. When a replica's
 // time per unit jumps, FAST again. Constants and the test of a jump are ours (docs/decisions/012).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "core/robust.hpp"
+#include "baselines/lbbsp.hpp"
 #include "hetero/balance/deal.hpp"
-#include "hetero/balance/kinds.hpp"
+#include "core/robust.hpp"
 
 namespace t3d {
 namespace {
 
 constexpr double kJump = 0.2;  // of a replica's seconds per unit, from one window to the next
+constexpr index_t kCoarseStep = 5, kCoarseWindow = 5, kFineWindow = 20;
+constexpr double kTolerance = 0.05;  // replicas within this of each other are equal
 constexpr auto kNone = static_cast<std::size_t>(-1);
 
 class NumericController : public ShareController {
  public:
-  NumericController(const BalanceOptions& options, const ShareLimits& limits,
-                    PossibleShares possible)
-      : options_(options), limits_(limits), possible_(std::move(possible)) {}
+  explicit NumericController(const ShareLimits& limits) : limits_(limits) {}
 
   std::optional<Shares> observe(std::span<const ReplicaTimes> replicas,
                                 std::span<const index_t> shares) override {
@@ -28,10 +26,7 @@ class NumericController : public ShareController {
     for (std::size_t n = 0; n < replicas.size(); ++n)
       if (std::isfinite(replicas[n].compute_seconds))
         times_[n].push_back(replicas[n].compute_seconds);
-    if (++steps_ < (fine_ ? options_.fine_window : options_.coarse_window)) {
-      reason_ = "the window is not full";
-      return std::nullopt;
-    }
+    if (++steps_ < (fine_ ? kFineWindow : kCoarseWindow)) return std::nullopt;
     std::vector<double> now;
     for (std::vector<double>& times : times_) {
       now.push_back(median_of(times));
@@ -49,7 +44,7 @@ class NumericController : public ShareController {
     return move(now, shares);
   }
   void limit(const ShareLimits& limits) override { limits_ = limits; }
-  [[nodiscard]] std::string reason() const override { return reason_; }
+  [[nodiscard]] std::string reason() const override { return {}; }
 
  private:
   [[nodiscard]] bool jumped(const std::vector<double>& costs) const {
@@ -59,7 +54,7 @@ class NumericController : public ShareController {
   }
 
   std::optional<Shares> move(const std::vector<double>& now, std::span<const index_t> shares) {
-    const index_t units = fine_ ? 1 : options_.coarse_step;
+    const index_t units = fine_ ? 1 : kCoarseStep;
     std::size_t leader = kNone, straggler = kNone;
     for (std::size_t n = 0; n < now.size(); ++n) {
       // What a replica without units would take is not measured: it does not lead.
@@ -69,10 +64,8 @@ class NumericController : public ShareController {
       if (can_give && (straggler == kNone || now[n] > now[straggler])) straggler = n;
     }
     if (leader == kNone || straggler == kNone || leader == straggler ||
-        now[straggler] <= now[leader] * (1 + options_.tolerance)) {
-      reason_ = "leader and straggler are within the tolerance";
+        now[straggler] <= now[leader] * (1 + kTolerance))
       return std::nullopt;
-    }
     // Who gave takes back: the step was too large.
     if (leader == last_straggler_ || straggler == last_leader_) fine_ = true;
     last_leader_ = leader;
@@ -80,28 +73,21 @@ class NumericController : public ShareController {
     Shares moved(shares.begin(), shares.end());
     moved[straggler] -= units;
     moved[leader] += units;
-    reason_ = fmt::format("{} from replica {} ({:.3g} s) to {} ({:.3g} s)", units, straggler,
-                          now[straggler], leader, now[leader]);
-    return nearest(possible_, std::move(moved));
+    return moved;
   }
 
-  BalanceOptions options_;
   ShareLimits limits_;
-  PossibleShares possible_;
   std::vector<std::vector<double>> times_;  // of this window, by replica
   std::vector<double> before_;              // seconds per unit in the window before
   index_t steps_ = 0;
   bool fine_ = false;
   std::size_t last_leader_ = kNone, last_straggler_ = kNone;
-  std::string reason_;
 };
 
 }  // namespace
 
-std::unique_ptr<ShareController> make_lbbsp_numeric(const BalanceOptions& options,
-                                                    const ShareLimits& limits,
-                                                    PossibleShares possible) {
-  return std::make_unique<NumericController>(options, limits, std::move(possible));
+std::unique_ptr<ShareController> make_lbbsp_numeric(const ShareLimits& limits) {
+  return std::make_unique<NumericController>(limits);
 }
 
 }  // namespace t3d

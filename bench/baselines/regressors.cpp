@@ -1,4 +1,4 @@
-#include "hetero/predict/regressors.hpp"
+#include "baselines/regressors.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "hetero/predict/clean_predictor.hpp"
+#include "baselines/speed_predictor.hpp"
 
 namespace t3d {
 namespace {
@@ -18,14 +18,13 @@ double huber(double error) {
   return size <= kLinearFrom ? size * size / 2 : kLinearFrom * (size - kLinearFrom / 2);
 }
 
-class Selector : public CleanPredictor {
+class Selector : public SpeedPredictor {
  public:
   explicit Selector(std::size_t signals)
-      : CleanPredictor(signals),
-        candidates_{make_last(signals), make_median(signals), make_kalman(signals),
+      : SpeedPredictor(signals),
+        candidates_{make_median(signals, 1), make_median(signals, 5), make_kalman(signals),
                     make_arx(signals), make_narx(signals)} {}
   [[nodiscard]] double predict() const override { return candidates_[best_]->predict(); }
-  [[nodiscard]] PredictorKind kind() const override { return PredictorKind::automatic; }
 
  protected:
   void learn(double speed, std::span<const double> signals) override {

@@ -4,18 +4,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hetero/predict/clean_predictor.hpp"
-#include "hetero/predict/regressors.hpp"
+#include "baselines/regressors.hpp"
+#include "baselines/speed_predictor.hpp"
 
 namespace t3d {
 namespace {
 
 constexpr double kForget = 0.995, kFirstVariance = 10, kLargestVariance = 1e3;
 
-class ArxPredictor : public CleanPredictor {
+class ArxPredictor : public SpeedPredictor {
  public:
   explicit ArxPredictor(std::size_t signals)
-      : CleanPredictor(signals),
+      : SpeedPredictor(signals),
         regressors_(signals),
         size_(regressors_.inputs().size() + 1),
         weights_(size_),
@@ -29,7 +29,6 @@ class ArxPredictor : public CleanPredictor {
     // Whatever the weights say: within a factor of 4 of the usual.
     return scale_ * std::clamp(1 + output(), 0.25, 4.0);
   }
-  [[nodiscard]] PredictorKind kind() const override { return PredictorKind::arx; }
 
  protected:
   void learn(double speed, std::span<const double> signals) override {

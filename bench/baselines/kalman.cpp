@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "baselines/speed_predictor.hpp"
 #include "core/robust.hpp"
-#include "hetero/predict/clean_predictor.hpp"
 
 namespace t3d {
 namespace {
@@ -16,11 +16,10 @@ constexpr std::size_t kHistory = 200;  // values from which the variances are ta
 constexpr int kRefresh = 10;           // steps between two times
 constexpr double kFirstNoise = 0.02;   // until there are enough
 
-class KalmanPredictor : public CleanPredictor {
+class KalmanPredictor : public SpeedPredictor {
  public:
-  using CleanPredictor::CleanPredictor;
+  using SpeedPredictor::SpeedPredictor;
   [[nodiscard]] double predict() const override { return started_ ? std::exp(level_) : 0; }
-  [[nodiscard]] PredictorKind kind() const override { return PredictorKind::kalman; }
 
  protected:
   void learn(double speed, std::span<const double>) override {
