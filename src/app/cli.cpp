@@ -10,6 +10,7 @@
 #include "app/cli/command_options.hpp"
 #include "app/config/defaults.hpp"
 #include "app/config/explain.hpp"
+#include "app/config/toml_input.hpp"
 #include "app/manual/command_facts.hpp"
 #include "app/manual/completion.hpp"
 #include "app/manual/man_page.hpp"
@@ -189,8 +190,9 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
     line.dry_run_ranks = ranks_of("--dry-run", parsed.dry_run);
   if (!parsed.sbatch.empty() && parsed.sbatch != kHere)
     line.sbatch_ranks = ranks_of("--write-sbatch", parsed.sbatch);
-  if (!parsed.dir.empty()) line.overrides.push_back("run.dir=" + parsed.dir);
-  if (!parsed.restart.empty()) line.overrides.push_back("checkpoint.restart=" + parsed.restart);
+  if (!parsed.dir.empty()) line.overrides.push_back(text_override("run.dir", parsed.dir));
+  if (!parsed.restart.empty())
+    line.overrides.push_back(text_override("checkpoint.restart", parsed.restart));
   return std::move(line);
 }
 

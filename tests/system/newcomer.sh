@@ -27,7 +27,11 @@ if grep -q 'did you mean "cpu"' out.log; then fail "gpu is taken for a slip of c
 
 # init.from: what the hub is, and no faults that follow from it.
 sed '/^layers\|^hidden\|^heads\|^context/d' input.toml > fine.toml
-bad 78 "init.from: there is no org/model; this program downloads nothing" fine.toml --set init.from=hf:org/model
+bad 78 "transformer3d: --set init.from: there is no org/model; this program downloads nothing" fine.toml --set init.from=hf:org/model
+bad 78 '"hf:" names no folder' fine.toml --set init.from=hf:
+bad 78 "init.from: text.txt is a file, and a checkpoint is a folder" fine.toml --set init.from=text.txt
+{ cat fine.toml; printf '[init]\nfrom = "hf:org/model"\n'; } > hub.toml
+bad 78 "hub.toml:[0-9:]* init.from: there is no org/model" hub.toml
 if grep -q "is missing" out.log; then fail "faults that follow from init.from are told"; fi
 
 # Numbers that are none, and files of another kind.

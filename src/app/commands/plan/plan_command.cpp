@@ -279,8 +279,10 @@ void plan_it(const CommandLine& line) {
                config.checkpoint.every_minutes,
                config.checkpoint.every_steps,
                checkpoints_are_free(origins),
-               config.checkpoint.asynchronous != AsyncRule::off};
+               config.checkpoint.asynchronous != AsyncRule::off,
+               command.budget_unit};
   const std::vector<JobOption> options = job_options(searched, wish, cluster);
+  take_budget_unit(wish, options);
   const PlanReport report{cluster,
                           searched,
                           options,
