@@ -87,7 +87,7 @@ TEST_CASE("a wrong value is wrong input, and what is no JSON cannot be read") {
     } catch (const Error& error) {
       return error;
     }
-    return {ExitCode::ok, "taken"};
+    return {ExitCode::done, "taken"};
   };
   const auto changed = [&](const char* key, const nlohmann::json& value) {
     nlohmann::json config = mistral();
