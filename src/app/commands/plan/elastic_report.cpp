@@ -25,7 +25,7 @@ PlanRow phase_row(const ElasticPlan& plan, std::size_t at, const PhaseSteps& ste
           mesh_text(option.found.plan),
           std::to_string(option.batch),
           std::to_string(option.found.plan.largest_micro()),
-          fmt::format("{:.2f}", 1e3 * option.found.seconds()),
+          milliseconds_text(option.found.seconds()),
           fmt::format("{}-{}", readable(phase.first_noise), readable(phase.last_noise)),
           fmt::format("{:.0f} %", 100 * phase.progress / phase.steps),
           time_text(phase.hours),

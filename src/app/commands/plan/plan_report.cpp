@@ -37,11 +37,6 @@ std::string choices_text(const Plan& plan) {
   return text;
 }
 
-std::string milliseconds_text(double seconds) {
-  const double ms = 1e3 * seconds;
-  return ms < 1000 ? fmt::format("{:.2f}", ms) : with_commas(ms);
-}
-
 PlanRow head_row(const PlanReport& report) {
   PlanRow row{"",     "nodes", "replicas x (p q r)", "micro", "step ms", "tokens/s", "memory",
               "time", "cost"};

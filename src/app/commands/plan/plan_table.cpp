@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/commas.hpp"
+
 namespace t3d {
 namespace {
 
@@ -26,6 +28,11 @@ std::string row_text(const PlanRow& row, const std::vector<std::size_t>& widths,
 }
 
 }  // namespace
+
+std::string milliseconds_text(double seconds) {
+  const double ms = 1e3 * seconds;
+  return ms < 1000 ? fmt::format("{:.2f}", ms) : with_commas(ms);
+}
 
 std::string table_text(const std::vector<PlanRow>& rows) {
   std::vector<std::size_t> widths(rows.front().size(), 0);

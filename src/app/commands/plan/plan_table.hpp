@@ -14,6 +14,9 @@ using PlanRow = std::vector<std::string>;  // mark, nodes, cells
 /// last cells of all rows where they are too many.
 [[nodiscard]] std::string table_text(const std::vector<PlanRow>& rows);
 
+/// Of a step: "8.25", "228,627".
+[[nodiscard]] std::string milliseconds_text(double seconds);
+
 /// folded(), with the end of the line.
 [[nodiscard]] inline std::string folded_line(const std::string& line, std::size_t indent) {
   return folded(line, indent) + "\n";
