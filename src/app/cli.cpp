@@ -15,6 +15,7 @@
 #include "app/manual/completion.hpp"
 #include "app/manual/man_page.hpp"
 #include "core/error.hpp"
+#include "core/folded.hpp"
 #include "core/levenshtein.hpp"
 #include "core/plan.hpp"
 #include "t3d_version.hpp"
@@ -150,6 +151,18 @@ Action chosen_action(const CLI::App& app, const Parsed& parsed) {
   return parsed.dry_run.empty() ? Action::train : Action::dry_run;
 }
 
+/// CLI11 puts each description on one line.
+std::string folded_help(const std::string& help) {
+  constexpr std::size_t kDescriptions = 30;  // columns before them
+  std::string text;
+  for (std::size_t at = 0; at < help.size();) {
+    const std::size_t end = std::min(help.find('\n', at), help.size());
+    text += folded(help.substr(at, end - at), kDescriptions) + "\n";
+    at = end + 1;
+  }
+  return text;
+}
+
 CommandLine finished(const CLI::App& app, Parsed parsed) {
   CommandLine& line = parsed.line;
   line.action = Action::print;
@@ -235,7 +248,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::CallForHelp&) {
     const auto commands = app.get_subcommands();
     parsed.line.action = Action::print;
-    parsed.line.text = commands.empty() ? app.help() : commands.front()->help(app.get_name());
+    parsed.line.text =
+        folded_help(commands.empty() ? app.help() : commands.front()->help(app.get_name()));
     return std::move(parsed.line);
   } catch (const CLI::CallForVersion& version) {
     parsed.line.action = Action::print;

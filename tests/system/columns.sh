@@ -1,4 +1,4 @@
-# What the program prints fits into 100 columns: tables and sentences of plan, of a dry run, of --explain, of a run's start,
+# What the program prints fits into 100 columns: tables and sentences of plan, of a dry run, of --help and --explain, of a run's start,
 # of watch where there is no terminal.
 . "$T3D_SOURCE/tests/support/job.sh"
 make_plan_input
@@ -43,6 +43,12 @@ PY
 
 for key in run model data data.source batch aggregate optimizer schedule precision mesh balance hetero checkpoint init log; do
   run 1 --explain $key
+  expect_status 0
+  expect_narrow screen.log
+done
+
+for command in "" plan simulate tokenize eval generate inspect import export status watch report probe calibrate scaling; do
+  run 1 $command --help
   expect_status 0
   expect_narrow screen.log
 done
