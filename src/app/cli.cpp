@@ -52,7 +52,8 @@ index_t ranks_of(const std::string& option, const std::string& word) {
 std::string exit_text() {
   std::string text = "Exit codes (what to do: docs/exit-codes.md):\n";
   for (const ExitMeaning& meaning : exit_meanings())
-    text += fmt::format("  {:>2}  {}\n", static_cast<int>(meaning.code), meaning.text);
+    text +=
+        folded(fmt::format("  {:>2}  {}", static_cast<int>(meaning.code), meaning.text), 6) + "\n";
   return text;
 }
 
