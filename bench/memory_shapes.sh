@@ -45,7 +45,7 @@ while read -r ranks cuboid keys; do
   mpirun -n "$ranks" --oversubscribe "$T3D_BIN" input.toml -d "run$number" "${sets[@]}" > run.log 2>&1 < /dev/null
   line=$(grep 'memory of the largest rank' run.log) || { echo "| $ranks | $cuboid | $keys | failed |"; continue; }
   tensors=$(sed 's/.*rank: \([0-9.]* [KMG]iB\) for tensors.*/\1/' <<< "$line" | mib)
-  resident=$(sed 's/.*), \([0-9.]* [KMG]iB\) resident.*/\1/' <<< "$line" | mib)
+  resident=$(sed 's/.*tensors, \([0-9.]* [KMG]iB\) resident.*/\1/' <<< "$line" | mib)
   "$T3D_BIN" input.toml --dry-run "$ranks" "${sets[@]}" > dry.log 2>&1 < /dev/null
   computed=$(sed -n 's/^memory per rank: \([0-9.]* [KMG]iB\) at most.*/\1/p' dry.log | mib)
   whole=$(sed -n 's/^resident per rank: \([0-9.]* [KMG]iB\) at most.*/\1/p' dry.log | mib)

@@ -10,10 +10,12 @@
 #include "app/cli/command_options.hpp"
 #include "app/config/defaults.hpp"
 #include "app/config/explain.hpp"
+#include "app/config/toml_input.hpp"
 #include "app/manual/command_facts.hpp"
 #include "app/manual/completion.hpp"
 #include "app/manual/man_page.hpp"
 #include "core/error.hpp"
+#include "core/folded.hpp"
 #include "core/levenshtein.hpp"
 #include "core/plan.hpp"
 #include "t3d_version.hpp"
@@ -50,7 +52,8 @@ index_t ranks_of(const std::string& option, const std::string& word) {
 std::string exit_text() {
   std::string text = "Exit codes (what to do: docs/exit-codes.md):\n";
   for (const ExitMeaning& meaning : exit_meanings())
-    text += fmt::format("  {:>2}  {}\n", static_cast<int>(meaning.code), meaning.text);
+    text +=
+        folded(fmt::format("  {:>2}  {}", static_cast<int>(meaning.code), meaning.text), 6) + "\n";
   return text;
 }
 
@@ -149,6 +152,18 @@ Action chosen_action(const CLI::App& app, const Parsed& parsed) {
   return parsed.dry_run.empty() ? Action::train : Action::dry_run;
 }
 
+/// CLI11 puts each description on one line.
+std::string folded_help(const std::string& help) {
+  constexpr std::size_t kDescriptions = 30;  // columns before them
+  std::string text;
+  for (std::size_t at = 0; at < help.size();) {
+    const std::size_t end = std::min(help.find('\n', at), help.size());
+    text += folded(help.substr(at, end - at), kDescriptions) + "\n";
+    at = end + 1;
+  }
+  return text;
+}
+
 CommandLine finished(const CLI::App& app, Parsed parsed) {
   CommandLine& line = parsed.line;
   line.action = Action::print;
@@ -189,8 +204,9 @@ CommandLine finished(const CLI::App& app, Parsed parsed) {
     line.dry_run_ranks = ranks_of("--dry-run", parsed.dry_run);
   if (!parsed.sbatch.empty() && parsed.sbatch != kHere)
     line.sbatch_ranks = ranks_of("--write-sbatch", parsed.sbatch);
-  if (!parsed.dir.empty()) line.overrides.push_back("run.dir=" + parsed.dir);
-  if (!parsed.restart.empty()) line.overrides.push_back("checkpoint.restart=" + parsed.restart);
+  if (!parsed.dir.empty()) line.overrides.push_back(text_override("run.dir", parsed.dir));
+  if (!parsed.restart.empty())
+    line.overrides.push_back(text_override("checkpoint.restart", parsed.restart));
   return std::move(line);
 }
 
@@ -233,7 +249,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::CallForHelp&) {
     const auto commands = app.get_subcommands();
     parsed.line.action = Action::print;
-    parsed.line.text = commands.empty() ? app.help() : commands.front()->help(app.get_name());
+    parsed.line.text =
+        folded_help(commands.empty() ? app.help() : commands.front()->help(app.get_name()));
     return std::move(parsed.line);
   } catch (const CLI::CallForVersion& version) {
     parsed.line.action = Action::print;

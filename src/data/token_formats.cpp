@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "data/megatron_index.hpp"
+#include "data/tokenizer/sentencepiece_json.hpp"
 #include "data/tokenizer/tokenizer.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
@@ -32,7 +33,7 @@ class TokenFileSource final : public TokenSource {
   }
   std::string describe() const override {
     std::string text = fmt::format("{}: {} tokens, vocabulary {}, {}", card_.path, size(), vocab(),
-                                   info().tokenizer);
+                                   tokenizer_text());
     if (info().documents > 0) text += fmt::format(", {} documents", info().documents);
     return text;
   }
@@ -48,6 +49,10 @@ class TokenFileSource final : public TokenSource {
 
  private:
   [[nodiscard]] const TokenFileInfo& info() const { return card_.header.info; }
+  [[nodiscard]] std::string tokenizer_text() const {
+    if (info().tokenizer != "sentencepiece" || info().model.empty()) return info().tokenizer;
+    return fmt::format("{} ({})", info().tokenizer, algorithm_of_sentencepiece(info().model));
+  }
   TokenFileReader& reader() {
     if (!reader_) reader_.emplace(card_.path, card_.header);
     return *reader_;

@@ -17,6 +17,7 @@
 #include "core/random.hpp"
 #include "data/tokenize/merge_parts.hpp"
 #include "data/tokenize/part_worker.hpp"
+#include "data/tokenize/prefix_lock.hpp"
 #include "data/tokenize/training_texts.hpp"
 #include "data/tokenizer/special_files.hpp"
 #include "device/host_limits.hpp"
@@ -28,10 +29,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The folder of the command that runs, for the thread that ends the process; never destroyed.
+/// What the command that runs would leave, for the thread that ends the process; never destroyed.
 struct RunningCommand {
   std::mutex mutex;
   std::string folder;
+  std::optional<PrefixLock> lock;  // of rank 0
 };
 RunningCommand& running_command() {
   static auto& command = *new RunningCommand;
@@ -46,12 +48,18 @@ struct ChosenTokenizer {
 };
 
 ChosenTokenizer choose_tokenizer(const std::vector<TextInput>& inputs, const std::string& folder,
-                                 const TokenizeOptions& options, std::vector<std::string>& notes) {
+                                 const TokenizeOptions& options, std::vector<std::string>& notes,
+                                 std::vector<std::string>& warnings) {
   if (options.model_file.empty() && options.kind == "bytes") return {options.kind, {}, {}};
   if (options.model_file.empty()) {
     const TrainingTexts texts(inputs, folder, options);
     const std::string model = train_sentencepiece(texts.files(), options.kind, options.vocab);
     const auto made = make_sentencepiece_tokenizer(model);
+    if (made->vocab() < options.vocab)
+      warnings.push_back(
+          fmt::format("the text gives a vocabulary of {} ids alone, not of --vocab {}",
+                      with_commas(static_cast<double>(made->vocab())),
+                      with_commas(static_cast<double>(options.vocab))));
     return {made->kind(), model, made->special_ids()};
   }
   const auto tokenizer = load_tokenizer(options.model_file);
@@ -180,10 +188,7 @@ class TokenizeJob {
         say_(say) {}
 
   TokenizeResult run() {
-    {
-      const std::lock_guard lock(running_command().mutex);
-      running_command().folder = folder_;
-    }
+    lock();
     try {
       prepare();
       tokenize();
@@ -194,12 +199,24 @@ class TokenizeJob {
       clear_unfinished_parts();
       throw;
     }
+    const std::lock_guard guard(running_command().mutex);
+    running_command().lock.reset();
     return std::move(result_);
   }
 
  private:
   [[nodiscard]] int rank() const { return world_ == nullptr ? 0 : world_->rank(); }
   [[nodiscard]] int ranks() const { return world_ == nullptr ? 1 : world_->size(); }
+
+  // Nothing of another command's is touched before.
+  void lock() {
+    all_or_none(world_, [&] {
+      const std::lock_guard guard(running_command().mutex);
+      if (rank() == 0) running_command().lock.emplace(prefix_);
+    });
+    const std::lock_guard guard(running_command().mutex);
+    running_command().folder = folder_;
+  }
 
   void prepare() {
     all_or_none(world_, [&] {
@@ -214,7 +231,8 @@ class TokenizeJob {
       make_folder(folder_);
       if (rank() == 0) ::unlink(failed_mark(folder_).c_str());
       if (rank() != 0) return;
-      tokenizer_ = choose_tokenizer(plan_.inputs, folder_, options_, result_.notes);
+      tokenizer_ =
+          choose_tokenizer(plan_.inputs, folder_, options_, result_.notes, result_.warnings);
       take_wishes(options_, tokenizer_);
     });
     if (world_ != nullptr) {
@@ -264,7 +282,23 @@ class TokenizeJob {
     say_(fmt::format("{} of {} parts of the text are tokenized", finished, plan_.parts.size()));
   }
 
+  [[nodiscard]] bool has_text(const TokenizePart& part) const {
+    return std::ranges::any_of(outputs_of(part, options_), [&](const std::string& which) {
+      return TokenFileReader(part_path(folder_, part, which) + ".h5").info().text_bytes > 0;
+    });
+  }
+
+  /// A run of no tokens would be refused; so is this, before a file takes the place of another.
+  void check_has_text() const {
+    if (std::ranges::any_of(plan_.parts, [&](const TokenizePart& part) { return has_text(part); }))
+      return;
+    std::filesystem::remove_all(folder_);
+    throw_error(ExitCode::config, "there is no text in {}: no token files are written",
+                source_text());
+  }
+
   void merge() {
+    check_has_text();
     const auto tokenizer = tokenizer_.make();
     TokenFileInfo info{
         tokenizer->vocab(), tokenizer->kind(), tokenizer->model(), source_text(), 0, 0,
@@ -349,6 +383,7 @@ void clear_unfinished_parts() {
   ::unlink(failed_mark(folder).c_str());
   std::error_code in_use;  // finished parts stay
   std::filesystem::remove(folder, in_use);
+  running_command().lock.reset();
 }
 
 }  // namespace t3d

@@ -35,7 +35,8 @@ struct TokenizeResult {
   std::vector<std::string> older_valid;  // then: files of that name, of an earlier command
   index_t train_tokens = 0, valid_tokens = 0, documents = 0;
   index_t vocab = 0, text_bytes = 0;
-  std::vector<std::string> notes;       // on the special tokens
+  std::vector<std::string> notes;  // on the special tokens
+  std::vector<std::string> warnings;
   index_t parts = 0, parts_reused = 0;  // made by an earlier, killed command
   index_t bad_lines = 0;
   std::string first_bad_line;   // with its place
@@ -48,7 +49,8 @@ struct TokenizeResult {
 /// out does not depend on their number. Finished parts lie in `prefix`.parts until all is done: a
 /// command that is called again takes those whose inputs (name, size, time of change) and settings
 /// are the same. Collective; the result is rank 0's. `say` (rank 0): how far it is.
-/// Error(config) naming file and line of a bad line.
+/// Error(config) naming file and line of a bad line, and where there is no text at all;
+/// Error(unavailable) where another command writes files of this prefix.
 TokenizeResult tokenize_corpus(Communicator& world, const std::vector<std::string>& inputs,
                                const std::string& prefix, const TokenizeOptions& options,
                                const std::function<void(const std::string&)>& say = {});
@@ -57,7 +59,8 @@ TokenizeResult tokenize_corpus(Communicator& world, const std::vector<std::strin
 TokenizeResult tokenize_corpus(const std::vector<std::string>& inputs, const std::string& prefix,
                                const TokenizeOptions& options);
 
-/// For a process that is about to end by a signal: removes what is not whole, keeps finished parts.
+/// For a process that is about to end by a signal: removes what is not whole and the
+/// lock, keeps finished parts.
 void clear_unfinished_parts();
 
 }  // namespace t3d

@@ -88,6 +88,8 @@ run() {
 }
 
 expect_status() { ((status == $1)) || fail "exit code $status instead of $1"; }
+# Of what the program prints; $1: a file.
+expect_narrow() { awk 'length > 100 { print; bad = 1 } END { exit bad }' "$1" || fail "lines of more than 100 columns"; }
 expect_text() { grep -q -- "$1" out.log || fail "no '$1' in the output"; }
 
 # losses DIR: "step loss" lines; same_losses DIR DIR RELATIVE

@@ -102,8 +102,19 @@ bad 0 "step-00000020" 2 input.toml -d r --set "mesh.cuboid=[2,1,1]"
 expect_text "resumed from r/ckpt/step-00000010"
 bad 78 "is of another model" 1 input.toml -d r --set model.hidden=64
 bad 78 "is of another run.seed" 1 input.toml -d r --set run.seed=9
-bad 66 "r is not a checkpoint" 1 inspect r
-expect_text "r/ckpt/step-"
+run 1 inspect r
+expect_status 0
+expect_text "^the newest checkpoint, r/ckpt/step-00000020"
+run 1 inspect r/ckpt/step-00000010
+expect_status 0
+mkdir nothing
+bad 66 "there is no checkpoint in nothing" 1 inspect nothing
+# A model of Hugging Face's is told from a checkpoint, with the way to make one.
+mkdir hub && echo '{"model_type": "gpt2"}' > hub/config.json
+bad 66 "transformer3d import hub -o DIR" 1 inspect hub
+bad 66 "transformer3d import hub -o DIR" 1 eval hub text.txt
+bad 66 "transformer3d import hub -o DIR" 2 generate hub
+bad 66 "text.txt is a file, and a checkpoint is a folder" 1 eval text.txt text.txt
 bad 74 "step-00000099" 1 input.toml -d r -r r/ckpt/step-00000099
 bad 78 "" 1 generate r --set mesh.cuboid=[9,9,9]
 

@@ -10,7 +10,7 @@ for job in "1 [1,1,1]" "2 [2,1,1]" "4 [1,2,2]"; do
     --set model.vocab=20000 --set debug.threads=1)
   run "$ranks" input.toml -d "memory$ranks" "${wide[@]}"
   expect_status 0
-  grep -o '[0-9.]* [KMG]iB for tensors.*' out.log | sed 's/\([0-9.]* [KMG]iB\) for tensors.*), \([0-9.]* [KMG]iB\) resident.*/\1 \2/' > measured.txt
+  grep -o '[0-9.]* [KMG]iB for tensors.*' out.log | sed 's/\([0-9.]* [KMG]iB\) for tensors, \([0-9.]* [KMG]iB\) resident.*/\1 \2/' > measured.txt
   run 1 input.toml --dry-run "$ranks" "${wide[@]}"
   expect_status 0
   sed -n 's/^memory per rank: \([0-9.]* [KMG]iB\) at most.*/\1/p' out.log | tr '\n' ' ' > predicted.txt

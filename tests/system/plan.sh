@@ -9,7 +9,7 @@ run 1 plan input.toml --cluster cluster.toml -o out
 expect_status 0
 grep -q '^\* .*h100' screen.log && grep -q "where the chosen plan's step goes" screen.log || fail "the table"
 expect_text "prices 10 % higher .*cost +10.0 %"
-awk 'length > 100 { print; bad = 1 } END { exit bad }' screen.log || fail "lines of more than 100 columns"
+expect_narrow screen.log
 grep -q '^\* .* [0-9]\{1,3\}\(,[0-9]\{3\}\)\{1,\} ' screen.log || fail "large numbers without commas"
 # What was guessed comes first; a chip without bf16 is not taken to be as fast as with fp16.
 head -n 1 screen.log | grep -q "data-sheet guess.*h100" || fail "the first line hides the data sheets"
@@ -84,7 +84,20 @@ expect_status 78
 expect_text "the soonest ends within"
 run 1 plan input.toml --cluster cluster.toml --budget 0.0001
 expect_status 78
-expect_text "the cheapest costs"
+expect_text "keeps to the budget of 0.0001 money; .*the cheapest costs"
+# A budget has the unit of the prices, which may be written behind it.
+sed 's/^price_per_node_hour = 30/&\ncurrency = "EUR"/; /^currency = ""/d' cluster.toml > euros.toml
+for budget in 200 "200 EUR" "200eur"; do
+  run 1 plan input.toml --cluster euros.toml --budget "$budget"
+  expect_status 0
+  tr '\n' ' ' < screen.log | grep -q "the soonest that stays within the budget of 200 EUR in 95 %" || fail "the unit of $budget"
+done
+run 1 plan input.toml --cluster euros.toml --budget "200 billing units"
+expect_status 78
+expect_text "--budget is in billing units, and the costs are in EUR"
+run 1 plan input.toml --cluster euros.toml --budget EUR
+expect_status 64
+expect_text "no budget such as 200"
 sed 's/^memory_bytes = .*/memory_bytes = 100000/' cluster.toml > tiny.toml
 run 1 plan input.toml --cluster tiny.toml
 expect_status 78

@@ -41,7 +41,7 @@ expect_text "is below batch.sequences"
 # Under mean the batch stays, and with it the size; what a run has measured is taken.
 run 1 "${plan[@]}" --elastic --noise-from pilot
 expect_status 0
-grep -q "from pilot: 60 steps up to step 60, of 8 sequences;" screen.log && grep -q "one size is the best" screen.log || fail "the pilot's noise"
+tr -s '\n ' ' ' < screen.log | grep -q "from pilot: 60 steps up to step 60, of 8 sequences;" && grep -q "one size is the best" screen.log || fail "the pilot's noise"
 # Planned for another context: the same tokens are other sequences.
 noise_at_end() { sed -n 's/.*"at_end": \([0-9.e+-]*\),.*/\1/p' screen.log; }
 run 1 "${plan[@]}" --elastic --noise-from pilot --json

@@ -33,6 +33,21 @@ assert first == [12, 12] and last[0] > last[1] and sum(last) == 24, (first, last
 assert [e["step"] for e in other["events"] if e["kind"] == "checkpoint"] == [10, 20], other["events"]
 assert "run.steps" in [one["key"] for one in page["differences"]], page["differences"]
 PY
+# Wide tables: on a screen they scroll in a frame of their own, on paper their cells become narrower.
+python3 - <<'PY' || fail "a wide table runs off the page"
+import re
+page = open("two.html").read()
+style = re.search(r"<style>(.*?)</style>", page, re.S)[1]
+screen, paper = style.split("@media print", 1)
+rule = lambda text, selector: " ".join(re.findall(r"(?:^|[},])\s*" + re.escape(selector) + r"\s*(?:,[^{}]*)?\{([^}]*)\}", re.sub(r"/\*.*?\*/", "", text, flags=re.S)))
+assert "overflow-x: auto" in rule(screen, ".table"), rule(screen, ".table")
+for cells in ("table.data th", "table.data td", "table.data .number", "table.data tbody th"):
+    assert all(word in rule(paper, cells) for word in ("min-width: 0", "overflow-wrap: anywhere", "white-space: normal")), (cells, rule(paper, cells))
+assert not re.search(r"(?<!max-)(?<!min-)width: *[0-9]+(px|ch)", " ".join(re.findall(r"table\.data[^{]*\{[^}]*\}", style))), "a table of a fixed width"
+frame = r'element\("div", \{class: "table"[^}]*\}, (table|tree\(run\.json\.record\))\)'
+assert sorted(re.findall(frame, page)) == ["table", "tree(run.json.record)"], re.findall(frame, page)
+assert len(re.findall(r'element\("table", \{class: "data"', page)) == 2, "a table without a frame"
+PY
 if command -v node > /dev/null; then # curves and their colours, by the page's own script
   node "$T3D_SOURCE/tests/support/report_curves.js" two.html || fail "curves"
 fi

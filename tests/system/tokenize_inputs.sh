@@ -40,6 +40,65 @@ expect_status 0
 expect_text "[1-9] of [0-9]* parts were there"
 cmp bpe-train.h5 again-train.h5 || fail "the kill changed the tokens"
 
+# Two with one prefix: the second is told, and the first goes on as if it had been alone.
+"$T3D_BIN" tokenize in -o locked --model bpe-train.h5 --threads 1 > /dev/null 2>&1 &
+job=$!
+for _ in $(seq 2000); do
+  [[ -s locked.lock && -d locked.parts ]] && break
+  sleep 0.01
+done
+kill -STOP $job
+[[ -s locked.lock && -d locked.parts ]] || fail "no lock while texts are tokenized"
+run 1 tokenize text.txt -o locked --valid 0.5
+expect_status 69
+expect_text "process $job on .* is writing token files of this name (locked)"
+run 2 tokenize text.txt -o locked --valid 0.5
+expect_status 69
+[[ -d locked.parts && ! -e locked-train.h5 && ! -e locked-valid.h5 ]] || fail "the second has touched the files of the first"
+kill -CONT $job
+wait $job || fail "the first ended with $?"
+cmp bpe-train.h5 locked-train.h5 || fail "the second has changed the tokens of the first"
+[[ ! -e locked-valid.h5 && ! -e locked.lock && ! -e locked.parts ]] || fail "left: $(ls -d locked*)"
+echo "process 1 on elsewhere" > locked.lock # a killed one's
+run 1 tokenize in -o locked --model bpe-train.h5
+expect_status 0
+[[ ! -e locked.lock ]] || fail "the lock is left"
+
+# Of no text there are no token files; a vocabulary larger than the text gives is said to be smaller.
+: > nothing.txt
+echo '{"text": ""}' > nothing.jsonl
+for inputs in nothing.txt nothing.jsonl "nothing.txt nothing.jsonl"; do
+  run 2 tokenize $inputs -o nothing --valid 0.1
+  expect_status 78
+  expect_text "there is no text in nothing.* no token files are written"
+  [[ ! -e nothing-train.h5 && ! -e nothing-valid.h5 && ! -e nothing.parts && ! -e nothing.lock ]] || fail "left: $(ls -d nothing*)"
+done
+head -n 50 text.txt > small.txt
+run 1 tokenize small.txt -o small --kind bpe --vocab 9000
+expect_status 0
+expect_text "warning: the text gives a vocabulary of [3-9][0-9][0-9] ids alone, not of --vocab 9,000"
+run 1 inspect small-train.h5
+expect_text "sentencepiece (bpe)"
+run 1 tokenize small.txt -o small --model bpe-train.h5 --kind unigram
+expect_status 64
+expect_text "--kind excludes --model"
+run 1 tokenize small.txt -o small --model bpe-train.h5 --vocab 300
+expect_status 64
+
+# A byte-order mark is no text.
+for kind in bytes bpe; do
+  { printf '\xef\xbb\xbf'; cat small.txt; } > marked.txt
+  for lines in "" --document-lines; do
+    run 1 tokenize small.txt -o unmarked --kind $kind --vocab 300 $lines
+    run 1 tokenize marked.txt -o marked --kind $kind --vocab 300 $lines
+    expect_status 0
+    run 1 inspect marked-train.h5 --verify
+    sed 's/marked/unmarked/g' screen.log > marked.said # as many tokens, ids and bytes
+    run 1 inspect unmarked-train.h5 --verify
+    diff <(sed 's/small.txt/unmarked.txt/' screen.log) marked.said || fail "the mark of marked.txt became tokens"
+  done
+done
+
 # A broken line.
 { head -n 40 in/a.jsonl; echo '{"text": oh'; tail -n +41 in/a.jsonl; } > bad.jsonl
 run 2 tokenize bad.jsonl -o bad

@@ -201,7 +201,8 @@ truncate -s -100 short/model.safetensors
 refused 74 "cut short" import short -o x
 python3 - "$models" <<'PY'
 import json, shutil, sys
-for name, key, value in [("gelu", "activation_function", "gelu"), ("deep", "n_layer", 3), ("wide", "n_inner", 100)]:
+for name, key, value in [("gelu", "activation_function", "gelu"), ("deep", "n_layer", 3), ("wide", "n_inner", 100),
+                         ("none", "n_head", 0), ("word", "n_layer", "two"), ("gone", "n_embd", None)]:
     shutil.copytree(sys.argv[1] + "/gpt2", name)
     config = json.load(open(name + "/config.json"))
     json.dump({**config, key: value}, open(name + "/config.json", "w"))
@@ -209,6 +210,16 @@ PY
 refused 78 'activation_function = "gelu" is not computed' import gelu -o x
 refused 78 "transformer.h.2.attn.c_attn.weight" import deep -o x
 refused 78 "is \[32, 128\], \[32, 100\] wanted" import wide -o x
+# Wrong values are wrong input; what is no JSON at all cannot be read.
+refused 78 "none/config.json: n_head is 0, not a number from 1 to 1,000,000" import none -o x
+refused 78 'word/config.json: n_layer is "two", not a number' import word -o x
+refused 78 "gone/config.json has no n_embd" import gone -o x
+run 1 tune.toml -d refused --set init.from=hf:none
+expect_status 78
+expect_text "none/config.json: n_head is 0"
+cp -r "$models/gpt2" torn
+truncate -s 20 torn/config.json
+refused 74 "torn/config.json is not a JSON object" import torn -o x
 [[ ! -e x ]] || fail "a refused import left $(ls -d x)"
 run 2 tune.toml -d odd --set model.layers=1 --set model.hidden=16 --set model.heads=2 --set run.steps=1 --set model.vocab=256 \
   --set 'model.norm="rmsnorm"' --set 'model.activation="gelu"' --set 'model.position="rope"'

@@ -30,6 +30,21 @@ double seconds_of(const std::string& word) {
   return number * known->second;
 }
 
+/// "200", or with the unit of the prices: "200 EUR", "1500 billing units".
+void take_budget(const std::string& word, PlanCommand& command) {
+  constexpr double kLeast = 1e-9, kMost = 1e15;
+  double most = 0;
+  const auto [end, reason] = std::from_chars(word.data(), word.data() + word.size(), most);
+  const std::string unit(end, word.data() + word.size());
+  const std::size_t first = unit.find_first_not_of(' ');
+  if (reason != std::errc{} || !(most >= kLeast && most <= kMost))
+    throw_error(ExitCode::usage, "--budget: '{}' is no budget such as 200 or \"200 EUR\"",
+                printable(word, 40));
+  command.budget = most;
+  command.budget_unit =
+      first == std::string::npos ? "" : unit.substr(first, unit.find_last_not_of(' ') + 1 - first);
+}
+
 PlanCommand::Noise noise_of(const std::string& word) {
   PlanCommand::Noise noise;
   const char* const last = word.data() + word.size();
@@ -86,10 +101,11 @@ void add_plan(CLI::App& app, CommandLine& line) {
          [&command](const std::string& word) { command.deadline_seconds = seconds_of(word); },
          "end within this time: 90m, 36h, 2d")
       ->type_name("TIME");
-  sub->add_option_function<double>(
-         "--budget", [&command](double most) { command.budget = most; },
-         "cost at most so much, in the classes' currency; node-hours where they have no price")
-      ->check(number_range(1e-9, 1e15));
+  sub->add_option_function<std::string>(
+         "--budget", [&command](const std::string& word) { take_budget(word, command); },
+         "cost at most so much, in the currency (or billing units) of the classes' prices, which "
+         "may be written behind it: 200, \"200 EUR\"; node-hours where they have no price")
+      ->type_name("COST");
   sub->add_option("--objective", command.objective,
                   "what counts among plans that keep to both limits; by default cost with a "
                   "deadline, else time; pareto = the least product of both")

@@ -61,7 +61,10 @@ void add_generate(CLI::App& app, CommandLine& line) {
 
 void add_inspect(CLI::App& app, InspectCommand& command) {
   CLI::App* sub = app.add_subcommand("inspect", "show what is in a checkpoint or token file");
-  sub->add_option("path", command.path, "checkpoint or token file")->required()->type_name("PATH");
+  sub->add_option("path", command.path,
+                  "checkpoint, run folder (its newest checkpoint) or token file")
+      ->required()
+      ->type_name("PATH");
   sub->add_flag("--verify", command.verify, "read everything and compare checksums");
   sub->add_flag("--all", command.all, "all tensors and texts, not only the first lines");
 }

@@ -52,6 +52,8 @@ void add_tokenize(CLI::App& app, TokenizeCommand& command) {
   sub->add_option("--vocab", options.vocab, "vocabulary of a trained tokenizer; default 8192")
       ->check(number_range(index_t{2}, index_t{10'000'000}));
   sub->add_option("--model", options.model_file, "use the tokenizer of this file or folder")
+      ->excludes("--kind")
+      ->excludes("--vocab")
       ->type_name("FILE");
   sub->add_option("--valid", options.valid_fraction,
                   "share of the text kept for validation; default 0")

@@ -70,6 +70,7 @@ struct PlanCommand {
   std::string from;                    // run folder or checkpoint; empty = as the input says
   std::string objective;               // empty = by what is asked for
   std::optional<double> deadline_seconds, budget;
+  std::string budget_unit;  // "EUR"; empty = that of the prices
   double risk = 0.95;
   index_t nodes = 0, most_nodes = 0, top = 10;
   bool json = false;

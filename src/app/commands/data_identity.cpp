@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "app/config/data_lists.hpp"
+#include "core/commas.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
 
@@ -63,9 +64,10 @@ std::string document_ends_text(const TokenSource& train, index_t context) {
   const index_t documents = train.documents();
   if (documents < 2) return {};
   std::string text = fmt::format(
-      "samples of {} tokens go across the ends of documents ({}, of {:.4g} tokens on average): a "
+      "samples of {} tokens go across the ends of documents ({}, of {} tokens on average): a "
       "token sees those of the documents before its own, too",
-      context, documents, static_cast<double>(train.size()) / static_cast<double>(documents));
+      context, documents,
+      readable(static_cast<double>(train.size()) / static_cast<double>(documents), 4));
   if (train.partial_loss())
     text +=
         "; so a completion sees other prompts and completions, and one at the begin of a sample "

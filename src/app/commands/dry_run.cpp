@@ -13,11 +13,14 @@
 #include "app/config/data_lists.hpp"
 #include "app/config/model_text.hpp"
 #include "core/counted.hpp"
+#include "core/folded.hpp"
 #include "io/log/step_record.hpp"
 #include "tensor3d/frozen.hpp"
 
 namespace t3d {
 namespace {
+
+void print_folded(const std::string& line) { fmt::print("{}\n", folded(line, 2)); }
 
 std::string bytes_text(index_t bytes) { return short_bytes(static_cast<double>(bytes)); }
 
@@ -28,17 +31,21 @@ void print_memory(const std::vector<RankCost>& costs) {
   const auto most = std::max_element(costs.begin(), costs.end(), smaller);
   const auto least = std::min_element(costs.begin(), costs.end(), smaller);
   const Coord& c = most->coord;
-  fmt::print(
-      "memory per rank: {} at most (rank at d={} i={} j={} k={}), {} at least; at its peak\n",
+  print_folded(fmt::format(
+      "memory per rank: {} at most (rank at d={} i={} j={} k={}), {} at least; at its peak",
       bytes_text(most->memory.tensors_peak), c.d, c.i, c.j, c.k,
-      bytes_text(least->memory.tensors_peak));
+      bytes_text(least->memory.tensors_peak)));
   for (int kind = 0; kind < kMemoryKinds; ++kind)
     fmt::print("  {:<12} {:>12}\n", name_of(static_cast<MemoryKind>(kind)),
                bytes_text(most->memory.by_kind[static_cast<std::size_t>(kind)]));
 }
 
-// What the system sees of a CPU rank: of the largest, where it writes the checkpoint or keeps a
-// snapshot for the process that does.
+void print_part(const char* what, index_t bytes, const char* remark = "") {
+  fmt::print("  {:<12} {:>12}{}\n", what, bytes_text(bytes), remark);
+}
+
+// What the system sees of CPU ranks: of the largest, where it writes the checkpoint or keeps a
+// snapshot for the process that does; and of all, as ranks of one host.
 void print_resident(const std::vector<RankCost>& costs, const Plan& plan, AsyncRule rule) {
   index_t most = 0, messages = 0, parameters = 0, all = 0;
   for (const RankCost& cost : costs) {
@@ -49,13 +56,21 @@ void print_resident(const std::vector<RankCost>& costs, const Plan& plan, AsyncR
   }
   const index_t snapshot = snapshot_bytes(plan, rule, parameters);
   const index_t checkpoint = snapshot > 0 ? snapshot : checkpoint_bytes(plan);
-  const index_t program = program_bytes(plan.mesh().ranks()).all();
-  fmt::print(
-      "resident per rank: {} at most on CPUs: tensors, {} program and libraries, {} messages, {} "
-      "{}\n",
-      bytes_text(most + program + checkpoint), bytes_text(program), bytes_text(messages),
-      bytes_text(checkpoint), snapshot > 0 ? "for snapshots" : "while a checkpoint is written");
-  fmt::print("resident of all ranks: {} on one host\n", bytes_text(all + host_bytes(plan, rule)));
+  const index_t ranks = plan.mesh().ranks();
+  const ProgramBytes program = program_bytes(ranks);
+  const index_t own = program.own + program.segments, host = host_bytes(plan, rule);
+  fmt::print("resident per rank: {} at most on CPUs\n",
+             bytes_text(most + program.all() + checkpoint));
+  print_part("tensors", most - messages);
+  print_part("messages", messages);
+  print_part("program", own);
+  print_part("its files", program.files, ranks > 1 ? "  shared by the ranks of a host" : "");
+  print_part("checkpoint", checkpoint, snapshot > 0 ? "  for snapshots" : "  while it is written");
+  fmt::print("resident of all ranks: {} on one host, and once the {} of program files\n",
+             bytes_text(all + host), bytes_text(program.files));
+  print_part("tensors", all, "  and messages");
+  print_part("program", ranks * own);
+  print_part("checkpoint", host - ranks * own, "  and the kernel's own for these ranks");
 }
 
 void print_state(const std::vector<RankCost>& costs, const Plan& plan) {
@@ -102,13 +117,13 @@ void print_work(const std::vector<RankCost>& costs) {
     all += static_cast<double>(products(cost)) * static_cast<double>(cost.ranks);
     ranks += static_cast<double>(cost.ranks);
   }
-  fmt::print(
-      "work per rank and step: {:.3f} TFLOP of products and {:.3f} of attention at most, {:.2f} % "
-      "above the mean; {} streamed\n",
-      static_cast<double>(most->work.matmul) / 1e12,
-      static_cast<double>(most->work.attention) / 1e12,
-      100 * (static_cast<double>(products(*most)) * ranks / all - 1),
-      bytes_text(most->work.streamed));
+  print_folded(
+      fmt::format("work per rank and step: {:.3f} TFLOP of products and {:.3f} of attention at "
+                  "most, {:.2f} % above the mean; {} streamed",
+                  static_cast<double>(most->work.matmul) / 1e12,
+                  static_cast<double>(most->work.attention) / 1e12,
+                  100 * (static_cast<double>(products(*most)) * ranks / all - 1),
+                  bytes_text(most->work.streamed)));
 }
 
 // Every width, or how many there are.
@@ -125,7 +140,7 @@ void print_widths(const ReplicaPlan& cut, const Plan& plan) {
   const Partition tokens = cut.tokens_of(plan.largest_micro()).scaled(plan.model.context, "tokens");
   const char* before = "widths";
   for (const Partition* part : {&tokens, &cut.hidden, &cut.groups, &cut.ffn, &cut.vocab}) {
-    fmt::print("{:<6} {}\n", before, widths_text(*part));
+    fmt::print("{}\n", folded(fmt::format("{:<6} {}", before, widths_text(*part)), 9));
     before = "";
   }
   fmt::print("attention over k: by {}\n",
@@ -138,8 +153,9 @@ void print_mesh(const Plan& plan, index_t steps) {
   fmt::print("mesh {} on {}", mesh.describe(), counted(mesh.ranks(), "rank"));
   if (mesh.ranks() < plan.ranks) fmt::print(", {} idle", plan.ranks - mesh.ranks());
   fmt::print("; plan {}\n", plan.hash());
-  fmt::print("model {}, {:.3f} GFLOP per token (causal; {:.3f} full square)\n", parameters_text(m),
-             flops_per_token(m, false) / 1e9, flops_per_token(m, true) / 1e9);
+  print_folded(fmt::format("model {}, {:.3f} GFLOP per token (causal; {:.3f} full square)",
+                           parameters_text(m), flops_per_token(m, false) / 1e9,
+                           flops_per_token(m, true) / 1e9));
   fmt::print("batch {} of {} tokens; micro-batch {}; steps {}\n",
              counted(plan.sequences(), "sequence"), m.context, plan.largest_micro(), steps);
   for (index_t d = 0; d < (plan.alike() ? 1 : mesh.extent(Axis::d)); ++d) {
@@ -161,14 +177,14 @@ void print_epochs(Config config, const Plan& plan) {
       sources.push_back({source_name(config.data, at), tokens_of(config.data.sources[at].files),
                          config.data.sources[at].weight});
   } catch (const Error& error) {
-    fmt::print("epochs not known: {}\n", error.what());
+    print_folded(fmt::format("epochs not known: {}", error.what()));
     return;
   }
   const double samples =
       static_cast<double>(planned_steps(config)) * static_cast<double>(plan.sequences());
   const EpochText epochs = epoch_text(sources, samples * static_cast<double>(config.model.context));
-  for (const std::string& line : epochs.lines) fmt::print("{}\n", line);
-  if (!epochs.warning.empty()) fmt::print("warning: {}\n", epochs.warning);
+  for (const std::string& line : epochs.lines) print_folded(line);
+  if (!epochs.warning.empty()) print_folded("warning: " + epochs.warning);
 }
 
 // What speeds of a file make of it; others are not known before the ranks are there.
@@ -179,7 +195,7 @@ Plan explained_plan(const Config& config, const Origins& origins, const PlanFact
   if (config.hetero.speeds != SpeedSource::file || written_by_hand(origins)) return even;
   const FirstPlan planned =
       planned_for(config, facts, even, speeds_of_text(read_speeds_file(file), file, facts.ranks));
-  for (const std::string& note : planned.notes) fmt::print("{}\n", note);
+  for (const std::string& note : planned.notes) print_folded(note);
   if (verbose)
     for (const std::string& text : planned.candidates) fmt::print("{}\n", text);
   return planned.plan;

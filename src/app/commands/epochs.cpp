@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "app/config/data_lists.hpp"
+#include "core/commas.hpp"
 #include "io/log/step_record.hpp"
 
 namespace t3d {
@@ -53,8 +54,9 @@ std::string EpochCount::remark() const {
   std::string text;
   for (std::size_t at = 0; at < sources_.size(); ++at) {
     const std::string& name = sources_[at].name;
-    text += fmt::format("{}{:.3g}{}", text.empty() ? "epochs so far: " : ", ",
-                        shares[at] / sources_[at].tokens, name.empty() ? "" : " of source " + name);
+    text += fmt::format("{}{}{}", text.empty() ? "epochs so far: " : ", ",
+                        readable(shares[at] / sources_[at].tokens),
+                        name.empty() ? "" : " of source " + name);
   }
   return text;
 }
@@ -66,13 +68,13 @@ EpochText epoch_text(const std::vector<EpochSource>& sources, double tokens) {
   for (std::size_t at = 0; at < sources.size(); ++at) {
     const EpochSource& source = sources[at];
     const double read = shares[at], epochs = read / source.tokens;
-    text.lines.push_back(fmt::format("tokens in all {}{}, corpus {}: {:.3g} {}", short_count(read),
+    text.lines.push_back(fmt::format("tokens in all {}{}, corpus {}: {} {}", short_count(read),
                                      source.name.empty() ? "" : " of source " + source.name,
-                                     short_count(source.tokens), epochs,
+                                     short_count(source.tokens), readable(epochs),
                                      epochs == 1 ? "epoch" : "epochs"));
     if (epochs <= kMostEpochs) continue;
     often += (often.empty() ? "" : ", ") +
-             fmt::format("{:.3g} times{}", epochs,
+             fmt::format("{} times{}", readable(epochs),
                          source.name.empty() ? "" : " (source " + source.name + ")");
   }
   if (!often.empty())

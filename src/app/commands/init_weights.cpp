@@ -36,6 +36,9 @@ bool has_no_checkpoint(const CheckpointConfig& checkpoint) {
 // A name of Hugging Face's hub ("org/model") looks like a path.
 void check_is_there(const std::string& from) {
   const std::string path = from.starts_with(kHf) ? from.substr(kHf.size()) : from;
+  if (path.empty())
+    throw_error(ExitCode::no_input,
+                "\"hf:\" names no folder; write \"hf:DIR\", where DIR has the model's config.json");
   if (path_exists(path)) return;
   throw_error(ExitCode::no_input,
               "there is no {}; this program downloads nothing: get a model of Hugging "

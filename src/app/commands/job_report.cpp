@@ -102,15 +102,16 @@ JobReport::JobReport(Machine& machine, const Config& config, index_t start_step,
 void JobReport::banner(const Trainer& trainer) {
   const Plan& plan = trainer.plan();
   const ModelConfig& model = plan.model;
-  note(fmt::format("transformer3d {} ({}), {}, mesh {}, {} in {}, plan {}", kVersion, kGit,
-                   counted(world_.size(), "rank"), plan.mesh().describe(), machine_.ops().name(),
-                   name_of(plan.activation()), plan.hash()));
-  note(fmt::format("model {}: {}, hidden {}, heads {}, ffn {}, vocab {}, context {}",
-                   parameters_text(model), counted(model.layers, "layer"), model.hidden,
-                   model.heads, model.ffn, model.vocab, model.context));
+  note_folded(fmt::format("transformer3d {} ({}), {}, mesh {}, {} in {}, plan {}", kVersion, kGit,
+                          counted(world_.size(), "rank"), plan.mesh().describe(),
+                          machine_.ops().name(), name_of(plan.activation()), plan.hash()));
+  note_folded(fmt::format("model {}: {}, hidden {}, heads {}, ffn {}, vocab {}, context {}",
+                          parameters_text(model), counted(model.layers, "layer"), model.hidden,
+                          model.heads, model.ffn, model.vocab, model.context));
   const ReplicaPlan& cut = plan.replicas.front();
-  note(fmt::format("widths {}; {}; {}; {}; attention by {} over k", cut.hidden.describe(),
-                   cut.groups.describe(), cut.ffn.describe(), cut.vocab.describe(), cut.attention));
+  note_folded(fmt::format("widths {}; {}; {}; {}; attention by {} over k", cut.hidden.describe(),
+                          cut.groups.describe(), cut.ffn.describe(), cut.vocab.describe(),
+                          cut.attention));
   if (const index_t idle = plan.ranks - plan.mesh().ranks(); idle > 0)
     warn(fmt::format("{} of {} {} idle", idle, counted(plan.ranks, "rank"),
                      idle == 1 ? "is" : "are"));
@@ -122,19 +123,21 @@ void JobReport::open(const Trainer& trainer, double rate) {
   vendor_rate_ = vendor_rate(plan);
   token_flops_ = flops_per_token(plan.model, false);
   if (const DeviceChoice& choice = machine_.choice(); choice.gpu >= 0)
-    note(fmt::format("rank 0 on {}; GPU ranks talk {}", machine_.device().name(),
-                     choice.alone                                ? "to nobody"
-                     : choice.transport == TransportKind::nccl   ? "by NCCL"
-                     : choice.transport == TransportKind::staged ? "through host memory and MPI"
-                                                                 : "by NCCL among themselves, "
-                                                                   "else through host memory "
-                                                                   "and MPI"));
+    note_folded(fmt::format("rank 0 on {}; GPU ranks talk {}", machine_.device().name(),
+                            choice.alone                              ? "to nobody"
+                            : choice.transport == TransportKind::nccl ? "by NCCL"
+                            : choice.transport == TransportKind::staged
+                                ? "through host memory and MPI"
+                                : "by NCCL among themselves, "
+                                  "else through host memory "
+                                  "and MPI"));
   if (!machine_.choice().note.empty()) note(machine_.choice().note);
   if (gemm_rate_ > 0)
-    note(fmt::format("matmul rate {:.1f} GFLOP/s over all ranks (mfu 100 %)", gemm_rate_ / 1e9) +
-         (vendor_rate_ > 0
-              ? fmt::format(", {:.1f} GFLOP/s by the data sheets (peak 100 %)", vendor_rate_ / 1e9)
-              : ""));
+    note_folded(
+        fmt::format("matmul rate {:.1f} GFLOP/s over all ranks (mfu 100 %)", gemm_rate_ / 1e9) +
+        (vendor_rate_ > 0
+             ? fmt::format(", {:.1f} GFLOP/s by the data sheets (peak 100 %)", vendor_rate_ / 1e9)
+             : ""));
   nodes_ = all_gather_texts(world_, host_name());
   if (emulates(config_.emulate)) {
     history_.set_emulated();
@@ -494,9 +497,8 @@ std::string JobReport::memory_line() {
     kinds += fmt::format("{}{} {}", kind == 0 ? "" : ", ", name_of(static_cast<MemoryKind>(kind)),
                          short_bytes(memory[2 + kind]));
   return fmt::format(
-      "memory of the largest rank: {} for tensors (at its peak {}), {} resident with program and "
-      "libraries",
-      short_bytes(memory[0]), kinds, short_bytes(memory[1]));
+      "memory of the largest rank: {} for tensors, {} resident with program and libraries\n{}",
+      short_bytes(memory[0]), short_bytes(memory[1]), folded("  at its peak " + kinds, 4));
 }
 
 }  // namespace t3d

@@ -11,6 +11,7 @@
 #include "app/commands/step_prediction.hpp"
 #include "app/commands/tracing.hpp"
 #include "app/config/config.hpp"
+#include "core/folded.hpp"
 #include "core/run_event.hpp"
 #include "io/log/rank_history.hpp"
 #include "io/log/run_log.hpp"
@@ -42,6 +43,8 @@ class JobReport {
   void count_epochs(EpochCount epochs) { epochs_ = std::move(epochs); }
   void begin_steps();
   void note(const std::string& text) { log_.note(text); }
+  /// Of the start, where lines are long: in lines of kColumns.
+  void note_folded(const std::string& text) { log_.note(folded(text, 2)); }
   void warn(const std::string& text) { log_.warn(text); }
   /// As RunLog's.
   void later(const std::string& what, std::function<void()> work) {

@@ -12,6 +12,7 @@
 #include "comm/agree.hpp"
 #include "comm/busy.hpp"
 #include "data/tokenizer/special_files.hpp"
+#include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/checkpoint/state_digest.hpp"
 #include "io/posix_file.hpp"
 #include "train/step/reshape.hpp"
@@ -47,12 +48,26 @@ void JobState::begin(const Warn& warn) {
     const std::string folder =
         broadcast_text(world_, world_.rank() == 0 && holds_checkpoints(wish) ? "yes" : "");
     const std::string chosen = folder.empty() ? wish : find_any_checkpoint(world_, wish).path;
+    warn_of_own_checkpoints(chosen, warn);
     std::vector<TensorPart> parts = parts_of(open_checkpoint(world_, chosen));
     load_checkpoint(world_, chosen, parts, Trainer::kPrivateState);
   }
   if (!found) form(asked, {});
   if (!found && !config_.init.from.empty()) take_weights();
   from_->restore(*trainer_, warn);
+}
+
+/// -r PATH always begins again from there, also where an earlier call has brought this folder on.
+void JobState::warn_of_own_checkpoints(const std::string& chosen, const Warn& warn) {
+  all_or_none(world_, [&] {
+    if (world_.rank() != 0) return;
+    const auto own = newest_published(config_.checkpoint.dir);
+    if (!own || folder_of(chosen) == config_.checkpoint.dir) return;
+    warn(
+        fmt::format("-r {} begins again from {}; {} stays, and is not continued: the same command "
+                    "without -r continues it",
+                    config_.checkpoint.restart, chosen, own->path));
+  });
 }
 
 /// The first weights, each rank its own boxes.
@@ -216,7 +231,7 @@ void JobState::tell_origin(JobReport& report) const {
       fmt::format("data {}: {} tokens", data_hash(data_text_), texts_.train->tokens().size()));
   if (const std::string text = document_ends_text(texts_.train->tokens(), config_.model.context);
       !text.empty())
-    report.note(text);
+    report.note_folded(text);
   if (!data_change_.empty()) report.warn(data_change_);
   if (const std::string text = from_->changed_schedule(); !text.empty()) report.warn(text);
   if (checkpoint())

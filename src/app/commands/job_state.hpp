@@ -79,6 +79,7 @@ class JobState {
 
  private:
   void take_weights();
+  void warn_of_own_checkpoints(const std::string& chosen, const Warn& warn);
   void form(const Config& asked, const std::optional<CheckpointInfo>& info);
   void stop_if_asked() const;
   void check_tokenizer();

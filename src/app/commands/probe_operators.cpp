@@ -1,6 +1,7 @@
 #include "app/commands/probe_operators.hpp"
 
 #include "app/commands/setup.hpp"
+#include "core/commas.hpp"
 #include "device/host_limits.hpp"
 #include "hetero/calibrate/plan_operators.hpp"
 #include "hetero/cluster/operator_terms.hpp"
@@ -67,10 +68,10 @@ std::string probe_operators(Machine& machine, const Plan& plan, const Config& co
     make_folder(folder_of(file));
     write_text_durably(file, roofline_text(roofline));
     text = fmt::format(
-        "{} operators of plan {}: products at {:.4g} GFLOP/s at most, streams at {:.4g} GB/s; "
+        "{} operators of plan {}: products at {} GFLOP/s at most, streams at {} GB/s; "
         "saved in {}\n",
-        roofline.points.size(), roofline.plan, roofline.matmul_rate / 1e9,
-        roofline.stream_rate / 1e9, file);
+        roofline.points.size(), roofline.plan, readable(roofline.matmul_rate / 1e9, 4),
+        readable(roofline.stream_rate / 1e9, 4), file);
     for (const std::string& note : roofline.notes) text += fmt::format("note: {}\n", note);
   });
   return text;

@@ -76,7 +76,7 @@ BaseModel find_base(Communicator& world, const Config& glance) {
   } catch (const AgreedError& error) {
     const std::string what = error.what();
     const std::size_t cut = what.find("; ");  // find_init_source() gives a hint
-    base.fault = "init.from: " + what.substr(0, cut);
+    base.fault = what.substr(0, cut);
     if (cut != std::string::npos) base.hint = what.substr(cut + 2);
   }
   base.text = broadcast_text(world, base.text);
@@ -250,10 +250,21 @@ namespace {
 /// Sequences at once where nobody says how many.
 constexpr int kEvaluated = 8;
 
+[[noreturn]] void no_checkpoint_in(const std::string& path) {
+  throw_error(ExitCode::no_input, "{}",
+              path_exists(path + "/config.json")
+                  ? fmt::format("{} is a model in Hugging Face's format: \"transformer3d import {} "
+                                "-o DIR\" makes a checkpoint of it in DIR",
+                                path, path)
+                  : fmt::format("there is no checkpoint in {}", path));
+}
+
 // A run folder holds ckpt/, which holds step-*/.
 std::string checkpoint_folder(const std::string& path) {
   const std::filesystem::path given(path);
   if (!std::filesystem::exists(given)) throw_error(ExitCode::no_input, "there is no {}", path);
+  if (!std::filesystem::is_directory(given))
+    throw_error(ExitCode::no_input, "{} is a file, and a checkpoint is a folder", path);
   return std::filesystem::is_directory(given / "ckpt") ? (given / "ckpt").string() : path;
 }
 
@@ -268,7 +279,7 @@ CheckpointInfo newest_checkpoint(const std::string& path) {
   const std::string folder = checkpoint_folder(path);
   if (path_exists(folder + "/MANIFEST.json")) return {folder, read_checkpoint_state(folder)};
   const auto newest = newest_published(folder);
-  if (!newest) throw_error(ExitCode::no_input, "there is no checkpoint in {}", path);
+  if (!newest) no_checkpoint_in(path);
   return {newest->path, read_checkpoint_state(newest->path)};
 }
 
@@ -280,8 +291,7 @@ CheckpointInfo find_any_checkpoint(Communicator& world, const std::string& path)
   const auto found = find_checkpoint(world, folder, [](const std::string& text) {
     fmt::print(stderr, "transformer3d: {}\n", text);
   });
-  if (!found)
-    throw AgreedError(ExitCode::no_input, fmt::format("there is no checkpoint in {}", path));
+  if (!found) all_or_none(world, [&] { no_checkpoint_in(path); });
   return *found;
 }
 

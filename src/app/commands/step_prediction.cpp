@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/cluster/cluster_file.hpp"
+#include "core/commas.hpp"
 #include "core/counted.hpp"
 #include "core/error.hpp"
 #include "core/node_list.hpp"
@@ -153,9 +154,10 @@ bool StepPrediction::explained() const {
 std::vector<std::string> StepPrediction::remarks() const {
   if (known_ == nullptr || known_->ratios.empty()) return {};
   std::vector<std::string> lines{fmt::format(
-      "hetero.cluster predicted {:.4g} ms a step, measured {:.4g} ms (medians of {}): {:+.1f} %",
-      1e3 * median_of(known_->predicted), 1e3 * median_of(known_->measured),
-      counted(known_->ratios.size(), "step"), 100 * (median_of(known_->ratios) - 1))};
+      "hetero.cluster predicted {} ms a step, measured {} ms (medians of {}): {:+.1f} %",
+      readable(1e3 * median_of(known_->predicted), 4),
+      readable(1e3 * median_of(known_->measured), 4), counted(known_->ratios.size(), "step"),
+      100 * (median_of(known_->ratios) - 1))};
   const double predicted = known_->forecast.seconds();
   const ForecastFactors factors = known_->filter.factors();
   const ForecastTerms& terms = known_->forecast.terms;

@@ -45,6 +45,8 @@ int run_tokenize(Communicator& world, const CommandLine& command) {
       [](const std::string& text) { fmt::print(stderr, "transformer3d: {}\n", text); });
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
+    for (const std::string& warning : result.warnings)
+      fmt::print(stderr, "transformer3d: warning: {}\n", warning);
     for (const std::string& note : result.notes)
       fmt::print(stderr, "transformer3d: note: {}\n", note);
     if (!result.older_valid.empty())

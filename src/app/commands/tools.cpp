@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/setup.hpp"
@@ -45,20 +44,11 @@ std::string describe_tokens(const std::string& path, bool verify) {
   return make_token_source({path})->describe();
 }
 
-// A run folder, or one of checkpoints: which of them is meant?
-void check_is_checkpoint(const std::string& path) {
-  const auto is_one = [](const std::filesystem::path& folder) {
-    return std::filesystem::exists(folder / "MANIFEST.json");
-  };
-  if (is_one(path)) return;
-  std::set<std::string> names;
-  for (const std::string& folder : {path, path + "/ckpt"})
-    if (std::filesystem::is_directory(folder))
-      for (const auto& entry : std::filesystem::directory_iterator(folder))
-        if (entry.is_directory() && is_one(entry.path())) names.insert(entry.path().string());
-  std::string list = names.empty() ? "" : "; name one of those in it:";
-  for (const std::string& name : names) list += "\n  " + name;
-  throw_error(ExitCode::no_input, "{} is not a checkpoint: it has no MANIFEST.json{}", path, list);
+// Of a run folder, or one of checkpoints: the newest, as other commands take it.
+std::string describe_folder(const std::string& path, bool verify) {
+  const std::string checkpoint = newest_checkpoint(path).path;
+  const std::string text = describe_checkpoint(checkpoint, verify);
+  return checkpoint == path ? text : fmt::format("the newest checkpoint, {}\n{}", checkpoint, text);
 }
 
 // The largest models have thousands of tensors, and checkpoints hold whole inputs.
@@ -105,8 +95,7 @@ int run_inspect(Communicator& world, const CommandLine& command) {
       throw_error(ExitCode::no_input, "there is no {}", path);
     if (fault) throw_error(ExitCode::io, "cannot read {}: {}", path, fault.message());
     const bool folder = std::filesystem::is_directory(status);
-    if (folder) check_is_checkpoint(path);
-    std::string text = folder ? describe_checkpoint(path, command.inspect.verify)
+    std::string text = folder ? describe_folder(path, command.inspect.verify)
                               : describe_tokens(path, command.inspect.verify);
     if (!text.ends_with('\n')) text += '\n';
     write_output(command.inspect.all ? text : first_lines(text));

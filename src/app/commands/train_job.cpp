@@ -30,6 +30,7 @@
 #include "comm/busy.hpp"
 #include "comm/peers/peer_watch.hpp"
 #include "comm/placement.hpp"
+#include "core/commas.hpp"
 #include "core/counted.hpp"
 #include "core/env_seconds.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
@@ -149,7 +150,7 @@ class TrainJob {
                       "input that was accepted last: {}",
                       command_.input, config_.run.dir, start_.input.fault));
     for (const std::string& text : warnings) report_->warn(text);
-    for (const std::string& text : start_.early_notes) report_->note(text);
+    for (const std::string& text : start_.early_notes) report_->note_folded(text);
     state_.tell_origin(*report_);
     start_.last_words.set_progress(trainer_->progress().steps, last_saved());
     if (!start_.watch->gaps().empty())
@@ -195,7 +196,7 @@ class TrainJob {
     const EpochText epochs = epoch_text(sources, samples * context);
     const auto before = static_cast<double>(trainer_->progress().samples);
     report_->count_epochs({sources, before * context, samples * context});
-    for (const std::string& text : epochs.lines) report_->note(text);
+    for (const std::string& text : epochs.lines) report_->note_folded(text);
     if (!epochs.warning.empty()) report_->warn(epochs.warning);
   }
 
@@ -205,9 +206,9 @@ class TrainJob {
     try {
       const PlanBasis& basis = state_.planned().basis;
       StepPrediction prediction(config_.hetero.cluster, basis.nodes, basis.devices);
-      report_->note(fmt::format("a step of this plan should take {:.4g} ms, by {}",
-                                1e3 * prediction.seconds(trainer_->plan()),
-                                config_.hetero.cluster));
+      report_->note_folded(fmt::format("a step of this plan should take {} ms, by {}",
+                                       readable(1e3 * prediction.seconds(trainer_->plan()), 4),
+                                       config_.hetero.cluster));
       report_->predict_by(std::move(prediction), state_.run_id());
     } catch (const std::exception& error) {
       report_->warn(fmt::format("no prediction of steps: {}", error.what()));

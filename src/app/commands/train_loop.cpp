@@ -138,7 +138,7 @@ void TrainLoop::take_reports(index_t left) {
                                 step.step == parts_.trainer.progress().steps);
     if (++steps_reported_ == 1) {
       parts_.start_clock.mark("first step");
-      parts_.report.note(parts_.start_clock.text());
+      parts_.report.note_folded(parts_.start_clock.text());
     }
     parts_.evaluation.tell(evaluated);
     agreed_ = step.decision;

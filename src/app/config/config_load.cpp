@@ -115,6 +115,8 @@ class Loader {
     Fault fault = outside_.init;
     const auto given = origins_.find("init.from");
     fault.where = given == origins_.end() ? Where{file_name_, 0, 0} : given->second;
+    // The place names the key where it stands on the command line.
+    if (!fault.where.source.ends_with("init.from")) fault.what = "init.from: " + fault.what;
     faults_.push_back(std::move(fault));
   }
 

@@ -6,6 +6,7 @@
 #include "app/config/config_schema.hpp"
 #include "app/config/foreign_names.hpp"
 #include "app/config/table_list.hpp"
+#include "app/config/toml_input.hpp"
 #include "core/levenshtein.hpp"
 
 namespace t3d {
@@ -20,22 +21,7 @@ struct Overloaded : Cases... {
 template <class... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      out += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
-std::string item_text(const std::string& item) { return quoted(item); }
+std::string item_text(const std::string& item) { return toml_string(item); }
 std::string item_text(double item) { return fmt::format("{}", item); }
 std::string item_text(index_t item) { return fmt::format("{}", item); }
 std::string item_text(int item) { return fmt::format("{}", item); }
@@ -299,12 +285,12 @@ std::string value_text(const Key& key, const Config& config) {
                                [](const std::vector<double>* x) { return list_text(*x); },
                                [](const NumberRows* x) { return rows_text(*x); },
                                [](const MeshConfig* x) {
-                                 return x->cuboid_auto ? quoted("auto") : list_text(x->cuboid);
+                                 return x->cuboid_auto ? toml_string("auto") : list_text(x->cuboid);
                                },
                                [](const CountSlot& x) {
-                                 return *x.automatic ? quoted("auto") : item_text(*x.count);
+                                 return *x.automatic ? toml_string("auto") : item_text(*x.count);
                                },
-                               [](const WordSlot& x) { return quoted(x.get()); },
+                               [](const WordSlot& x) { return toml_string(x.get()); },
                                [](const auto* x) { return item_text(*x); }},
                     key.slot(copy));
 }

@@ -5,19 +5,20 @@
 #include "app/config/config_schema.hpp"
 #include "app/config/table_list.hpp"
 #include "core/error.hpp"
+#include "core/folded.hpp"
 #include "core/levenshtein.hpp"
 
 namespace t3d {
 namespace {
 
 std::string help_of(const Key& key) {
-  std::string out =
-      fmt::format("{}\n  {}\n  type     {}", key.full_name(), key.help, key.type_text());
+  constexpr std::size_t kIndent = 11;  // of the values
+  std::string out = fmt::format("{}\n{}\n  type     {}", key.full_name(),
+                                folded("  " + key.help, 2), key.type_text());
   if (!key.unit.empty()) out += fmt::format(" ({})", key.unit);
-  if (const std::string allowed = key.allowed_text(); !allowed.empty()) {
-    out += fmt::format("\n  allowed  {}", allowed);
-  }
-  return out + fmt::format("\n  default  {}\n", key.default_text());
+  if (const std::string allowed = key.allowed_text(); !allowed.empty())
+    out += "\n" + folded("  allowed  " + allowed, kIndent);
+  return out + "\n" + folded("  default  " + key.default_text(), kIndent) + "\n";
 }
 
 }  // namespace
@@ -25,7 +26,7 @@ std::string help_of(const Key& key) {
 std::string explain(const std::string& name) {
   std::string out;
   for (const TableHelp& table : config_tables()) {
-    if (table.name == name) out = fmt::format("[{}]  {}\n", table.name, table.help);
+    if (table.name == name) out = folded(fmt::format("[{}]  {}", table.name, table.help), 2) + "\n";
   }
   std::vector<std::string> names;
   for (const Key& key : config_keys()) {
@@ -36,7 +37,7 @@ std::string explain(const std::string& name) {
     names.push_back(key.name);
   }
   for (const TableList& list : table_lists()) {
-    if (name == list.name) out = fmt::format("[[{}]]  {}\n", list.name, list.help);
+    if (name == list.name) out = folded(fmt::format("[[{}]]  {}", list.name, list.help), 2) + "\n";
     for (const Key& key : list.keys)
       if (key.full_name() == name || key.table == name)
         out += (out.empty() ? "" : "\n") + help_of(key);

@@ -144,6 +144,28 @@ InputDocument parse_toml(const std::string& text, const std::string& file_name) 
   return document;
 }
 
+std::string toml_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+// Plain where that is the same, as it is told to people, too.
+std::string text_override(const std::string& key, const std::string& text) {
+  const bool changed = text.empty() || trimmed(text) != text ||
+                       std::string_view("\"'[{").find(text.front()) != std::string_view::npos;
+  return key + "=" + (changed ? toml_string(text) : text);
+}
+
 InputEntry parse_override(const std::string& assignment) {
   const auto equals = assignment.find('=');
   const std::string name = trimmed(assignment.substr(0, equals));

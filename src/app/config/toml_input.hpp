@@ -48,5 +48,10 @@ InputDocument parse_toml(const std::string& text, const std::string& file_name);
 
 /// "table.key=value": the value is TOML, or a bare word taken as a string.
 InputEntry parse_override(const std::string& assignment);
+/// The override that gives `key` this very text, whatever it looks like.
+[[nodiscard]] std::string text_override(const std::string& key, const std::string& text);
+
+/// Quoted, as TOML writes it.
+[[nodiscard]] std::string toml_string(std::string_view text);
 
 }  // namespace t3d

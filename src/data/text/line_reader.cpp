@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/text/byte_order_mark.hpp"
+
 namespace t3d {
 namespace {
 
@@ -50,6 +52,7 @@ std::optional<LineReader::Line> LineReader::next() {
   if (!beginning_.empty()) line.text = beginning_;
   if (static_cast<index_t>(line.text.size()) > most_) line.too_long = true;
   if (line.text.ends_with('\r')) line.text.remove_suffix(1);
+  if (line.offset == 0) line.text = without_byte_order_mark(line.text);
   return line;
 }
 

@@ -15,7 +15,8 @@ class LineReader {
   LineReader(std::unique_ptr<InputStream> stream, index_t offset, index_t most);
 
   struct Line {
-    std::string_view text;  // without its end ("\n" or "\r\n"); until the next call
+    std::string_view text;  // without its end ("\n" or "\r\n") and, at the begin of a file, its
+                            // byte-order mark; until the next call
     index_t offset = 0;     // of its first byte
     bool too_long = false;  // then `text` is its beginning, and the rest has been passed over
   };

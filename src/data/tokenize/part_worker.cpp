@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "data/text/byte_order_mark.hpp"
 #include "data/text/line_reader.hpp"
 #include "data/text/text_cut.hpp"
 #include "io/crc32c.hpp"
@@ -80,13 +81,15 @@ class PartWorker {
     index_t read = 0;
     for_pieces(*stream, bytes, kPieceBytes, [&](std::string_view piece) {
       check_stop();
-      file.add(ids_of(piece, before), true);
-      if (tokenizer_.uses_unicode()) file.add_unknown(tok::unknown_characters(piece));
+      const std::string_view text =
+          segment.begin + read == 0 ? without_byte_order_mark(piece) : piece;
+      file.add(ids_of(text, before), true);
+      file.add_text_bytes(std::ssize(text));
+      if (tokenizer_.uses_unicode()) file.add_unknown(tok::unknown_characters(text));
       read += std::ssize(piece);
     });
     if (!input.compressed && read != bytes)
       throw_error(ExitCode::io, "{} became shorter while it was read", input.path);
-    file.add_text_bytes(read);
     if (segment.ends_document) end_document(file);
   }
 

@@ -11,7 +11,7 @@
 namespace t3d {
 namespace {
 
-constexpr int kWay = 3;  // of making parts; another one does not take those of this
+constexpr int kWay = 4;  // of making parts; another one does not take those of this
 
 /// What besides the text decides about the tokens.
 std::string settings_text(const TokenizeOptions& options, const Tokenizer& tokenizer,

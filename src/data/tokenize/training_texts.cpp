@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "core/error.hpp"
+#include "data/text/byte_order_mark.hpp"
 #include "data/text/line_reader.hpp"
 #include "io/posix_file.hpp"
 
@@ -27,12 +28,18 @@ std::string text_of(const TextInput& input, const LineReader::Line& line,
   }
 }
 
+bool begins_with_mark(const TextInput& input) {
+  std::string begin(kByteOrderMark.size(), '\0');
+  const index_t bytes = FileReader(input.path).read_up_to(0, begin.data(), std::ssize(begin));
+  return begin.substr(0, static_cast<std::size_t>(bytes)) == kByteOrderMark;
+}
+
 }  // namespace
 
 TrainingTexts::TrainingTexts(const std::vector<TextInput>& inputs, const std::string& folder,
                              const TokenizeOptions& options) {
   const bool plain = std::none_of(inputs.begin(), inputs.end(), [](const TextInput& input) {
-    return input.lines || input.compressed;
+    return input.lines || input.compressed || begins_with_mark(input);
   });
   if (plain) {
     for (const TextInput& input : inputs) files_.push_back(input.path);

@@ -1,6 +1,7 @@
 #include "data/tokenizer/sentencepiece_json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -88,6 +89,7 @@ struct SentencePieceModel {
   }
 
   std::vector<ModelPiece> pieces;
+  std::uint64_t type = 1;  // of the trainer: its algorithm
   bool bpe = false, byte_fallback = false, space_behind = false;
   bool dummy_prefix = true, fewer_spaces = true, marked_spaces = true, changes_letters = false;
 
@@ -106,10 +108,11 @@ struct SentencePieceModel {
     constexpr std::uint64_t kBpe = 2;
     MessageFields fields(message);
     for (MessageField field; fields.next(field);) {
-      if (field.number == 3) bpe = field.value == kBpe;
+      if (field.number == 3) type = field.value;
       if (field.number == 24) space_behind = field.value != 0;
       if (field.number == 35) byte_fallback = field.value != 0;
     }
+    bpe = type == kBpe;
   }
   void read_normalizer(std::string_view message) {
     MessageFields fields(message);
@@ -207,6 +210,12 @@ nlohmann::ordered_json marks_to_spaces() {
 }
 
 }  // namespace
+
+std::string_view algorithm_of_sentencepiece(std::string_view model) {
+  constexpr std::array<std::string_view, 4> kNames{"unigram", "bpe", "word", "char"};
+  const std::uint64_t type = SentencePieceModel(model).type;
+  return kNames[type >= 1 && type <= kNames.size() ? type - 1 : 0];
+}
 
 bool is_like_llamas(std::string_view model) {
   const SentencePieceModel parts(model);

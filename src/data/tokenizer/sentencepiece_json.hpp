@@ -10,6 +10,9 @@ namespace t3d {
 /// `model` is one that the SentencePiece library reads.
 [[nodiscard]] std::string json_of_sentencepiece(std::string_view model);
 
+/// Its algorithm: "unigram", "bpe", "word" or "char".
+[[nodiscard]] std::string_view algorithm_of_sentencepiece(std::string_view model);
+
 /// Made as Llama's: transformers has a class of its own for such a model.
 [[nodiscard]] bool is_like_llamas(std::string_view model);
 

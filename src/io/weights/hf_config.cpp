@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/commas.hpp"
 #include "core/error.hpp"
 #include "core/utf8.hpp"
 #include "io/weights/hf_layout.hpp"
@@ -36,13 +37,14 @@ class ConfigReader {
   }
   /// Of layers, widths and tokens: products of three still fit into an index.
   [[nodiscard]] index_t count(const char* key, std::optional<index_t> otherwise = {},
-                              index_t most = 1'000'000) const {
+                              index_t most = 1'000'000, index_t least = 1) const {
     const Json* value = find(key);
     if (value == nullptr && otherwise) return *otherwise;
-    if (value == nullptr) throw_error(ExitCode::io, "{} has no {}", path_, key);
-    if (!value->is_number_integer() || value->get<std::int64_t>() < 0 ||
+    if (value == nullptr) throw_error(ExitCode::config, "{} has no {}", path_, key);
+    if (!value->is_number_integer() || value->get<std::int64_t>() < least ||
         value->get<std::int64_t>() > most)
-      refuse(key, fmt::format("a number from 0 to {}", most));
+      refuse(key,
+             fmt::format("a number from {} to {}", least, with_commas(static_cast<double>(most))));
     return value->get<index_t>();
   }
   [[nodiscard]] double number(const char* key, double otherwise) const {
@@ -86,7 +88,8 @@ class ConfigReader {
 
  private:
   [[noreturn]] void refuse(const char* key, const std::string& what) const {
-    throw_error(ExitCode::io, "{}: {} is not {}", path_, key, what);
+    throw_error(ExitCode::config, "{}: {} is {}, not {}", path_, key,
+                printable(json_[key].dump(), 40), what);
   }
   const Json& json_;
   const std::string& path_;
@@ -145,8 +148,8 @@ RopeOptions rope_of(const ConfigReader& config, index_t positions) {
     throw_error(ExitCode::config, "{}: {} of rope_scaling needs its factor", config.path(), kind);
   rope.factor = scaling->number("factor", 1);
   if (rope.scaling == RopeScaling::linear) return rope;
-  const index_t original = config.count("original_max_position_embeddings", positions, kTokens);
-  rope.original_context = scaling->count("original_max_position_embeddings", original, kTokens);
+  const index_t original = config.count("original_max_position_embeddings", positions, kTokens, 0);
+  rope.original_context = scaling->count("original_max_position_embeddings", original, kTokens, 0);
   rope.low_freq_factor = scaling->number("low_freq_factor", rope.low_freq_factor);
   rope.high_freq_factor = scaling->number("high_freq_factor", rope.high_freq_factor);
   rope.beta_fast = scaling->number("beta_fast", rope.beta_fast);
@@ -168,7 +171,7 @@ index_t window_of(const ConfigReader& in, const std::string& type) {
   const bool on = by_switch ? in.flag("use_sliding_window", false)
                             : in.find("sliding_window") != nullptr ||
                                   (type == "mistral" && !in.has("sliding_window"));
-  return on ? in.count("sliding_window", kDefaultWindow, kTokens) : 0;
+  return on ? in.count("sliding_window", kDefaultWindow, kTokens, 0) : 0;
 }
 
 void refuse_other_layers(const ConfigReader& in) {
@@ -329,14 +332,6 @@ ModelConfig parse_hf_config(std::string_view text, const std::string& path) {
                 "{}: model_type = \"{}\" is not known here; known are gpt2, llama, mistral, qwen2 "
                 "and qwen3",
                 path, printable(type, 60));
-  for (const auto& [name, value] : {std::pair{"layers", model.layers},
-                                    {"hidden size", model.hidden},
-                                    {"heads", model.heads},
-                                    {"key-value heads", model.kv_heads},
-                                    {"intermediate size", model.ffn},
-                                    {"vocabulary", model.vocab},
-                                    {"positions", model.context}})
-    if (value < 1) throw_error(ExitCode::io, "{}: its {} is 0", path, name);
   return model;
 }
 

@@ -190,8 +190,8 @@ ModelConfig read_hf_model(const std::string& folder) {
         "on from its own checkpoint, others from a merged model",
         folder);
   if (!path_exists(path))
-    throw_error(ExitCode::no_input, "{} has no config.json{}", folder,
-                path_exists(folder + "/MANIFEST.json") ? ": it is a checkpoint" : "");
+    throw_error(ExitCode::no_input, "{} has no config.json, as a folder of Hugging Face's has{}",
+                folder, path_exists(folder + "/MANIFEST.json") ? ": it is a checkpoint" : "");
   return parse_hf_config(read_record_file(path), path);
 }
 

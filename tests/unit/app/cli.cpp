@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "app/config/toml_input.hpp"
 #include "core/error.hpp"
 #include "support/catch.hpp"
 
@@ -41,6 +42,12 @@ TEST_CASE("the main job") {
   CHECK(line.input == "in.toml");
   CHECK(line.overrides ==
         Arguments{"a.b=1", "c.d=[1, 2]", "run.dir=/scratch/x", "checkpoint.restart=never"});
+  // What looks like TOML is a path all the same.
+  for (const std::string path : {"\"q\"", "[1]", "'x'", " y", "a\\\"b"}) {
+    const CommandLine quoted = parse({"in.toml", "-d", path, "-r", path});
+    CHECK(parse_override(quoted.overrides.at(0)).value.text == path);
+    CHECK(parse_override(quoted.overrides.at(1)).value.text == path);
+  }
   CHECK(line.quiet);
   CHECK_FALSE(parse({"--set", "a.b=1", "in.toml"}).quiet);
   CHECK(parse({"--set", "a.b=1", "in.toml"}).input == "in.toml");

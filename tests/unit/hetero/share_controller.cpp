@@ -207,7 +207,7 @@ TEST_CASE("a change that reverses the last one is halved") {
 
 TEST_CASE("under other limits what was learned stays, and a proposal may be dropped") {
   const BalanceOptions options;
-  Loop loop(BalanceKind::model, {64}, 2);
+  Loop loop({64}, 2);
   REQUIRE(loop.run(10, machines({3, 1})) == 5);
   loop.shares = {32, 32};  // was not made
   SECTION("limited") {

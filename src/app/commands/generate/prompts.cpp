@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/utf8.hpp"
+#include "data/text/byte_order_mark.hpp"
 
 namespace t3d {
 namespace {
@@ -31,8 +32,7 @@ std::vector<std::string> parse_prompts(std::istream& lines, const std::string& n
   std::string line;
   bool json = false;
   for (index_t number = 1; std::getline(lines, line); ++number) {
-    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+    if (number == 1) line = without_byte_order_mark(line);
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
     const std::string where = fmt::format("{}:{}", name, number);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/commands/plan/noise_of_run.hpp"
+#include "core/commas.hpp"
 #include "core/error.hpp"
 
 namespace t3d {
@@ -33,8 +34,8 @@ void know_noise(const Config& config, const PlanCommand& command, const JobWish&
   const NoiseOfRun run = noise_of_run(command.noise_from, config.model.context);
   plan.noise = run.law;
   plan.noise_source = fmt::format(
-      "from {}: {} steps up to step {:.0f}, of {:.4g} sequences{}; {}", command.noise_from,
-      plan.noise.steps, plan.noise.last, plan.noise.sequences,
+      "from {}: {} steps up to step {:.0f}, of {} sequences{}; {}", command.noise_from,
+      plan.noise.steps, plan.noise.last, readable(plan.noise.sequences, 4),
       run.context != config.model.context
           ? fmt::format(" of {} tokens (its own have {})", config.model.context, run.context)
           : "",
@@ -154,9 +155,9 @@ ElasticPlan elastic_plan(const Config& config, const PlanCommand& command, const
   plan.schedule = best_schedule(stretches, plan.sizes, limits, by_cost);
   if (plan.schedule.phases.empty())
     throw_error(ExitCode::config,
-                "no schedule of nodes of one class keeps to {:.4g} h and {:.4g} {}; mixed classes "
+                "no schedule of nodes of one class keeps to {} h and {} {}; mixed classes "
                 "would: plan without --elastic",
-                limits.hours, limits.cost, plan.currency);
+                readable(limits.hours, 4), readable(limits.cost, 4), plan.currency);
   return plan;
 }
 

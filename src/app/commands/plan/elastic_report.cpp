@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/plan/elastic_plan.hpp"
+#include "app/commands/plan/plan_table.hpp"
+#include "core/commas.hpp"
 
 namespace t3d {
 namespace {
@@ -13,25 +15,31 @@ std::string size_text(const ElasticOption& option, const Cluster& cluster) {
                      mesh_text(option.found.plan), option.batch);
 }
 
-std::string phase_line(const ElasticPlan& plan, std::size_t at, const PhaseSteps& steps,
-                       const Cluster& cluster) {
+PlanRow phase_row(const ElasticPlan& plan, std::size_t at, const PhaseSteps& steps,
+                  const Cluster& cluster) {
   const ElasticPhase& phase = plan.schedule.phases[at];
   const ElasticOption& option = plan.options[phase.size];
-  return fmt::format(
-      "  {:<5} {:<17} {:<24} {:<20} {:>7} {:>11} {:>10.2f} {:>15} {:>7.0f} %{:>10} {:>9.4g}\n",
-      at + 1, fmt::format("{}-{}", steps.first + 1, steps.last),
-      nodes_text(option.found.parts, cluster), mesh_text(option.found.plan), option.batch,
-      option.found.plan.largest_micro(), 1e3 * option.found.seconds(),
-      fmt::format("{:.3g}-{:.3g}", phase.first_noise, phase.last_noise),
-      100 * phase.progress / phase.steps, time_text(phase.hours), phase.cost);
+  return {std::to_string(at + 1),
+          nodes_text(option.found.parts, cluster),
+          fmt::format("{}-{}", steps.first + 1, steps.last),
+          mesh_text(option.found.plan),
+          std::to_string(option.batch),
+          std::to_string(option.found.plan.largest_micro()),
+          milliseconds_text(option.found.seconds()),
+          fmt::format("{}-{}", readable(phase.first_noise), readable(phase.last_noise)),
+          fmt::format("{:.0f} %", 100 * phase.progress / phase.steps),
+          time_text(phase.hours),
+          readable(phase.cost, 4)};
 }
 
 /// All bring the same progress, so that work per cost is the inverse of cost.
 std::string sum_line(const ElasticPlan& plan, const std::string& name,
                      const ElasticSchedule& schedule, const std::string& size) {
-  return fmt::format("  {:<28} {:>9} {:>11.4g} {:>10.0f} {:>12.4g} {:>13.3f}  {}\n", name,
-                     time_text(schedule.hours), schedule.cost, schedule.steps, schedule.sequences,
-                     plan.planned.cost / schedule.cost, size);
+  return fmt::format("  {:<21} {:>9} {:>11} {:>11} {:>13} {:>13}\n{}", name,
+                     time_text(schedule.hours), readable(schedule.cost, 4),
+                     with_commas(schedule.steps), readable(schedule.sequences, 4),
+                     fmt::format("{:.3f}", plan.planned.cost / schedule.cost),
+                     size.empty() ? "" : folded_line("    " + size, 6));
 }
 
 nlohmann::ordered_json sums_json(const ElasticSchedule& schedule) {
@@ -58,17 +66,19 @@ nlohmann::ordered_json option_json(const ElasticOption& option, const Cluster& c
 std::string elastic_text(const ElasticPlan& plan, const JobWish& wish, const Cluster& cluster) {
   const auto steps = static_cast<double>(wish.steps);
   const std::vector<PhaseSteps> phases = whole_steps(plan);
-  std::string text = fmt::format(
-      "noise scale {:.3g} sequences at step {:.0f}, {:.3g} at step {:.0f} (to the power of {:.2f}; "
-      "{})\nthe batch {}\n\n",
-      plan.noise.at(steps / 100), std::max(1.0, steps / 100), plan.noise.at(steps), steps,
-      plan.noise.exponent, plan.noise_source, plan.batch_rule);
-  text += fmt::format("  {:<5} {:<17} {:<24} {:<20} {:>7} {:>11} {:>10} {:>15} {:>9}{:>10} {:>9}\n",
-                      "phase", "steps", "nodes", "replicas x (p q r)", "batch", "micro-batch",
-                      "step ms", "noise scale", "useful", "time", "cost");
+  std::string text = folded_line(
+      fmt::format("noise scale {} sequences at step {:.0f}, {} at step {:.0f} (to the power of "
+                  "{:.2f}; {})",
+                  readable(plan.noise.at(steps / 100)), std::max(1.0, steps / 100),
+                  readable(plan.noise.at(steps)), steps, plan.noise.exponent, plan.noise_source),
+      2);
+  text += folded_line("the batch " + plan.batch_rule, 2) + "\n";
+  std::vector<PlanRow> rows{{"", "nodes", "steps", "replicas x (p q r)", "batch", "micro",
+                             "step ms", "noise scale", "useful", "time", "cost"}};
   for (std::size_t at = 0; at < phases.size(); ++at)
-    text += phase_line(plan, at, phases[at], cluster);
-  text += fmt::format("\nto the same loss\n  {:<28} {:>9} {:>11} {:>10} {:>12} {:>13}\n", "",
+    rows.push_back(phase_row(plan, at, phases[at], cluster));
+  text += table_text(rows);
+  text += fmt::format("\nto the same loss\n  {:<21} {:>9} {:>11} {:>11} {:>13} {:>13}\n", "",
                       "time", plan.currency, "steps", "sequences", "work per cost");
   text += sum_line(plan, "this schedule", plan.schedule, "");
   text +=
@@ -79,11 +89,12 @@ std::string elastic_text(const ElasticPlan& plan, const JobWish& wish, const Clu
                          size_text(plan.options[plan.fixed.phases.front().size], cluster));
   if (phases.size() == 1)
     text += "\none size is the best throughout: no other pays at any part of the run\n";
-  text +=
-      "\nuseful: what a step brings of one with an unlimited batch. Hours and cost are middles, by "
-      "the law of\nMcCandlish et al. 2018 (steps to a loss grow as 1 + noise scale / batch) and "
-      "the "
-      "cluster's rates: modelled.\n";
+  text += "\n" + folded_line(
+                     "useful: what a step brings of one with an unlimited batch. Hours and "
+                     "cost are middles, by the law of McCandlish et al. 2018 (steps to a "
+                     "loss grow as 1 + noise scale / batch) and the cluster's rates: "
+                     "modelled.",
+                     2);
   return text;
 }
 

@@ -1,12 +1,15 @@
 #include "app/commands/plan/job_options.hpp"
 
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "app/commands/plan/planned_job.hpp"
+#include "core/commas.hpp"
 #include "core/error.hpp"
+#include "core/utf8.hpp"
 #include "hetero/forecast/axis_order.hpp"
 
 namespace t3d {
@@ -103,6 +106,23 @@ std::optional<std::size_t> choose_option(const std::vector<JobOption>& options,
   return best;
 }
 
+void take_budget_unit(JobWish& wish, const std::vector<JobOption>& options) {
+  if (!wish.budget || options.empty()) return;
+  const std::string& priced = options.front().job.currency;
+  if (!wish.budget_unit.empty() && ::strcasecmp(wish.budget_unit.c_str(), priced.c_str()) != 0)
+    throw_error(ExitCode::config,
+                "--budget is in {}, and the costs are in {}: {} says it by price_per_node_hour and "
+                "currency of its classes; --budget {} takes their unit",
+                printable(wish.budget_unit, 40), priced, wish.source, readable(*wish.budget, 6));
+  wish.budget_unit = priced;
+}
+
+/// "the budget of 200 EUR"
+std::string budget_text(const JobWish& wish) {
+  if (wish.budget_unit.empty()) return "the budget";
+  return fmt::format("the budget of {} {}", readable(*wish.budget, 6), wish.budget_unit);
+}
+
 std::string choice_text(const JobWish& wish) {
   const std::string objective = objective_of(wish);
   std::string text = objective == "cost"   ? "the cheapest"
@@ -111,8 +131,8 @@ std::string choice_text(const JobWish& wish) {
   if (wish.deadline_seconds)
     text += fmt::format(" that meets the deadline in {:g} % of the lives", 100 * wish.risk);
   if (wish.budget)
-    text += fmt::format("{} within the budget in 95 % of the lives",
-                        wish.deadline_seconds ? " and stays" : " that stays");
+    text += fmt::format("{} within {} in 95 % of the lives",
+                        wish.deadline_seconds ? " and stays" : " that stays", budget_text(wish));
   return text;
 }
 
@@ -134,14 +154,14 @@ HoursUnit unit_of_hours(double hours) {
 
 std::string time_text(double hours) {
   const auto [unit, factor] = unit_of_hours(hours);
-  return fmt::format("{:.3g} {}", factor * hours, unit);
+  return fmt::format("{} {}", readable(factor * hours), unit);
 }
 
 std::string unmet_text(const std::vector<JobOption>& options, const JobWish& wish) {
-  const std::string kept =
-      fmt::format("no plan keeps to {}", !wish.budget             ? "the deadline"
-                                         : !wish.deadline_seconds ? "the budget"
-                                                                  : "the deadline and the budget");
+  const std::string kept = fmt::format(
+      "no plan keeps to {}", !wish.budget             ? std::string("the deadline")
+                             : !wish.deadline_seconds ? budget_text(wish)
+                                                      : "the deadline and " + budget_text(wish));
   const NearestOptions nearest = nearest_options(options);
   const JobOption &soonest = options[nearest.soonest], &cheapest = options[nearest.cheapest];
   if (!std::isfinite(soonest.hours.high)) {
@@ -156,9 +176,9 @@ std::string unmet_text(const std::vector<JobOption>& options, const JobWish& wis
   }
   return fmt::format(
       "{}; the nearest possible, with 95 %: the soonest ends within {} "
-      "(cost {:.4g} {}; {}), the cheapest costs {:.4g} {} (ends within {}; {})",
-      kept, time_text(soonest.hours.high), soonest.cost.high, soonest.job.currency,
-      soonest.job.sizes.back().name, cheapest.cost.high, cheapest.job.currency,
+      "(cost {} {}; {}), the cheapest costs {} {} (ends within {}; {})",
+      kept, time_text(soonest.hours.high), readable(soonest.cost.high, 4), soonest.job.currency,
+      soonest.job.sizes.back().name, readable(cheapest.cost.high, 4), cheapest.job.currency,
       time_text(cheapest.hours.high), cheapest.job.sizes.back().name);
 }
 

@@ -40,6 +40,7 @@ struct JobWish {
   double checkpoint_minutes = 0;
   index_t checkpoint_steps = 0;
   bool checkpoint_free = false, checkpoint_asynchronous = true;
+  std::string budget_unit{};  // as it was asked for; empty = that of the prices
 };
 
 /// Bytes per second of a file system that was not measured: of a shared one on a busy day.
@@ -63,6 +64,9 @@ inline constexpr index_t kPlannedLives = 400;
 /// One for each set of nodes in which something fits, by ascending time.
 [[nodiscard]] std::vector<JobOption> job_options(const std::vector<NodesSearched>& searched,
                                                  const JobWish& wish, const Cluster& cluster);
+
+/// The budget gets the unit of the options' costs. Error(config) where it was asked for in another.
+void take_budget_unit(JobWish& wish, const std::vector<JobOption>& options);
 
 /// The one to take of those that keep to budget (in 95 % of the lives) and deadline (with
 /// probability `risk`): the soonest, the cheapest, or with "pareto" the one with the least product

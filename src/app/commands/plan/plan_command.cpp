@@ -17,6 +17,7 @@
 #include "app/commands/plan/plan_input.hpp"
 #include "app/commands/plan/plan_report.hpp"
 #include "app/commands/plan/plan_sources.hpp"
+#include "app/commands/plan/plan_table.hpp"
 #include "app/commands/setup.hpp"
 #include "app/config/config_load.hpp"
 #include "app/config/data_lists.hpp"
@@ -216,6 +217,14 @@ void write_files(const PlanReport& report, const Config& config, const Origins& 
   for (const auto& [name, text] : files) write_text_durably(folder + "/" + name, text);
 }
 
+/// What is in the folder now, and how to go on.
+std::string written_text(const std::string& folder, const char* files) {
+  return "\n" + folded_line(fmt::format("{}/: {}", folder, files), 2) +
+         folded_line("Call submit.sh from any folder: the run starts in " +
+                         std::filesystem::current_path().string(),
+                     2);
+}
+
 void plan_phases(const PlanReport& report, const Config& config, const Origins& origins,
                  const PlanCommand& command, const SearchBatch& search) {
   const ElasticPlan plan =
@@ -226,11 +235,9 @@ void plan_phases(const PlanReport& report, const Config& config, const Origins& 
   if (command.output.empty()) return;
   write_elastic_files(plan, report.wish, report.cluster, config, origins, command.output);
   if (!command.json)
-    write_output(
-        fmt::format("\n{}/: submit.sh, which starts the phase that the run is in; "
-                    "phase-N.toml and phase-N.sbatch; elastic.json\n"
-                    "Call submit.sh from any folder: the run starts in {}\n",
-                    command.output, std::filesystem::current_path().string()));
+    write_output(written_text(command.output,
+                              "submit.sh, which starts the phase that the run is in; phase-N.toml "
+                              "and phase-N.sbatch; elastic.json"));
 }
 
 void plan_it(const CommandLine& line) {
@@ -279,8 +286,10 @@ void plan_it(const CommandLine& line) {
                config.checkpoint.every_minutes,
                config.checkpoint.every_steps,
                checkpoints_are_free(origins),
-               config.checkpoint.asynchronous != AsyncRule::off};
+               config.checkpoint.asynchronous != AsyncRule::off,
+               command.budget_unit};
   const std::vector<JobOption> options = job_options(searched, wish, cluster);
+  take_budget_unit(wish, options);
   const PlanReport report{cluster,
                           searched,
                           options,
@@ -312,11 +321,9 @@ void plan_it(const CommandLine& line) {
   if (command.output.empty()) return;
   write_files(report, config, origins, command.output);
   if (!command.json)
-    write_output(
-        fmt::format("\n{}/: input.toml for the run, plan.toml, submit.sh with job.sbatch,\n"
-                    "  job_plan.json for simulate, plans.csv, plans.svg\n"
-                    "Call submit.sh from any folder: the run starts in {}\n",
-                    command.output, std::filesystem::current_path().string()));
+    write_output(written_text(command.output,
+                              "input.toml for the run, plan.toml, submit.sh with job.sbatch, "
+                              "job_plan.json for simulate, plans.csv, plans.svg"));
 }
 
 }  // namespace

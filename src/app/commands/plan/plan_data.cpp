@@ -70,6 +70,7 @@ OrderedJson json_of(const JobWish& wish) {
   OrderedJson json;
   if (wish.deadline_seconds) json["deadline_seconds"] = *wish.deadline_seconds;
   if (wish.budget) json["budget"] = *wish.budget;
+  if (!wish.budget_unit.empty()) json["budget_unit"] = wish.budget_unit;
   json["risk"] = wish.risk;
   json["choice"] = choice_text(wish);
   return json;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/commands/plan/plan_table.hpp"
 #include "core/commas.hpp"
 #include "core/counted.hpp"
 #include "hetero/forecast/axis_order.hpp"
@@ -12,12 +13,10 @@
 namespace t3d {
 namespace {
 
-constexpr std::size_t kColumns = 100;
-
 std::string time_interval_text(const Interval& hours) {
   const auto [unit, factor] = unit_of_hours(hours.middle);
-  return fmt::format("{:.3g} {} ({:.3g}-{:.3g})", factor * hours.middle, unit, factor * hours.low,
-                     factor * hours.high);
+  return fmt::format("{} {} ({}-{})", readable(factor * hours.middle), unit,
+                     readable(factor * hours.low), readable(factor * hours.high));
 }
 
 std::string memory_text(const FoundPlan& found) {
@@ -38,81 +37,33 @@ std::string choices_text(const Plan& plan) {
   return text;
 }
 
-std::string milliseconds_text(double seconds) {
-  const double ms = 1e3 * seconds;
-  return ms < 1000 ? fmt::format("{:.2f}", ms) : with_commas(ms);
-}
-
-std::string cost_text(double cost) {
-  return cost < 1000 ? fmt::format("{:.3g}", cost) : with_commas(cost);
-}
-
-using Row = std::vector<std::string>;  // mark, nodes, cells
-
-Row head_row(const PlanReport& report) {
-  Row row{"",     "nodes", "replicas x (p q r)", "micro", "step ms", "tokens/s", "memory",
-          "time", "cost"};
+PlanRow head_row(const PlanReport& report) {
+  PlanRow row{"",     "nodes", "replicas x (p q r)", "micro", "step ms", "tokens/s", "memory",
+              "time", "cost"};
   if (report.wish.deadline_seconds) row.emplace_back("in time");
   return row;
 }
 
-Row option_row(const PlanReport& report, std::size_t at) {
+PlanRow option_row(const PlanReport& report, std::size_t at) {
   const JobOption& one = report.options[at];
-  Row row{at == report.chosen ? "*"
-          : one.on_front      ? "+"
-                              : "",
-          nodes_text(one.found.parts, report.cluster),
-          mesh_text(one.found.plan),
-          choices_text(one.found.plan),
-          milliseconds_text(one.found.seconds()),
-          with_commas(report.tokens_per_second(one.found)),
-          memory_text(one.found),
-          time_interval_text(one.hours),
-          cost_text(one.cost.middle)};
+  PlanRow row{at == report.chosen ? "*"
+              : one.on_front      ? "+"
+                                  : "",
+              nodes_text(one.found.parts, report.cluster),
+              mesh_text(one.found.plan),
+              choices_text(one.found.plan),
+              milliseconds_text(one.found.seconds()),
+              with_commas(report.tokens_per_second(one.found)),
+              memory_text(one.found),
+              time_interval_text(one.hours),
+              readable(one.cost.middle)};
   if (report.wish.deadline_seconds) row.push_back(fmt::format("{:.1f} %", 100 * one.in_time));
   return row;
 }
 
-/// Columns as wide as they need to be. Nodes with names for which no room is left stand on a line
-/// of their own.
-std::string table_text(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const Row& row : rows)
-    for (std::size_t at = 0; at < row.size(); ++at)
-      widths[at] = std::max(widths[at], row[at].size());
-  widths[0] = 1;
-  std::size_t others = 0;
-  for (const std::size_t width : widths) others += width + 1;
-  others -= widths[1] + 1;
-  const bool apart = others + widths[1] + 1 > kColumns;
-  std::string text;
-  for (const Row& row : rows) {
-    text += fmt::format("{:1} {:<{}}", row[0], row[1], apart ? 0 : widths[1]);
-    if (apart) text += "\n ";
-    for (std::size_t at = 2; at < row.size(); ++at)
-      text += at == 2 ? fmt::format(" {:<{}}", row[at], widths[at])
-                      : fmt::format(" {:>{}}", row[at], widths[at]);
-    text += "\n";
-  }
-  return text;
-}
-
-/// In lines of kColumns, the later ones indented; words stay whole.
-std::string folded(const std::string& line, std::size_t indent) {
-  std::string text, rest = line;
-  while (rest.size() > kColumns) {
-    std::size_t end = rest.rfind(' ', kColumns);
-    if (end == std::string::npos || end <= indent) end = rest.find(' ', kColumns);
-    if (end == std::string::npos) break;
-    text += rest.substr(0, end) + "\n";
-    rest = std::string(indent, ' ') + rest.substr(end + 1);
-  }
-  return text + rest + "\n";
-}
-
 std::string order_line(const FoundPlan& found) {
   if (!found.usual_seconds) return {};
-  return folded(
+  return folded_line(
       fmt::format(
           "  ranks are numbered along {}, innermost first (d: replicas); in the usual order a step "
           "takes {:.1f} % longer",
@@ -160,7 +111,7 @@ std::vector<Sensitivity> sensitivities(const PlanReport& report) {
 
 std::string notes_text(const std::vector<std::string>& notes) {
   std::string text;
-  for (const std::string& note : notes) text += folded("note: " + note, 6);
+  for (const std::string& note : notes) text += folded_line("note: " + note, 6);
   return text;
 }
 
@@ -173,7 +124,7 @@ std::string left_out_text(const PlanReport& report) {
     const std::string where =
         chosen ? "" : fmt::format("nothing fits on {}: ", nodes_text(one.parts, report.cluster));
     for (const LeftOut& left : one.left_out)
-      text += folded(
+      text += folded_line(
           fmt::format("  {:>10} {}{}; nearest: {}", with_commas(static_cast<double>(left.count)),
                       where, left.why, left.nearest),
           13);
@@ -209,7 +160,7 @@ std::vector<std::pair<std::string, double>> terms_of(const ForecastTerms& terms)
 
 std::string basis_text(const std::vector<std::string>& basis) {
   std::string text;
-  for (const std::string& line : basis) text += folded(line, 2);
+  for (const std::string& line : basis) text += folded_line(line, 2);
   return basis.empty() ? text : text + "\n";
 }
 
@@ -223,14 +174,14 @@ std::string plan_text(const PlanReport& report, std::size_t top) {
   }
   std::string text = basis_text(report.basis);
   const auto grouped = [](index_t count) { return with_commas(static_cast<double>(count)); };
-  text += folded(fmt::format("{}, {} candidate{}, {} priced in {:.2f} s{}",
-                             counted(report.searched.size(), "set of nodes", "sets of nodes"),
-                             grouped(candidates), candidates == 1 ? "" : "s", grouped(priced),
-                             report.search_seconds,
-                             complete ? ", the others cannot be better"
-                                      : "; not all that might be better were priced"),
-                 2);
-  text += folded(
+  text += folded_line(fmt::format("{}, {} candidate{}, {} priced in {:.2f} s{}",
+                                  counted(report.searched.size(), "set of nodes", "sets of nodes"),
+                                  grouped(candidates), candidates == 1 ? "" : "s", grouped(priced),
+                                  report.search_seconds,
+                                  complete ? ", the others cannot be better"
+                                           : "; not all that might be better were priced"),
+                      2);
+  text += folded_line(
       fmt::format("{} step{} of {} of {} tokens; cost in {}; time and cost: the middle of all "
                   "lives, and of the time where 90 % of them lie",
                   grouped(report.wish.steps), report.wish.steps == 1 ? "" : "s",
@@ -238,7 +189,7 @@ std::string plan_text(const PlanReport& report, std::size_t top) {
                   report.options.front().job.currency),
       2);
   text += "\n";
-  std::vector<Row> rows{head_row(report)};
+  std::vector<PlanRow> rows{head_row(report)};
   const bool front = report.wish.objective == "pareto";
   std::size_t listed = 0;
   for (std::size_t at = 0; at < report.options.size(); ++at)
@@ -247,10 +198,12 @@ std::string plan_text(const PlanReport& report, std::size_t top) {
       ++listed;
     }
   text += table_text(rows);
-  text += fmt::format(
-      "* chosen: {}; + nothing else is both sooner and cheaper; r: recomputes activations\n{}"
-      "\nwhere the chosen plan's step goes\n",
-      choice_text(report.wish), notes_text(report.notes));
+  text += folded_line(
+      fmt::format("* chosen: {}; + nothing else is both sooner and cheaper; r: recomputes "
+                  "activations",
+                  choice_text(report.wish)),
+      2);
+  text += notes_text(report.notes) + "\nwhere the chosen plan's step goes\n";
   const JobOption& chosen = report.options[*report.chosen];
   text += order_line(chosen.found);
   for (const auto& [name, seconds] : terms_of(chosen.found.forecast.terms))

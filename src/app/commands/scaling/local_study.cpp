@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "app/commands/scaling/launch.hpp"
+#include "core/commas.hpp"
 #include "core/error.hpp"
 #include "io/lock/lock_look.hpp"
 #include "io/lock/silence.hpp"
@@ -87,7 +88,7 @@ class LocalStudy {
     std::error_code none;
     std::filesystem::remove_all(folder + "/ckpt", none);
     seconds_[at].push_back(read_run_figures(folder).seconds);
-    say(fmt::format("{}: {:.4g} ms a step", what, 1e3 * seconds_[at].back()));
+    say(fmt::format("{}: {} ms a step", what, readable(1e3 * seconds_[at].back(), 4)));
     measure_operators(point, folder);
   }
 

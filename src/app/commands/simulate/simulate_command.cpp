@@ -9,6 +9,7 @@
 #include "app/commands/output_files.hpp"
 #include "app/commands/setup.hpp"
 #include "app/commands/simulate/simulation_report.hpp"
+#include "core/commas.hpp"
 #include "core/error.hpp"
 #include "core/utf8.hpp"
 #include "hetero/simulate/job_plan.hpp"
@@ -37,8 +38,8 @@ std::string hazards_text(const SimulatedJob& job) {
     if (kind.hazard.never())
       text += fmt::format("; {} are never lost", kind.name);
     else if (kind.hazard.shape() > 0)
-      text += fmt::format("; {}: Weibull, shape {:g}, scale {:g} h", kind.name, kind.hazard.shape(),
-                          kind.hazard.scale_hours());
+      text += fmt::format("; {}: Weibull, shape {:g}, scale {} h", kind.name, kind.hazard.shape(),
+                          readable(kind.hazard.scale_hours(), 6));
     else if (kind.hazard.buckets().size() == 1)
       text +=
           fmt::format("; {}: {:.3g} losses per node and hour", kind.name, kind.hazard.per_hour(0));
@@ -130,11 +131,10 @@ void check_length(const SimulatedJob& job, const std::string& source) {
   constexpr double kYear = 365 * 86400, kMostYears = 30;
   const double years = undisturbed_seconds(job, job.policy) / kYear;
   if (years > kMostYears)
-    throw_error(
-        ExitCode::config,
-        "{}: samples: {:g} take {:.3g} years at the largest size, without any loss; jobs up "
-        "to {:g} years are simulated",
-        source, job.samples, years, kMostYears);
+    throw_error(ExitCode::config,
+                "{}: samples: {} take {} years at the largest size, without any loss; jobs up "
+                "to {:g} years are simulated",
+                source, with_commas(job.samples), readable(years), kMostYears);
 }
 
 SimulationReport simulated(const SimulateCommand& command, const SimulatedJob& job,

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/commas.hpp"
 #include "core/utf8.hpp"
 #include "io/log/step_record.hpp"
 
@@ -20,13 +21,13 @@ constexpr std::size_t kNameColumns = 28;
 std::string time_text(double seconds) {
   constexpr double kShort = 60, kLong = 1e9, kYear = 365 * 86400;
   if (!std::isfinite(seconds)) return "never";
-  if (seconds > kLong) return fmt::format("{:.0f} years", seconds / kYear);
+  if (seconds > kLong) return with_commas(seconds / kYear) + " years";
   return seconds < kShort ? short_time(seconds) : clock_time(seconds);
 }
 
 std::string cost_text(double cost) {
   if (!std::isfinite(cost)) return "-";
-  return cost < 1e4 ? fmt::format("{:.2f}", cost) : fmt::format("{:.0f}", cost);
+  return cost < 1e4 ? fmt::format("{:.2f}", cost) : with_commas(cost);
 }
 
 std::string row(const char* name, const Spread& spread, std::string (*text)(double)) {
@@ -36,10 +37,10 @@ std::string row(const char* name, const Spread& spread, std::string (*text)(doub
 
 std::string head(const SimulationReport& report) {
   const SimulatedJob& job = report.job;
-  std::string text =
-      fmt::format("{}: {:g} samples, {} size{} up to {}\n",
-                  printable(job.name.empty() ? "job" : job.name, 60), job.samples, job.sizes.size(),
-                  job.sizes.size() == 1 ? "" : "s", printable(job.sizes.back().name, 60));
+  std::string text = fmt::format(
+      "{}: {} samples, {} size{} up to {}\n", printable(job.name.empty() ? "job" : job.name, 60),
+      with_commas(job.samples), job.sizes.size(), job.sizes.size() == 1 ? "" : "s",
+      printable(job.sizes.back().name, 60));
   if (!job.source.empty()) text += fmt::format("plan            {}\n", printable(job.source, 200));
   text += fmt::format("nodes           {}\n", printable(report.nodes_from, 300));
   for (const std::string& note : report.notes)
@@ -71,9 +72,9 @@ std::string parts_text(const LivesSummary& summary) {
     text += fmt::format(" {} {:.2f}", Words<LifePart>::all[part], 100 * summary.share[part]);
   text += fmt::format(
       "\nin a run, mean\n  {:.1f} nodes lost, {:.1f} roll-backs, {:.1f} reshapes, {:.1f} restarts, "
-      "{:.1f} checkpoints,\n  {:.1f} lives; {:.1f} nodes held; {:.4g} samples/s\n",
+      "{:.1f} checkpoints,\n  {:.1f} lives; {:.1f} nodes held; {} samples/s\n",
       summary.losses, summary.roll_backs, summary.reshapes, summary.restarts, summary.checkpoints,
-      summary.lives, summary.mean_nodes, summary.samples_per_second);
+      summary.lives, summary.mean_nodes, readable(summary.samples_per_second, 4));
   return text;
 }
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <ctime>
 
+#include "core/commas.hpp"
+#include "core/folded.hpp"
 #include "core/utf8.hpp"
 #include "io/log/step_record.hpp"
 
@@ -187,7 +189,8 @@ void add_ranks(std::vector<std::string>& lines, const FollowedRanks& ranks, int 
     const double own = *std::max_element(ranks.own.begin() + first, ranks.own.begin() + end);
     const std::string label =
         group > 1 ? fmt::format("{}-{}", first, end - 1) : std::to_string(first);
-    const std::string text = fmt::format("{:>9} {:>8} ", label, number("{:.4g}", own));
+    const std::string text =
+        fmt::format("{:>9} {:>8} ", label, std::isfinite(own) ? readable(own, 4) : "-");
     lines.push_back(
         text + bar(own / slowest, screen.columns - static_cast<int>(text.size()), screen.utf8));
   }
@@ -293,7 +296,7 @@ std::string watch_line(const RunStatus& s) {
   if (s.missing.count() > 0) text += "  log.jsonl lacks " + s.missing.text();
   if (const std::string left = left_text(s); !left.empty()) text += "  " + left;
   if (s.exit && !s.alive()) text += ": " + s.exit->reason.substr(0, s.exit->reason.find('\n'));
-  return printable(text);
+  return folded(printable(text), 4);
 }
 
 }  // namespace t3d

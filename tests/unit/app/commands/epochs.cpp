@@ -18,6 +18,7 @@ TEST_CASE("a mixture's sources are read by their weights, whatever these add up 
   REQUIRE(text.lines.size() == 2);
   CHECK(text.lines[0] == "tokens in all 3.00k of source web, corpus 2.00k: 1.5 epochs");
   CHECK(text.lines[1] == "tokens in all 1.00k of source code, corpus 100: 10 epochs");
+  CHECK(epoch_text({{"", 100, 1}}, 2.29e9).lines[0].ends_with("corpus 100: 22,900,000 epochs"));
   // Only the one that is read too often is named.
   CHECK_THAT(text.warning, Catch::Contains("10 times (source code)") && !Catch::Contains("web"));
   CHECK(epoch_text(kMixture, 1600).warning.empty());  // just four times

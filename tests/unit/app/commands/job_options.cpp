@@ -135,6 +135,18 @@ TEST_CASE("a deadline takes the cheapest in time, a budget the soonest within it
   wish.budget = 25;
   CHECK(choose_option(options, wish) == 2);
   CHECK(choice_text(wish) == "the soonest that stays within the budget in 95 % of the lives");
+  std::vector<JobOption> priced = options;
+  for (JobOption& one : priced) one.job.currency = "EUR";
+  JobWish asked = wish;
+  take_budget_unit(asked, priced);
+  CHECK(choice_text(asked) ==
+        "the soonest that stays within the budget of 25 EUR in 95 % of the lives");
+  asked.budget_unit = "eur";
+  take_budget_unit(asked, priced);
+  CHECK(asked.budget_unit == "EUR");
+  asked.budget_unit = "USD";
+  CHECK_THROWS_WITH(take_budget_unit(asked, priced),
+                    contains("--budget is in USD, and the costs are in EUR"));
   wish.deadline_seconds = 5 * 3600;
   CHECK(!choose_option(options, wish));
   wish.budget.reset();

@@ -79,3 +79,25 @@ TEST_CASE("one end of a text is a number, several are a list") {
         nlohmann::json{{"bos_token_id", 1}, {"eos_token_id", {2, 7}}, {"pad_token_id", 5}});
   CHECK(nlohmann::json::parse(hf_generation_text({})) == nlohmann::json::object());
 }
+
+TEST_CASE("a wrong value is wrong input, and what is no JSON cannot be read") {
+  const auto fault_of = [](const std::string& text) -> Error {
+    try {
+      (void)parse_hf_config(text, "f");
+    } catch (const Error& error) {
+      return error;
+    }
+    return {ExitCode::done, "taken"};
+  };
+  const auto changed = [&](const char* key, const nlohmann::json& value) {
+    nlohmann::json config = mistral();
+    config[key] = value;
+    return fault_of(config.dump());
+  };
+  CHECK(changed("hidden_size", "wide").code() == ExitCode::config);
+  CHECK(std::string(changed("num_attention_heads", 0).what()) ==
+        "f: num_attention_heads is 0, not a number from 1 to 1,000,000");
+  CHECK(changed("vocab_size", nullptr).code() == ExitCode::config);
+  CHECK(changed("rms_norm_eps", "small").code() == ExitCode::config);
+  CHECK(fault_of("{\"model_type\": \"mis").code() == ExitCode::io);
+}
