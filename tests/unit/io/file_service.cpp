@@ -66,9 +66,7 @@ TEST_CASE("where nothing gets done for long, what has no room is refused until s
   const auto release = std::make_shared<std::atomic<bool>>(false);
   FileService files(10);
   files.set_standstill(0.2);
-  CHECK(files.put("a hang", 8, [release] {
-    wait_for(*release);
-  }));
+  CHECK(files.put("a hang", 8, [release] { wait_for(*release); }));
   CHECK(files.put("fits", 2, [] {}));
   const auto start = std::chrono::steady_clock::now();
   CHECK_FALSE(files.put("does not fit", 8, [] {}));
