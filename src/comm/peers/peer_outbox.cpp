@@ -17,13 +17,14 @@ void PeerOutbox::beat(const Descriptor& socket, char letter) {
 }
 
 void PeerOutbox::send(const Descriptor& socket) {
-  if (!socket) {
-    begun_.clear();
-    waiting_.clear();
-    return;
-  }
+  if (!socket) return drop();
   while (send_begun(socket) && !waiting_.empty() && !is_unheard())
     begun_ = std::move(waiting_.extract(waiting_.begin()).mapped());
+}
+
+void PeerOutbox::drop() {
+  begun_.clear();
+  waiting_.clear();
 }
 
 /// Whether all of it is on its way. A broken connection is noticed where it is read.
@@ -32,6 +33,7 @@ bool PeerOutbox::send_begun(const Descriptor& socket) {
     const ssize_t sent =
         ::send(socket.get(), begun_.data(), begun_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno != EAGAIN && errno != ENOBUFS) drop();
     if (sent <= 0) return false;
     begun_.erase(0, static_cast<std::size_t>(sent));
     unheard_ += static_cast<std::size_t>(sent);

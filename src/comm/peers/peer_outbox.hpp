@@ -33,11 +33,12 @@ class PeerOutbox {
 
   /// There is something that the socket may take.
   [[nodiscard]] bool has_more() const;
-  /// Sends what the socket takes now. Without a socket nothing is kept.
+  /// Sends what the socket takes now. Nothing is kept without a connection.
   void send(const Descriptor& socket);
 
  private:
   [[nodiscard]] bool is_unheard() const { return unheard_ >= kUnheardBytes; }
+  void drop();
   [[nodiscard]] bool send_begun(const Descriptor& socket);
 
   std::string begun_;  // of a message, or of several: what the socket has not taken
