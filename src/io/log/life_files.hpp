@@ -47,7 +47,6 @@ struct FruitlessLives {
 /// `most` are looked at. Where nothing can be read there are none. Never throws.
 [[nodiscard]] FruitlessLives lives_without_progress(const std::string& dir, index_t most) noexcept;
 
-
 /// Where the records cannot be written nobody counts lives. Slurm does: how often it has started
 /// `job` again, this being the `restart`-th time, without a life that the folder knows of. 0 where
 /// this one's record is open there. Never throws.
