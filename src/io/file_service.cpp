@@ -24,6 +24,8 @@ double seconds_since(std::chrono::steady_clock::time_point time) {
 
 }  // namespace
 
+thread_local FileService::State* FileService::served = nullptr;
+
 /// The thread owns it too: one that hangs in a file system's call outlives the service.
 struct FileService::State {
   mutable std::mutex mutex;
@@ -37,6 +39,7 @@ struct FileService::State {
   std::thread::id thread;
 
   void serve() {
+    served = this;
     std::unique_lock lock(mutex);
     thread = std::this_thread::get_id();
     for (;;) {
@@ -106,6 +109,12 @@ bool FileService::put(const std::string& what, index_t bytes, std::function<void
 bool FileService::is_own_thread() const {
   const std::lock_guard lock(state_->mutex);
   return state_->thread == std::this_thread::get_id();
+}
+
+void FileService::note_progress() {
+  if (served == nullptr) return;
+  const std::lock_guard lock(served->mutex);
+  served->last_done = std::chrono::steady_clock::now();
 }
 
 void FileService::set_standstill(double seconds) {

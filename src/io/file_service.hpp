@@ -26,6 +26,9 @@ class FileService {
   /// From the service's own thread: done at once. False: refused, also after end().
   [[nodiscard]] bool put(const std::string& what, index_t bytes, std::function<void()> work);
   [[nodiscard]] bool is_own_thread() const;
+  /// By a work that takes long, while it comes forward: its file system does not hang. Elsewhere
+  /// than in a service's thread nothing happens.
+  static void note_progress();
   /// For tests: another time than kStandstill.
   void set_standstill(double seconds);
   /// A number for all that has been handed over so far.
@@ -41,6 +44,7 @@ class FileService {
 
  private:
   struct State;
+  static thread_local State* served;  // by this thread
   std::shared_ptr<State> state_;
   index_t most_;
 };

@@ -186,17 +186,22 @@ std::string replaceable_file(const std::string& path) {
 
 void replace_durably(const std::string& path,
                      const std::function<std::optional<std::string>()>& next_piece) {
-  constexpr std::size_t kAtOnce = 1 << 20;
+  constexpr std::size_t kAtOnce = 1 << 20, kUnsynced = 64 << 20;
   const std::string file = replaceable_file(path), temporary = file + ".tmp";
   int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) fail("create", temporary);
   try {
     std::string text;
+    std::size_t unsynced = 0;
     while (auto piece = next_piece()) {
       text += *piece;
       if (text.size() < kAtOnce) continue;
       write_all(fd, text, temporary);
+      unsynced += text.size();
       text.clear();
+      // Of a long file the disk takes a part at a time, rather than all at the end.
+      if (unsynced >= kUnsynced && ::fdatasync(fd) != 0) fail("fsync", temporary);
+      if (unsynced >= kUnsynced) unsynced = 0;
     }
     write_all(fd, text, temporary);
     if (::fsync(fd) != 0) fail("fsync", temporary);

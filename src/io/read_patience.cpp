@@ -35,20 +35,21 @@ bool Tries::again(int reason, const std::string& path) {
   if (patience == nullptr || patience->rule_.seconds <= 0 || !may_pass(reason)) return false;
   const ReadPatience::Rule& rule = patience->rule_;
   const double now = PhaseClock::now();
-  if (began_ < 0) {
-    began_ = now;
+  if (counted_ < 0) {
     pause_ = kFirstPause;
     busy_.emplace("reading " + path);
-    if (!patience->ran_out_ && rule.say)
+    if (!patience->is_spent() && rule.say)
       rule.say(fmt::format("cannot read {} ({}): tried again for up to {:.0f} s", path,
-                           std::strerror(reason), rule.seconds));
+                           std::strerror(reason), rule.seconds - patience->spent_seconds_));
+  } else {
+    patience->spent_seconds_ += now - counted_;
   }
-  patience->ran_out_ = patience->ran_out_ || now - began_ >= rule.seconds;
-  if (patience->ran_out_) {
+  if (patience->is_spent()) {
+    patience->ran_out_ = true;
     errno = reason;
     return false;
   }
-  const double until = now + pause_;
+  const double until = now + std::min(pause_, rule.seconds - patience->spent_seconds_);
   pause_ = std::min(2 * pause_, kLongestPause);
   while (PhaseClock::now() < until) {
     if (rule.stop && rule.stop())
@@ -56,6 +57,8 @@ bool Tries::again(int reason, const std::string& path) {
                   std::strerror(reason));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
+  counted_ = PhaseClock::now();
+  patience->spent_seconds_ += counted_ - now;
   return true;
 }
 

@@ -14,7 +14,7 @@ namespace t3d {
 class ReadPatience {
  public:
   struct Rule {
-    double seconds = 60;                          // for one read; 0 = none is tried again
+    double seconds = 60;                          // for all reads; 0 = none is tried again
     std::function<bool()> stop;                   // asked to stop: looked at while waiting
     std::function<void(const std::string&)> say;  // what is waited for, once for each read
   };
@@ -38,7 +38,10 @@ class ReadPatience {
 
  private:
   friend class Tries;
+  [[nodiscard]] bool is_spent() const { return spent_seconds_ >= rule_.seconds; }
+
   Rule rule_;
+  double spent_seconds_ = 0;  // waiting, and in tries that failed
   bool ran_out_ = false;
 };
 
@@ -50,7 +53,8 @@ class Tries {
   [[nodiscard]] bool again(int reason, const std::string& path);
 
  private:
-  double began_ = -1, pause_ = 0;
+  double counted_ = -1;  // up to here the time is counted; -1: none has failed
+  double pause_ = 0;
   std::optional<BusyScope> busy_;  // the other ranks wait for it
 };
 

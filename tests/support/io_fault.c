@@ -20,6 +20,8 @@
 //   IO_FAULT_DEAD     a word in paths: writing to handles of such files, and setting their times,
 //                     fails (ESTALE) where they were opened before ...
 //   IO_FAULT_DEAD_FROM      ... this file existed; opened again, they work
+//   IO_FAULT_HANG     a word in paths: setting the times of such files does not end ...
+//   IO_FAULT_HANG_WHILE     ... as long as this file exists
 //   IO_FAULT_AHEAD    seconds that this client's clock is ahead: the time that it sets on files
 //
 // Operations: write, pwrite, ftruncate, fsync, fdatasync, rename, close.
@@ -226,8 +228,17 @@ static int is_stale(const char* path, int flags) {
 OPEN(open)
 OPEN(open64)
 
+static void hang(int fd) {
+  const char *word = getenv("IO_FAULT_HANG"), *flag = getenv("IO_FAULT_HANG_WHILE");
+  const struct timespec pause = {0, 50000000};
+  char path[4096];
+  if (word == NULL || !path_of(fd, path, sizeof path) || strstr(path, word) == NULL) return;
+  while (is_there(flag)) nanosleep(&pause, NULL);
+}
+
 int futimens(int fd, const struct timespec times[2]) {
   const char* ahead = getenv("IO_FAULT_AHEAD");
+  hang(fd);
   if (is_dead(fd)) return (int)refuse(ESTALE);
   if (ahead == NULL || times != NULL) return REAL(futimens)(fd, times);
   struct timespec now;

@@ -116,6 +116,14 @@ SLURM_JOB_ID=7 failing MANIFEST.json 1 input.toml -d done --set run.steps=22
 ends 74
 expect_text "three lives in a row"
 says done 74 false
+# Where lives cannot be recorded, Slurm's restarts are counted.
+mkdir unrecorded
+cp -r done/ckpt unrecorded
+mkdir unrecorded/lives.jsonl
+SLURM_JOB_ID=7 SLURM_RESTART_COUNT=2 failing MANIFEST.json 1 input.toml -d unrecorded --set run.steps=22
+ends 74
+expect_text "could not be kept, and Slurm has started the job again 2 times"
+says unrecorded 74 false
 failing tokens-train.h5 2 "${words[@]}" -d other --set "mesh.cuboid=[1,2,1]"
 ends 74
 expect_text "tokens-train.h5: Input/output error"

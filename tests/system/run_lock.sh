@@ -106,6 +106,23 @@ cp first.log out.log
 expect_status 75
 grep -q '"code": *75' stale_lock/exit.json || fail "no exit.json"
 
+# A file system that hangs while the lock is renewed: the job steps on, and ends when it is asked to.
+LD_PRELOAD=$shim IO_FAULT_HANG=run.lock IO_FAULT_HANG_WHILE=$PWD/hangs \
+  "$T3D_BIN" input.toml -d hung "${small[@]}" --set run.steps=1000000 > first.log 2>&1 &
+first=$!
+for _ in $(seq 500); do grep -q '"step":3,' hung/log.jsonl 2> /dev/null && break; sleep 0.02; done
+touch hangs
+sleep 3
+kill -TERM $first
+for _ in $(seq 300); do kill -0 $first 2> /dev/null || break; sleep 0.1; done
+! kill -0 $first 2> /dev/null || fail "it does not end while the file system hangs"
+wait $first
+status=$?
+cp first.log out.log
+expect_status 75
+[[ -e hung/run.lock ]] || fail "the lock was given back"
+rm hangs
+
 # Started anew and killed before its first checkpoint: the run before goes on, with its log.
 run 1 input.toml -d anew "${small[@]}" --set run.steps=10
 expect_status 0

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/counted.hpp"
 #include "io/log/life_files.hpp"
 #include "sched/requeue.hpp"
 #include "sched/slurm_job.hpp"
@@ -19,13 +20,21 @@ void say(const std::string& text) {
 }
 
 /// Why the run is not to be started again, one sentence; empty where it is.
-std::string why_stuck(const std::string& dir, LifeYield yield) {
+std::string why_stuck(const std::string& dir, LifeYield yield, const std::string& job) {
   constexpr index_t kBefore = 3;
   if (yield == LifeYield::checkpoint) return {};
   FruitlessLives lives = lives_without_progress(dir, kBefore);
   ++lives.all;
+  const index_t unknown = dir.empty() ? 0 : unknown_lives(dir, job, slurm_restarts());
+  lives.all += unknown;
   if (yield == LifeYield::cut_short) ++lives.cut_short;
   if (!lives.are_too_many()) return {};
+  if (unknown > 0)
+    return fmt::format(
+        "this life has come to no new checkpoint, its record in {}/lives.jsonl could not be kept, "
+        "and Slurm has started the job again {} since the last life that is known: the run is not "
+        "started again",
+        dir, counted(unknown, "time"));
   if (lives.cut_short > 1)
     return "three lives in a row were asked to stop before they came to a new checkpoint, most of "
            "them before their first step: the run is not started again. A longer time limit, or a "
@@ -52,7 +61,7 @@ std::function<void()> act_once(const std::string& job) {
 PutBack plan_put_back(const std::string& dir, LifeYield yield) {
   const std::string job = slurm_job_id();
   if (job.empty()) return {};
-  if (const std::string why = why_stuck(dir, yield); !why.empty()) {
+  if (const std::string why = why_stuck(dir, yield, job); !why.empty()) {
     say(why);
     return {false, {}};
   }

@@ -230,9 +230,15 @@ std::vector<Descriptor> accept_peers(const Descriptor& listener, std::uint64_t s
 
 void set_silence_limit(const Descriptor& socket, double seconds) {
   const int yes = 1;
+  const int pause = std::max(1, static_cast<int>(seconds / 3));
   const auto milliseconds = std::max(1U, static_cast<unsigned>(1e3 * seconds));
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   setsockopt(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
+  // Where nothing is said for long (a stopped process is not spoken to), the systems ask each
+  // other.
+  setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPIDLE, &pause, sizeof pause);
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPINTVL, &pause, sizeof pause);
 }
 
 }  // namespace t3d

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -17,6 +18,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/busy.hpp"
+#include "comm/peers/peer_outbox.hpp"
 #include "comm/peers/peer_sockets.hpp"
 #include "core/utf8.hpp"
 #include "device/host_limits.hpp"
@@ -36,6 +38,8 @@ constexpr std::chrono::seconds kConnect{10};
 constexpr std::chrono::seconds kWords{3};
 /// For the last words of a rank that has told why it ends, and for a launcher.
 constexpr std::chrono::seconds kLastWords{5};
+/// For sockets that have no room for the last word.
+constexpr milliseconds kLastRoom{1000};
 /// What is over sooner, nobody hears of.
 constexpr double kBusySeconds = 0.5;
 
@@ -54,15 +58,17 @@ struct Neighbour {
   std::optional<Clock::time_point> gone_at{};  // without goodbye
   bool silent = false;                         // its host does not answer
   bool watched = true;                         // one of the ring
+  PeerOutbox outbox{};
+
+  void say(const PeerOutbox::Key& key, const std::string& message) {
+    outbox.put(key, message);
+    outbox.send(socket);
+  }
 };
 
 std::uint64_t new_secret() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
-}
-
-void send_text(const Neighbour& to, const std::string& text) {
-  if (to.socket) (void)send(to.socket.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 std::string bytes_of(int number) {
@@ -126,13 +132,12 @@ class PeerWatch::Thread {
  private:
   void watch() {
     while (!stop_ && !told_) {
-      std::vector<pollfd> entries;
-      for (const Neighbour& neighbour : neighbours_)
-        entries.push_back({neighbour.socket.get(), POLLIN, 0});
+      std::vector<pollfd> entries = sockets(POLLIN);
       entries.push_back({wake_.get(), POLLIN, 0});
       (void)poll(entries.data(), entries.size(), static_cast<int>(kBeat.count() / 2));
       for (std::size_t at = 0; at < neighbours_.size() && !stop_; ++at)
-        if (neighbours_[at].socket && entries[at].revents != 0) listen_to(neighbours_[at]);
+        if (neighbours_[at].socket && (entries[at].revents & ~POLLOUT) != 0)
+          listen_to(neighbours_[at]);
       if (stop_ || told_) break;
       beat();
       tell_work();
@@ -143,8 +148,31 @@ class PeerWatch::Thread {
     }
     const std::string last =
         goodbye_ ? std::string{kGoodbye} : word_message(kEnds, rank_, 1, cause_);
-    if (stop_ && (goodbye_ || !cause_.empty()))
-      for (const Neighbour& neighbour : neighbours_) send_text(neighbour, last);
+    if (stop_ && (goodbye_ || !cause_.empty())) say_last(last);
+  }
+
+  // For a poll that waits for `events`, and for room where there is more to say.
+  [[nodiscard]] std::vector<pollfd> sockets(short events) const {
+    std::vector<pollfd> entries;
+    for (const Neighbour& neighbour : neighbours_) {
+      const short room = neighbour.outbox.has_more() ? POLLOUT : 0;
+      entries.push_back({neighbour.socket.get(), static_cast<short>(events | room), 0});
+    }
+    return entries;
+  }
+
+  void say_last(const std::string& message) {
+    for (Neighbour& neighbour : neighbours_) neighbour.outbox.put_last(message);
+    const auto until = Clock::now() + kLastRoom;
+    const auto has_more = [](const Neighbour& neighbour) { return neighbour.outbox.has_more(); };
+    while (true) {
+      for (Neighbour& neighbour : neighbours_) neighbour.outbox.send(neighbour.socket);
+      const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
+      if (left.count() <= 0 || std::none_of(neighbours_.begin(), neighbours_.end(), has_more))
+        return;
+      std::vector<pollfd> entries = sockets(0);
+      (void)poll(entries.data(), entries.size(), static_cast<int>(left.count()));
+    }
   }
 
   // What this rank is busy with, as soon as that has lasted, and that it is over.
@@ -153,7 +181,7 @@ class PeerWatch::Thread {
     if (work == told_work_) return;
     told_work_ = work;
     const std::string message = word_message(kBusy, rank_, ++words_, work);
-    for (const Neighbour& neighbour : neighbours_) send_text(neighbour, message);
+    for (Neighbour& neighbour : neighbours_) neighbour.say({kBusy, rank_}, message);
   }
 
   void take_word(const std::string& message) {
@@ -161,7 +189,7 @@ class PeerWatch::Thread {
     int& heard = heard_[{message[0], rank}];
     if (rank == rank_ || number <= heard) return;
     heard = number;
-    for (const Neighbour& neighbour : neighbours_) send_text(neighbour, message);
+    for (Neighbour& neighbour : neighbours_) neighbour.say({message[0], rank}, message);
     const std::string text = message.substr(kHeadBytes);
     if (message[0] == kBusy) return hear_work(rank, text);
     if (ends_) return;
@@ -177,10 +205,13 @@ class PeerWatch::Thread {
     options_.end();
   }
 
+  // Says, too, what the sockets had no room for.
   void beat() {
+    for (Neighbour& neighbour : neighbours_) neighbour.outbox.send(neighbour.socket);
     if (Clock::now() - last_beat_ < kBeat) return;
     last_beat_ = Clock::now();
-    for (const Neighbour& neighbour : neighbours_) send_text(neighbour, {kHeartbeat});
+    for (Neighbour& neighbour : neighbours_)
+      if (neighbour.socket) neighbour.outbox.beat(neighbour.socket, kHeartbeat);
   }
 
   void listen_to(Neighbour& from) {
@@ -193,6 +224,7 @@ class PeerWatch::Thread {
       if (from.watched) from.gone_at = Clock::now();
       return;
     }
+    from.outbox.heard();
     from.unread.append(bytes.data(), static_cast<std::size_t>(got));
     while (!from.unread.empty() && from.socket && !told_) {
       const char letter = from.unread.front();
@@ -230,7 +262,7 @@ class PeerWatch::Thread {
 
   void spread(int lost) {
     told_ = true;
-    for (const Neighbour& neighbour : neighbours_) send_text(neighbour, lost_message(lost));
+    say_last(lost_message(lost));
     options_.end();
   }
 
@@ -299,7 +331,7 @@ PeerWatch::PeerWatch(Communicator& world, const Options& options) {
     if (socket) set_silence_limit(socket, options.silent_seconds);
     if (socket) ++connections_;
     neighbours.push_back(
-        {peer, peers[number(peer)].host, std::move(socket), patience, {}, {}, false, watched});
+        {peer, peers[number(peer)].host, std::move(socket), patience, {}, {}, false, watched, {}});
   };
   add(before, std::move(accepted.front()), kPatience, true);
   add(after, std::move(to_next), kMorePatience, true);

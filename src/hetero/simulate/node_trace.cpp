@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/node_list.hpp"
 #include "core/utf8.hpp"
 #include "hetero/simulate/trace_lines.hpp"
 

@@ -93,6 +93,7 @@ LockFile::LockFile(const std::string& folder, const LockOwner& owner, const std:
                    double expires_seconds)
     : path_(folder + "/" + name),
       draft_(path_ + "." + owner.token),
+      trace_(folder + "/." + name + ".last"),
       draft_name_(draft_),
       owner_(owner),
       expires_seconds_(expires_seconds),
@@ -126,6 +127,7 @@ std::optional<LockFile::Holder> LockFile::try_take() {
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {
     if (create_lock()) {
+      leave_trace();
       list_leftovers();
       return std::nullopt;
     }
@@ -179,8 +181,34 @@ bool LockFile::take_over(const Holder& holder) {
   if (!again || again->sign != holder.sign) return false;
   if (::rename(draft_.c_str(), path_.c_str()) != 0) fail("rename", draft_);
   held_ = true;
+  leave_trace();
   list_leftovers();
   return true;
+}
+
+/// Without room for it, somebody who comes and goes while this lock is removed is not noticed.
+void LockFile::leave_trace() noexcept {
+  try {
+    const int fd = ::open(trace_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode);
+    const std::string record = format_owner(owner_);
+    if (fd >= 0) {
+      static_cast<void>(!::pwrite(fd, record.data(), record.size(), 0));
+      ::close(fd);
+    }
+    if (const std::optional<LockOwner> last = last_taker()) last_token_ = last->token;
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
+/// Nothing where that is not known.
+std::optional<LockOwner> LockFile::last_taker() const noexcept {
+  try {
+    const std::optional<Holder> last = read_lock(trace_);
+    return last ? last->owner : std::nullopt;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
 }
 
 /// The number of renewals shows where times of files do not; the time shows it to earlier versions
@@ -235,23 +263,30 @@ LockFile::Standing LockFile::renew(std::string& note) noexcept {
   return Standing::unclear;
 }
 
-bool LockFile::take_again(std::string& note) noexcept {
+LockFile::Standing LockFile::take_again(std::string& note) noexcept {
   const int before = fd_;
+  Standing standing = Standing::gone;
   try {
+    const std::optional<LockOwner> last = last_taker();
+    if (last && last->token != last_token_) {
+      note = fmt::format("{} was removed, and {} has had it since", path_, describe(*last));
+      return Standing::taken;
+    }
     drop_draft();  // of a try that failed
     fd_ = open_draft();
     if (create_lock()) {
       ::close(before);
       note = fmt::format("{} was removed by somebody; this job has taken it again", path_);
-      return true;
+      return Standing::ours;
     }
+    standing = Standing::taken;
     note = fmt::format("{} was removed, and somebody else has it now", path_);
   } catch (const std::exception& error) {
     note = fmt::format("{} was removed, and cannot be taken again: {}", path_, error.what());
   }
   drop_draft();
   if (fd_ != before) ::close(std::exchange(fd_, before));
-  return false;
+  return standing;
 }
 
 LockFile::Standing LockFile::standing() const noexcept {

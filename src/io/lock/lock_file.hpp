@@ -44,9 +44,9 @@ class LockFile {
   /// file has become another one than that of the path, or does not answer any more, through the
   /// file of the path, if that is still ours. `note` receives what went wrong on the way.
   [[nodiscard]] Standing renew(std::string& note) noexcept;
-  /// Takes a lock whose file is gone once more, with the same token. False, and a reason in `note`,
-  /// where that fails or somebody else was faster.
-  [[nodiscard]] bool take_again(std::string& note) noexcept;
+  /// Takes a lock whose file is gone once more, with the same token. ours; taken: somebody else was
+  /// faster, or has had it in between; else gone. `note` receives what happened.
+  [[nodiscard]] Standing take_again(std::string& note) noexcept;
   [[nodiscard]] Standing standing() const noexcept;
   /// Who holds it now.
   [[nodiscard]] std::optional<Holder> holder() const;
@@ -57,6 +57,8 @@ class LockFile {
  private:
   [[nodiscard]] int open_draft() const;
   bool create_lock();
+  void leave_trace() noexcept;
+  [[nodiscard]] std::optional<LockOwner> last_taker() const noexcept;
   bool take_over(const Holder& holder);
   [[nodiscard]] bool write_record() const noexcept;
   [[nodiscard]] bool reopen();
@@ -66,11 +68,13 @@ class LockFile {
   void give_back() noexcept;
 
   std::string path_, draft_;  // the draft becomes the lock
+  std::string trace_;         // says who has taken the lock last; stays when it is given back
   TemporaryName draft_name_;
   LockOwner owner_;
   double expires_seconds_;
   int fd_ = -1;
   bool held_ = false;
+  std::string last_token_;  // in the trace, when this lock had been taken
   Silence silence_, claim_silence_;
   std::map<std::string, Silence> leftovers_;  // drafts and claims of others, by path
 };

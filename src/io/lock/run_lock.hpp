@@ -2,13 +2,9 @@
 // it before anything is written there. Evaluation, generation and inspection only read and need
 // none. A scaling study locks its folder in the same way.
 #pragma once
-#include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "io/lock/lease.hpp"
@@ -28,18 +24,20 @@ class RunLock {
   RunLock(const std::vector<std::string>& folders, const std::string& run,
           const std::function<void(const std::string&)>& waiting,
           const std::string& advice = kTwoTrainings);
-  /// Gives the locks back, unless they are somebody else's by now.
+  /// Gives the locks back, unless they are somebody else's by now. A file system that hangs is
+  /// waited for kLastSeconds at most: the locks stay then, as those of a process that has ended.
   ~RunLock();
+  static constexpr double kLastSeconds = 5;
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
-  /// The run's id, once it is known, for those who meet the lock.
+  /// The run's id, once it is known, for those who meet the lock. Waits for a moment at most.
   void set_run(const std::string& id);
-  /// Another process has taken the lock; noticed within some seconds. A lock whose file is gone is
-  /// taken again; it is lost where that did not succeed for half a minute, or nobody looked for so
-  /// long (the process was suspended): others may have come and gone. What cannot be read is not
-  /// lost.
-  [[nodiscard]] bool lost() const { return lost_; }
+  /// Another process has taken the lock, perhaps given it back since; noticed within some seconds.
+  /// A lock whose file is gone is taken again; it is lost where that did not succeed for half a
+  /// minute, or nobody looked for so long (the process was suspended): others may have come and
+  /// gone. What cannot be read is not lost.
+  [[nodiscard]] bool lost() const;
   /// What has happened to the lock since the last call, for the user.
   [[nodiscard]] std::vector<std::string> take_warnings();
   /// Looks now.
@@ -50,19 +48,10 @@ class RunLock {
 
  private:
   struct Held;
-  void renew_for_ever() noexcept;
-  void renew(Held& held) noexcept;
-  void warn(Held& held, const std::string& text) noexcept;
+  struct State;
 
   Lease lease_;
-  std::vector<std::unique_ptr<Held>> files_;
-  std::mutex mutex_;           // of files_' records and of ending_
-  std::mutex warnings_mutex_;  // held for no longer than a moment: the steps wait for it
-  std::vector<std::string> warnings_;
-  std::condition_variable wake_;
-  bool ending_ = false;
-  std::atomic<bool> lost_{false};
-  std::thread heart_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace t3d

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "io/csv_cell.hpp"
+#include "io/file_service.hpp"
 #include "io/log/log_lines.hpp"
 #include "io/log/record_search.hpp"
 #include "io/log/step_scalars.hpp"
@@ -63,13 +64,18 @@ index_t csv_bytes_until(const std::string& path, index_t last_step) {
   return find_records(path, step_of, last_step, begin).bytes;
 }
 
-StepsThere csv_steps(const std::string& path) {
+StepsThere csv_steps(const std::string& path, index_t most_bytes) {
   StepsThere steps;
-  if (file_size(path) <= 0) return steps;
-  LogLines lines(path);
+  const index_t size = file_size(path);
+  if (size <= 0) return steps;
+  const index_t from = std::max<index_t>(0, size - most_bytes);
+  if (from > 0) steps.first = first_record(path, step_of);
+  LogLines lines(path, from);
+  if (from > 0) static_cast<void>(lines.next());  // maybe not from its beginning
   while (const auto line = lines.next())
     if (const auto step = step_of(*line)) steps.add(*step);
-  return steps;
+  if (!steps.first || steps.missing.last()) return steps;
+  return csv_steps(path, size);
 }
 
 CsvLog::CsvLog(std::string path) : path_(std::move(path)) {
@@ -100,10 +106,16 @@ void CsvLog::add_columns(const std::vector<std::string>& names) {
   static_cast<void>(lines.next());
   const std::string nothing(names.size(), ',');
   file_.reset();  // what comes before it is open again must not go into the file that is replaced
+  index_t said = 0;
   replace_durably(path_, [&]() -> std::optional<std::string> {
+    constexpr index_t kPiece = 1 << 20;
     if (!text.empty()) return std::exchange(text, "");
     const auto line = lines.next();
     if (!line) return std::nullopt;
+    if (lines.offset() - said > kPiece) {
+      said = lines.offset();
+      FileService::note_progress();  // the file system does not hang
+    }
     return std::string(*line) + nothing + "\n";
   });
   columns_ = std::move(columns);

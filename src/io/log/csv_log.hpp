@@ -17,8 +17,10 @@ namespace t3d {
 /// kill; all bytes of what is no log of steps. Error(io).
 [[nodiscard]] index_t csv_bytes_until(const std::string& path, index_t last_step);
 
-/// The steps that have a line in a log of steps. Error(io).
-[[nodiscard]] StepsThere csv_steps(const std::string& path);
+/// The steps that have a line in a log of steps; of a long one the first, and those in the last
+/// `most_bytes`. Error(io).
+[[nodiscard]] StepsThere csv_steps(const std::string& path,
+                                   index_t most_bytes = StepsThere::kMostBytes);
 
 class CsvLog {
  public:

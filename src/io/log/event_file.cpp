@@ -149,6 +149,18 @@ class EventReader {
     at_ += kHead + length + kTail;
     return look_at(data);
   }
+  /// What the first whole one says that begins at byte `from` or behind it, in front of `before`:
+  /// records are told by their CRCs.
+  std::optional<EventLook> find(index_t from, index_t before) {
+    for (move_to(from); offset() < before && hold(kHead); ++at_)
+      if (const auto event = next()) return event;
+    return std::nullopt;
+  }
+  void move_to(index_t offset) {
+    text_.clear();
+    at_ = 0;
+    offset_ = offset;
+  }
   /// Where the last one ends.
   [[nodiscard]] index_t offset() const { return offset_ + static_cast<index_t>(at_); }
 
@@ -214,21 +226,44 @@ std::string scalar_event(double seconds, index_t step, const std::vector<EventSc
   return event;
 }
 
+// Halving the file, as find_records does; the rest record by record.
 FoundEvents find_events(const std::string& path, index_t last_step) {
+  constexpr index_t kNear = 1 << 20;
   FoundEvents found;
   EventReader events(path);
+  const auto keep = [&](const EventLook& event) {
+    found.bytes = events.offset();
+    found.has_steps = found.has_steps || event.has_summary;
+  };
+  for (index_t end = file_size(path); end - found.bytes > kNear;) {
+    const index_t middle = found.bytes + (end - found.bytes) / 2;
+    const auto event = events.find(middle, end);
+    if (event && event->step <= last_step)
+      keep(*event);
+    else
+      end = middle;
+  }
+  events.move_to(found.bytes);
   while (const auto event = events.next()) {
     if (event->step > last_step) break;
-    found.bytes = events.offset();
-    found.has_steps = found.has_steps || event->has_summary;
+    keep(*event);
   }
   return found;
 }
 
-void for_each_event_step(const std::string& path, const std::function<void(index_t)>& see) {
+void for_each_event_step(const std::string& path, const std::function<void(index_t)>& see,
+                         index_t from) {
+  EventReader events(path);
+  auto event = from > 0 ? events.find(from, file_size(path)) : events.next();
+  for (; event; event = events.next())
+    if (event->has_summary) see(event->step);
+}
+
+std::optional<index_t> first_logged_step(const std::string& path) {
   EventReader events(path);
   while (const auto event = events.next())
-    if (event->has_summary) see(event->step);
+    if (event->has_summary) return event->step;
+  return std::nullopt;
 }
 
 std::optional<index_t> first_event_step(const std::string& path) {

@@ -35,12 +35,16 @@ struct FoundEvents {
   index_t bytes = 0;  // where they end
   bool has_steps = false;
 };
-/// The records of a file up to the first one of a step behind `last_step`, or that is torn or
-/// damaged. Error(io).
+/// The records of a file up to the first one of a step behind `last_step`; where one is torn or
+/// damaged, up to it, or to a later one. Of a long file a small part is read. Error(io).
 [[nodiscard]] FoundEvents find_events(const std::string& path, index_t last_step);
 
-/// Tells the steps of the records of a file that have numbers, as they stand there. Error(io).
-void for_each_event_step(const std::string& path, const std::function<void(index_t)>& see);
+/// Tells the steps of the records of a file that have numbers, as they stand there, of those that
+/// begin at byte `from` or behind it. Error(io).
+void for_each_event_step(const std::string& path, const std::function<void(index_t)>& see,
+                         index_t from = 0);
+/// The first of these.
+[[nodiscard]] std::optional<index_t> first_logged_step(const std::string& path);
 
 /// Where the process that wrote the file began; nothing where its head does not say.
 [[nodiscard]] std::optional<index_t> first_event_step(const std::string& path);

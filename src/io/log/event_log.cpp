@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 
 #include "core/error.hpp"
 #include "io/log/event_file.hpp"
@@ -80,11 +81,21 @@ void copy_events(const std::string& source, const std::string& folder, index_t l
   }
 }
 
-StepsThere logged_events(const std::string& folder) {
+StepsThere logged_events(const std::string& folder, index_t most_bytes) {
+  const std::vector<std::string> names = event_files(folder);
   StepsThere steps;
-  for (const std::string& name : event_files(folder))
-    for_each_event_step(folder + "/" + name, [&](index_t step) { steps.add(step); });
-  return steps;
+  for (auto name = names.begin(); name != names.end() && !steps.first; ++name)
+    steps.first = first_logged_step(folder + "/" + *name);
+  if (!steps.first) return steps;
+  auto oldest = names.end();  // of those that are looked at
+  index_t left = most_bytes;
+  while (oldest != names.begin() && left > 0) left -= file_size(folder + "/" + *--oldest);
+  for (auto name = oldest; name != names.end(); ++name)
+    for_each_event_step(
+        folder + "/" + *name, [&](index_t step) { steps.add(step); },
+        name == oldest ? std::max<index_t>(0, -left) : 0);
+  if (steps.missing.last()) return steps;
+  return logged_events(folder, std::numeric_limits<index_t>::max());
 }
 
 void drop_events(const std::string& folder) {

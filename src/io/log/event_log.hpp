@@ -16,8 +16,9 @@ void cut_events(const std::string& folder, index_t last_step);
 /// Writes those of `source` into `folder`, which has none. Durable; Error(io).
 void copy_events(const std::string& source, const std::string& folder, index_t last_step);
 
-/// The steps in the event files of a folder. Error(io).
-[[nodiscard]] StepsThere logged_events(const std::string& folder);
+/// The steps in the event files of a folder, as csv_steps. Error(io).
+[[nodiscard]] StepsThere logged_events(const std::string& folder,
+                                       index_t most_bytes = StepsThere::kMostBytes);
 
 /// Removes the event files of a folder, and the folder where it holds nothing else. Error(io).
 void drop_events(const std::string& folder);

@@ -20,13 +20,6 @@ void miss_but(MissingSteps& lacking, StepRange range, const std::vector<StepRang
   if (range.first <= range.last) lacking.miss(range);
 }
 
-std::optional<index_t> first_step(const std::string& log) {
-  LogLines lines(log);
-  while (const auto line = lines.next())
-    if (const auto step = step_of_line(*line)) return step;
-  return std::nullopt;
-}
-
 }  // namespace
 
 FilledUp fill_up(const std::string& log, const MissingSteps& of_log, const StepsThere& is_there,
@@ -36,7 +29,7 @@ FilledUp fill_up(const std::string& log, const MissingSteps& of_log, const Steps
   index_t from = 0;
   if (const auto last = is_there.missing.last()) {
     from = find_records(log, step_of_line, *last).bytes;
-    const auto first = first_step(log);
+    const auto first = first_record(log, step_of_line);
     if (first && *first < *is_there.first)
       miss_but(done.lacking, {*first, *is_there.first - 1}, of_log.ranges());
     for (StepRange range : is_there.missing.ranges()) {

@@ -12,8 +12,11 @@ namespace t3d {
 
 /// The steps that a form has, heard in their order.
 struct StepsThere {
+  /// A form that is longer is looked at in its last bytes: what is missing before them was told at
+  /// the starts before.
+  static constexpr index_t kMostBytes = index_t{32} << 20;
   std::optional<index_t> first;
-  MissingSteps missing;  // between them
+  MissingSteps missing;  // between those that were looked at
   void add(index_t step) {
     if (!first) first = step;
     missing.add(step);

@@ -101,8 +101,13 @@ void remove_open(const std::string& dir) {
 }  // namespace
 
 std::optional<LifeRecord> read_open_life(const std::string& dir) {
+  constexpr index_t kLines = 10;  // the last ones may be no records
   if (!path_exists(open_path(dir))) return std::nullopt;
-  return parse_life(read_record_file(open_path(dir)));
+  const std::optional<LifeRecord> life = parse_life(read_record_file(open_path(dir)));
+  if (!life) return std::nullopt;
+  const std::vector<LifeRecord> ended = last_lives(dir, kLines);
+  if (!ended.empty() && ended.back().life >= life->life) return std::nullopt;
+  return life;
 }
 
 void write_open_life(const std::string& dir, const LifeRecord& life) {
@@ -173,6 +178,21 @@ FruitlessLives lives_without_progress(const std::string& dir, index_t most) noex
     return found;
   } catch (const std::exception&) {
     return {};
+  }
+}
+
+index_t unknown_lives(const std::string& dir, const std::string& job, index_t restart) noexcept {
+  constexpr index_t kMost = 1000;
+  try {
+    const std::optional<LifeRecord> open = found([&] { return read_open_life(dir); });
+    if (open && open->job == job && open->restart >= restart) return 0;
+    const auto lives = found([&] { return std::optional(last_lives(dir, kMost)); });
+    index_t known = -1;  // restart of the last life of this job
+    for (const LifeRecord& life : lives.value_or(std::vector<LifeRecord>{}))
+      if (life.job == job) known = life.restart;
+    return std::max<index_t>(0, restart - known - 1);
+  } catch (const std::exception&) {
+    return restart;
   }
 }
 

@@ -12,7 +12,8 @@
 
 namespace t3d {
 
-/// The life that has not ended, or was killed; nothing when there is none.
+/// The life that has not ended, or was killed; nothing when there is none. One that lives.jsonl has
+/// already is none: a write that hung came to its end late.
 [[nodiscard]] std::optional<LifeRecord> read_open_life(const std::string& dir);
 void write_open_life(const std::string& dir, const LifeRecord& life);
 /// A life that is over and whose record is open: as exit.json, log.jsonl and the checkpoints tell.
@@ -45,5 +46,11 @@ struct FruitlessLives {
 };
 /// `most` are looked at. Where nothing can be read there are none. Never throws.
 [[nodiscard]] FruitlessLives lives_without_progress(const std::string& dir, index_t most) noexcept;
+
+/// Where the records cannot be written nobody counts lives. Slurm does: how often it has started
+/// `job` again, this being the `restart`-th time, without a life that the folder knows of. 0 where
+/// this one's record is open there. Never throws.
+[[nodiscard]] index_t unknown_lives(const std::string& dir, const std::string& job,
+                                    index_t restart) noexcept;
 
 }  // namespace t3d

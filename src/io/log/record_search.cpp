@@ -44,4 +44,11 @@ FoundRecords find_records(const std::string& path, StepOfLine step_of, index_t l
   return found;
 }
 
+std::optional<index_t> first_record(const std::string& path, StepOfLine step_of) {
+  LogLines lines(path);
+  while (const auto line = lines.next())
+    if (const auto step = step_of(*line)) return step;
+  return std::nullopt;
+}
+
 }  // namespace t3d

@@ -22,4 +22,7 @@ struct FoundRecords {
 [[nodiscard]] FoundRecords find_records(const std::string& path, StepOfLine step_of,
                                         index_t last_step, index_t from = 0);
 
+/// The step of the first record; nothing where there is none. Error(io).
+[[nodiscard]] std::optional<index_t> first_record(const std::string& path, StepOfLine step_of);
+
 }  // namespace t3d

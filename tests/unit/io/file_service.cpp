@@ -62,6 +62,19 @@ TEST_CASE("what hangs at the end is left, and the rest is dropped") {
   CHECK(*dropped);
 }
 
+TEST_CASE("a long work that comes forward is waited for") {
+  FileService files(10);
+  files.set_standstill(1);
+  CHECK(files.put("a long work", 8, [] {
+    for (int piece = 0; piece < 20; ++piece) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      FileService::note_progress();
+    }
+  }));
+  CHECK(files.put("has no room meanwhile", 8, [] {}));
+  FileService::note_progress();  // nobody's
+}
+
 TEST_CASE("where nothing gets done for long, what has no room is refused until something is done") {
   const auto release = std::make_shared<std::atomic<bool>>(false);
   FileService files(10);

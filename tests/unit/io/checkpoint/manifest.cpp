@@ -19,6 +19,7 @@
 #include "io/checkpoint/fragment.hpp"
 #include "io/checkpoint/manifest_text.hpp"
 #include "io/crc32c.hpp"
+#include "support/bytes_read.hpp"
 #include "support/catch.hpp"
 #include "support/checkpoint_data.hpp"
 #include "support/scratch_folder.hpp"
@@ -226,16 +227,6 @@ TEST_CASE("what nobody would read again is refused when it is written") {
   CHECK_THROWS_WITH(format_index("node-00000.x.h5", index, std::ssize(text) - 1),
                     t3d::test::contains("index-00000.x.json would have"));
   CHECK_THROWS_WITH(sealed("{\n", "MANIFEST.json", 10), t3d::test::contains("MANIFEST.json would"));
-}
-
-/// By read() and its like, of this process.
-index_t bytes_read_so_far() {
-  std::ifstream counts("/proc/self/io");
-  std::string name;
-  index_t bytes = 0;
-  while (counts >> name >> bytes)
-    if (name == "rchar:") return bytes;
-  return 0;
 }
 
 /// The highest resident memory since `work` began, beyond what there was then.

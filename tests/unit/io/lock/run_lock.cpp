@@ -76,9 +76,12 @@ pid_t holding_process(const ScratchFolder& folder) {
   return child;
 }
 
+/// But for the trace of who took the lock last.
 std::size_t files_in(const ScratchFolder& folder) {
-  return static_cast<std::size_t>(
-      std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator{}));
+  std::size_t files = 0;
+  for (const auto& file : fs::directory_iterator(folder.path()))
+    if (file.path().filename() != ".run.lock.last") ++files;
+  return files;
 }
 
 }  // namespace
@@ -319,6 +322,32 @@ TEST_CASE("a lock whose file is gone is taken again, once, with the same token")
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find("taken it again") != std::string::npos);
   CHECK(files_in(folder) == 1);
+}
+
+TEST_CASE("whoever has had a removed lock in between is noticed, and it is not taken back") {
+  for (const int seconds : {0, 5}) {  // between two renewals, or seen by one
+    CAPTURE(seconds);
+    const ScratchFolder folder("lock");
+    RunLock lock({folder.path()}, "r", [](const std::string&) {});
+    fs::remove(lock_of(folder));
+    {
+      LockFile other(folder.path(), this_process("visitor"));
+      REQUIRE_FALSE(other.try_take());
+      std::this_thread::sleep_for(std::chrono::seconds(seconds));
+    }
+    try {
+      lock.check();
+      FAIL("the loss was not seen");
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::unavailable);
+    }
+    CHECK(lock.lost());
+    const std::vector<std::string> warnings = lock.take_warnings();
+    CHECK(warnings.size() == (seconds == 0 ? 1 : 0));
+    if (!warnings.empty())
+      CHECK(warnings[0].find("run visitor has had it since") != std::string::npos);
+    CHECK_FALSE(fs::exists(lock_of(folder)));
+  }
 }
 
 TEST_CASE("a record that came back as another file is renewed there") {

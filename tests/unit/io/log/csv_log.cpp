@@ -1,9 +1,14 @@
 // log.csv: columns that come later, what is cut back, what is not ours.
 #include "io/log/csv_log.hpp"
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "core/error.hpp"
+#include "io/file_service.hpp"
+#include "support/bytes_read.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 
@@ -60,6 +65,39 @@ TEST_CASE("the spreadsheet is cut back to a step") {
   CHECK(kept("step,steps\n1,9\n1") == "step,steps\n1,9\n");
   CHECK(kept("step,steps,lo").empty());
   CHECK(kept("step,steps\n3,9\n") == "step,steps\n");
+}
+
+TEST_CASE("of a long spreadsheet a start reads the beginning and the end") {
+  const test::ScratchFolder folder("csv");
+  const std::string path = folder.path() + "/log.csv";
+  write_text_durably(path, "step,steps\n1,9\n2,9\n");
+  std::filesystem::resize_file(path, 1'000'000'000);  // what lies between is never looked at
+  std::ofstream(path, std::ios::app) << "\n1001,9\n1002,9\n1005,9\n";
+  const index_t before = test::bytes_read_so_far();
+  const StepsThere steps = csv_steps(path);
+  CHECK(steps.first == 1);
+  CHECK(steps.missing.last() == 1005);
+  CHECK(steps.missing.ranges() == std::vector<StepRange>{{1003, 1004}});
+  CHECK(test::bytes_read_so_far() - before < 60'000'000);
+  // Whose end has no steps is looked through.
+  write_text_durably(path, "step,steps\n1,9\n3,9\n" + std::string(1000, 'x') + "\n");
+  CHECK(csv_steps(path, 500).missing.last() == 3);
+}
+
+TEST_CASE("a long spreadsheet that gets a column is no file system that hangs") {
+  const test::ScratchFolder folder("csv");
+  const std::string path = folder.path() + "/log.csv";
+  std::string text = "step,steps\n";
+  for (index_t line = 0; line < 25'000'000; ++line) text += "1,9\n";
+  write_text_durably(path, text);
+  CsvLog log(path);
+  FileService files(1);
+  files.set_standstill(1);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(files.put("a new column", 1, [&] { CHECK(log.put(example(2)).empty()); }));
+  CHECK(files.put("what has no room meanwhile", 1, [] {}));
+  CHECK(files.wait(files.newest(), 0));
+  CHECK(std::chrono::steady_clock::now() - start > std::chrono::seconds(1));
 }
 
 TEST_CASE("a spreadsheet of somebody else stays") {

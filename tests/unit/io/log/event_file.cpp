@@ -4,9 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 
+#include "io/log/event_log.hpp"
 #include "io/posix_file.hpp"
+#include "support/bytes_read.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 
@@ -54,6 +57,39 @@ TEST_CASE("events are cut back to a step") {
   CHECK_FALSE(find_events(path, 9).has_steps);
   write_text_durably(path, "");
   CHECK_FALSE(find_events(path, 9).has_steps);
+}
+
+TEST_CASE("of long events a start reads the beginning and the end") {
+  const test::ScratchFolder folder("events");
+  const auto name = [&](int number) {
+    return fmt::format("{}/events.out.tfevents.{:010}.transformer3d", folder.path(), number);
+  };
+  write_text_durably(name(1), tf_record(version_event(1.5)));
+  write_text_durably(name(2), tf_record(start_event(1.5, 3)) + step(3) + step(5));
+  const std::vector<EventScalar> many(2000, {"a scalar of a step", 0.5});
+  std::vector<std::size_t> ends;
+  std::string text = tf_record(start_event(1.5, 7));
+  for (index_t number = 7; number < 1007; ++number) {
+    if (number != 1000) text += tf_record(scalar_event(1.5, number, many));
+    ends.push_back(text.size());
+  }
+  write_text_durably(name(3), text);  // 60 MB
+  index_t before = test::bytes_read_so_far();
+  for (const index_t last : {6, 7, 500, 999, 1006, 5000})
+    CHECK(find_events(name(3), last).bytes ==
+          (last == 6 ? 0  // the life begins at 7
+                     : static_cast<index_t>(
+                           ends[static_cast<std::size_t>(std::min<index_t>(last, 1006) - 7)])));
+  CHECK(test::bytes_read_so_far() - before < 6 * 20'000'000);
+  before = test::bytes_read_so_far();
+  const StepsThere steps = logged_events(folder.path(), 2'000'000);
+  CHECK(steps.first == 3);
+  CHECK(steps.missing.last() == 1006);
+  CHECK(steps.missing.ranges() == std::vector<StepRange>{{1000, 1000}});
+  CHECK(test::bytes_read_so_far() - before < 8'000'000);
+  CHECK(logged_events(folder.path()).missing.count() == 1);
+  CHECK(logged_events(folder.path(), std::ssize(text) + 60).missing.ranges().front() ==
+        StepRange{6, 6});
 }
 
 TEST_CASE("what follows a torn or damaged event is left out") {

@@ -144,6 +144,38 @@ TEST_CASE("lives without anything new are bounded, also those that were asked to
   CHECK(too_many());
 }
 
+TEST_CASE("an open life that has ended already is none") {
+  const Run run;
+  const LifeRecord first = closed_life(
+      run.open(1, 0), {ExitRecord{ExitCode::retry, "asked to stop", 20, 20}, 5, {}, {}});
+  CHECK(read_open_life(run.dir())->life == 1);
+  add_ended_life(run.dir(), first);
+  static_cast<void>(run.open(1, 0));  // a write that had hung
+  std::ofstream(run.path("lives.jsonl"), std::ios::app) << "# mine\n";
+  CHECK_FALSE(read_open_life(run.dir()));
+  CHECK(run.close()->reason == "asked to stop");
+  static_cast<void>(run.open(2, 20));
+  CHECK(read_open_life(run.dir())->life == 2);
+}
+
+TEST_CASE("lives that could not be recorded are counted by Slurm's restarts") {
+  const Run run;
+  CHECK(unknown_lives(run.dir(), "7", 0) == 0);
+  CHECK(unknown_lives(run.dir(), "7", 2) == 2);
+  LifeRecord life;
+  life.job = "7";
+  life.restart = 3;
+  write_open_life(run.dir(), life);
+  CHECK(unknown_lives(run.dir(), "7", 3) == 0);  // it is this one
+  CHECK(unknown_lives(run.dir(), "8", 3) == 3);
+  add_ended_life(run.dir(), closed_life(life, {}));
+  CHECK(unknown_lives(run.dir(), "7", 4) == 0);
+  CHECK(unknown_lives(run.dir(), "7", 6) == 2);
+  fs::remove(run.path("lives.jsonl"));
+  fs::create_directory(run.path("lives.jsonl"));  // cannot be read
+  CHECK(unknown_lives(run.dir(), "7", 6) == 6);
+}
+
 TEST_CASE("lines that are no records stay, half a line goes") {
   const Run run;
   run.write("lives.jsonl",
