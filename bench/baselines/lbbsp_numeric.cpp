@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "baselines/lbbsp.hpp"
-#include "hetero/balance/deal.hpp"
 #include "core/robust.hpp"
+#include "hetero/balance/deal.hpp"
 
 namespace t3d {
 namespace {

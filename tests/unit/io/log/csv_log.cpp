@@ -1,13 +1,11 @@
 // log.csv: columns that come later, what is cut back, what is not ours.
 #include "io/log/csv_log.hpp"
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 
 #include "core/error.hpp"
-#include "io/file_service.hpp"
 #include "support/bytes_read.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
@@ -82,22 +80,6 @@ TEST_CASE("of a long spreadsheet a start reads the beginning and the end") {
   // Whose end has no steps is looked through.
   write_text_durably(path, "step,steps\n1,9\n3,9\n" + std::string(1000, 'x') + "\n");
   CHECK(csv_steps(path, 500).missing.last() == 3);
-}
-
-TEST_CASE("a long spreadsheet that gets a column is no file system that hangs") {
-  const test::ScratchFolder folder("csv");
-  const std::string path = folder.path() + "/log.csv";
-  std::string text = "step,steps\n";
-  for (index_t line = 0; line < 25'000'000; ++line) text += "1,9\n";
-  write_text_durably(path, text);
-  CsvLog log(path);
-  FileService files(1);
-  files.set_standstill(1);
-  const auto start = std::chrono::steady_clock::now();
-  CHECK(files.put("a new column", 1, [&] { CHECK(log.put(example(2)).empty()); }));
-  CHECK(files.put("what has no room meanwhile", 1, [] {}));
-  CHECK(files.wait(files.newest(), 0));
-  CHECK(std::chrono::steady_clock::now() - start > std::chrono::seconds(1));
 }
 
 TEST_CASE("a spreadsheet of somebody else stays") {

@@ -45,7 +45,8 @@ TEST_CASE("an index knows what a long log lacks, while it fits") {
   CHECK(missing_steps(path, 1 << 26).text() == "steps 5 and 6000");
 
   // Cut back: the marks before the cut count.
-  std::filesystem::resize_file(path, find_records(path, step_of_line, 5000).bytes);
+  std::filesystem::resize_file(
+      path, static_cast<std::uintmax_t>(find_records(path, step_of_line, 5000).bytes));
   LogIndex third(path);
   CHECK(third.known_bytes() > file_size(path) / 2);
   third.read_on(kAll);
