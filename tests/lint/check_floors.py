@@ -16,8 +16,7 @@ FLOORS = [
     {"device"},
     {"comm", "ops"},
     {"tensor3d"},
-    {"hetero"},
-    {"layers", "io", "data"},
+    {"hetero", "layers", "io", "data"},
     {"train", "sched"},
     {"app"},
 ]
