@@ -13,7 +13,7 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "data/tokenizer/tokenizer.hpp"
+#include "tokenizer/tokenizer.hpp"
 #include "io/posix_file.hpp"
 
 using namespace t3d;

@@ -6,7 +6,7 @@
 
 `compare` trains every tokenizer, encodes a text (bench/tokenizers_text.py) with both, and prints a table:
 whether ids and decoded texts are equal, MB per second of processor time of both in turns. It ends with 1 when anything differs.
-`make` writes small tokenizers, a text and what Hugging Face makes of it, for tests/unit/data/tokenizer/reference.cpp.
+`make` writes small tokenizers, a text and what Hugging Face makes of it, for tests/unit/tokenizer/reference.cpp.
 Needs tokenizers, sentencepiece, numpy, perl, and build/cpu/bench/t3d_bench_tokenizers (or $T3D_BENCH).
 """
 import argparse

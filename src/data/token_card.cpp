@@ -10,7 +10,7 @@
 #include "comm/placement.hpp"
 #include "data/file_list.hpp"
 #include "data/token_formats.hpp"
-#include "data/tokenizer/special_files.hpp"
+#include "tokenizer/special_files.hpp"
 #include "io/packer.hpp"
 
 namespace t3d {

@@ -7,8 +7,8 @@
 
 #include "core/error.hpp"
 #include "data/megatron_index.hpp"
-#include "data/tokenizer/sentencepiece_json.hpp"
-#include "data/tokenizer/tokenizer.hpp"
+#include "tokenizer/sentencepiece_json.hpp"
+#include "tokenizer/tokenizer.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
 

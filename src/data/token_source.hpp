@@ -53,7 +53,7 @@ class TokenSource {
   [[nodiscard]] virtual std::string describe() const = 0;
   /// The tokenizer, serialized, or empty.
   [[nodiscard]] virtual std::string tokenizer_model() const { return {}; }
-  /// Hash of the tokenizer that made the ids (data/tokenizer/tokenizer.hpp); 0 when the format does
+  /// Hash of the tokenizer that made the ids (tokenizer/tokenizer.hpp); 0 when the format does
   /// not say (llmc, u16, u32). All files of a source have the same one.
   [[nodiscard]] virtual std::uint64_t tokenizer_hash() const { return 0; }
   /// Where the format says them; else none.

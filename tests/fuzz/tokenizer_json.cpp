@@ -1,6 +1,6 @@
 // tokenizer.json: whatever loads can encode and decode. The text behind the last zero byte is
 // encoded, too.
-#include "data/tokenizer/tokenizer.hpp"
+#include "tokenizer/tokenizer.hpp"
 #include "fuzz/fuzz.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {

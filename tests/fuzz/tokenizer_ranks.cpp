@@ -1,6 +1,6 @@
 // Files of ranks ("BASE64 RANK" per line): whatever loads gives every text back.
-#include "data/tokenizer/tiktoken.hpp"
-#include "data/tokenizer/tokenizer.hpp"
+#include "tokenizer/tiktoken.hpp"
+#include "tokenizer/tokenizer.hpp"
 #include "fuzz/fuzz.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {

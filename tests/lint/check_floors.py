@@ -16,12 +16,12 @@ FLOORS = [
     {"device"},
     {"comm", "ops"},
     {"tensor3d"},
-    {"hetero", "layers", "io", "data"},
+    {"hetero", "layers", "io", "tokenizer", "data"},
     {"train", "sched"},
     {"app"},
 ]
-# Exceptions on one floor: data reads token files through io.
-SIDEWAYS = {("data", "io")}
+# Exceptions on one floor: data and tokenizer read files through io, data uses tokenizers.
+SIDEWAYS = {("data", "io"), ("tokenizer", "io"), ("data", "tokenizer")}
 
 # (pattern of the header, where it may be included, its name)
 OWNERS = [

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "io/log/json_fields.hpp"
-#include "io/log/life_files.hpp"
-#include "io/log/log_tail.hpp"
+#include "io/json_fields.hpp"
+#include "io/lives/life_files.hpp"
+#include "io/log_tail.hpp"
 
 namespace t3d {
 

@@ -6,7 +6,7 @@
 #include "app/commands/setup.hpp"
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/model_text.hpp"
-#include "data/tokenizer/special_files.hpp"
+#include "tokenizer/special_files.hpp"
 #include "io/checkpoint/checkpoint_write.hpp"
 #include "io/output.hpp"
 #include "io/partial_file.hpp"

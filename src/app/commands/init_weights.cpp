@@ -11,7 +11,7 @@
 #include "comm/agree.hpp"
 #include "core/error.hpp"
 #include "core/finite.hpp"
-#include "data/tokenizer/special_files.hpp"
+#include "tokenizer/special_files.hpp"
 #include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/checkpoint/checkpoint_state.hpp"
 #include "io/posix_file.hpp"

@@ -6,7 +6,7 @@
 
 #include "app/commands/put_back.hpp"
 #include "app/commands/stopping.hpp"
-#include "io/log/exit_record.hpp"
+#include "io/lives/exit_record.hpp"
 #include "sched/slurm_job.hpp"
 #include "sched/stop_signal.hpp"
 

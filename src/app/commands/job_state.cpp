@@ -11,7 +11,7 @@
 #include "app/config/defaults.hpp"
 #include "comm/agree.hpp"
 #include "comm/busy.hpp"
-#include "data/tokenizer/special_files.hpp"
+#include "tokenizer/special_files.hpp"
 #include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/checkpoint/state_digest.hpp"
 #include "io/posix_file.hpp"

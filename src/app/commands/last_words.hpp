@@ -9,7 +9,7 @@
 
 #include "comm/peers/peer_watch.hpp"
 #include "core/types.hpp"
-#include "io/log/exit_record.hpp"
+#include "io/lives/exit_record.hpp"
 
 namespace t3d {
 

@@ -8,7 +8,7 @@
 #include "app/config/config_load.hpp"
 #include "core/error.hpp"
 #include "io/checkpoint/checkpoint_glance.hpp"
-#include "io/log/life_files.hpp"
+#include "io/lives/life_files.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {

@@ -7,7 +7,7 @@
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/config_load.hpp"
 #include "core/error.hpp"
-#include "io/log/log_tail.hpp"
+#include "io/log_tail.hpp"
 #include "t3d_version.hpp"
 #include "tensor3d/frozen.hpp"
 

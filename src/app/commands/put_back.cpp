@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/counted.hpp"
-#include "io/log/life_files.hpp"
+#include "io/lives/life_files.hpp"
 #include "sched/requeue.hpp"
 #include "sched/slurm_job.hpp"
 

@@ -13,7 +13,7 @@
 #include "app/config/config_load.hpp"
 #include "core/error.hpp"
 #include "core/robust.hpp"
-#include "io/log/life_files.hpp"
+#include "io/lives/life_files.hpp"
 #include "io/log/run_record.hpp"
 #include "io/output.hpp"
 #include "io/posix_file.hpp"

@@ -8,10 +8,10 @@
 #include "core/types.hpp"
 #include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/lock/lock_look.hpp"
-#include "io/log/life_record.hpp"
+#include "io/lives/life_record.hpp"
 #include "io/log/log_index.hpp"
-#include "io/log/log_tail.hpp"
-#include "io/log/missing_steps.hpp"
+#include "io/log_tail.hpp"
+#include "io/lives/missing_steps.hpp"
 
 namespace t3d {
 

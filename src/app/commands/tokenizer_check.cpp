@@ -8,7 +8,7 @@
 #include "app/config/data_lists.hpp"
 #include "app/config/model_text.hpp"
 #include "core/error.hpp"
-#include "data/tokenizer/special_files.hpp"
+#include "tokenizer/special_files.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {

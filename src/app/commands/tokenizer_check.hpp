@@ -10,12 +10,12 @@
 #include "app/config/config.hpp"
 #include "comm/communicator.hpp"
 #include "data/token_source.hpp"
-#include "data/tokenizer/tokenizer.hpp"
+#include "tokenizer/tokenizer.hpp"
 #include "io/checkpoint/checkpoint.hpp"
 
 namespace t3d {
 
-/// Which tokenizer somebody says that ids are of: its hash (data/tokenizer/tokenizer.hpp; 0 =
+/// Which tokenizer somebody says that ids are of: its hash (tokenizer/tokenizer.hpp; 0 =
 /// unknown), and who says so, for messages.
 struct TokenizerClaim {
   std::uint64_t hash = 0;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "data/tokenize/parts.hpp"
-#include "data/tokenizer/parts/unicode.hpp"
+#include "tokenizer/parts/unicode.hpp"
 #include "io/hdf5/token_file.hpp"
 
 namespace t3d {

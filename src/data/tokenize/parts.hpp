@@ -5,7 +5,7 @@
 
 #include "data/text/text_input.hpp"
 #include "data/tokenize.hpp"
-#include "data/tokenizer/tokenizer.hpp"
+#include "tokenizer/tokenizer.hpp"
 
 namespace t3d {
 

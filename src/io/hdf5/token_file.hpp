@@ -30,7 +30,7 @@ namespace t3d {
 
 struct TokenFileInfo {
   index_t vocab = 256;
-  std::string tokenizer = "bytes";  // a Tokenizer's kind (data/tokenizer), or "unknown"
+  std::string tokenizer = "bytes";  // a Tokenizer's kind (tokenizer), or "unknown"
   std::string model;                // its serialized model, or empty
   std::string source;               // where the text came from, for people
   index_t text_bytes = 0;           // of the original text; 0 = unknown

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "io/log/missing_steps.hpp"
+#include "io/lives/missing_steps.hpp"
 #include "io/log/step_record.hpp"
 
 namespace t3d {

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "io/crc32c.hpp"
-#include "io/log/json_fields.hpp"
+#include "io/json_fields.hpp"
 #include "io/log/log_lines.hpp"
 
 namespace t3d {

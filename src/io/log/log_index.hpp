@@ -10,7 +10,7 @@
 
 #include "core/types.hpp"
 #include "io/log/append_file.hpp"
-#include "io/log/missing_steps.hpp"
+#include "io/lives/missing_steps.hpp"
 
 namespace t3d {
 

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "core/error.hpp"
-#include "io/log/json_fields.hpp"
+#include "io/json_fields.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {

@@ -2,7 +2,7 @@
 
 #include "core/parse_json.hpp"
 #include "core/random.hpp"
-#include "io/log/json_fields.hpp"
+#include "io/json_fields.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "io/log/json_fields.hpp"
+#include "io/json_fields.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/types.hpp"
-#include "io/log/missing_steps.hpp"
+#include "io/lives/missing_steps.hpp"
 
 namespace t3d {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "io/log/json_fields.hpp"
+#include "io/json_fields.hpp"
 
 namespace t3d {
 namespace {

@@ -9,9 +9,9 @@
 #include "core/counted.hpp"
 #include "core/error.hpp"
 #include "core/robust.hpp"
-#include "io/log/json_fields.hpp"
+#include "io/json_fields.hpp"
 #include "io/log/log_lines.hpp"
-#include "io/log/missing_steps.hpp"
+#include "io/lives/missing_steps.hpp"
 #include "io/log/run_record.hpp"
 #include "io/posix_file.hpp"
 

@@ -9,7 +9,7 @@
 #include "app/commands/generate/sampling.hpp"
 #include "app/commands/generate/stop_strings.hpp"
 #include "app/commands/generate/writer.hpp"
-#include "data/tokenizer/tokenizer.hpp"
+#include "tokenizer/tokenizer.hpp"
 
 namespace t3d {
 

@@ -9,7 +9,7 @@
 #include "app/commands/run_status.hpp"
 #include "app/config/toml_input.hpp"
 #include "core/utf8.hpp"
-#include "io/log/life_files.hpp"
+#include "io/lives/life_files.hpp"
 #include "io/log/run_record.hpp"
 #include "io/posix_file.hpp"
 

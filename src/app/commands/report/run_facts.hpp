@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/log/life_record.hpp"
+#include "io/lives/life_record.hpp"
 
 namespace t3d {
 

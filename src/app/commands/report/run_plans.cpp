@@ -6,7 +6,7 @@
 
 #include "app/commands/report/run_facts.hpp"
 #include "core/plan.hpp"
-#include "io/log/life_record.hpp"
+#include "io/lives/life_record.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {

@@ -14,7 +14,7 @@
 #include "core/error.hpp"
 #include "core/plan.hpp"
 #include "core/utf8.hpp"
-#include "io/log/exit_record.hpp"
+#include "io/lives/exit_record.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "app/commands/stopping.hpp"
-#include "io/log/exit_record.hpp"
-#include "io/log/life_files.hpp"
+#include "io/lives/exit_record.hpp"
+#include "io/lives/life_files.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 

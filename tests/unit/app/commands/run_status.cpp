@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "io/lock/lock_owner.hpp"
 #include "io/lock/run_lock.hpp"
-#include "io/log/life_files.hpp"
+#include "io/lives/life_files.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "app/commands/setup.hpp"
 #include "core/error.hpp"
-#include "data/tokenizer/special_files.hpp"
+#include "tokenizer/special_files.hpp"
 #include "support/catch.hpp"
 
 using namespace t3d;

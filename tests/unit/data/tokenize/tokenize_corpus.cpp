@@ -10,7 +10,7 @@
 #include "data/token_source.hpp"
 #include "data/tokenize.hpp"
 #include "data/tokenize/part_worker.hpp"
-#include "data/tokenizer/tokenizer.hpp"
+#include "tokenizer/tokenizer.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
 #include "support/catch.hpp"

@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "data/token_source.hpp"
-#include "data/tokenizer/tokenizer.hpp"
+#include "tokenizer/tokenizer.hpp"
 #include "io/crc32c.hpp"
 #include "io/hdf5/h5_file.hpp"
 #include "io/hdf5/token_file.hpp"
