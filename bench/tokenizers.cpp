@@ -13,8 +13,8 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "tokenizer/tokenizer.hpp"
 #include "io/posix_file.hpp"
+#include "tokenizer/tokenizer.hpp"
 
 using namespace t3d;
 

@@ -13,6 +13,8 @@
 
 #include "app/cli.hpp"
 #include "app/commands/commands.hpp"
+#include "app/commands/step_prediction.hpp"
+#include "app/commands/train_job.hpp"
 #include "app/launch_guard.hpp"
 #include "app/spin_limit.hpp"
 #include "comm/mpi/mpi_world.hpp"
@@ -24,9 +26,16 @@
 namespace t3d {
 namespace {
 
+std::unique_ptr<StepPredictor> predictor_of_file(const std::string& file,
+                                                 const std::vector<std::string>& nodes,
+                                                 const std::vector<std::string>& devices) {
+  return std::make_unique<StepPrediction>(file, nodes, devices);
+}
+
 int run_command(Communicator& world, const CommandLine& command, std::function<void()>& last_act) {
   switch (command.action) {
-    case CommandLine::Action::train: return run_training(world, command, last_act);
+    case CommandLine::Action::train:
+      return run_training(world, command, predictor_of_file, last_act);
     case CommandLine::Action::sbatch: return run_write_sbatch(world, command);
     case CommandLine::Action::dry_run: return run_dry(world, command);
     case CommandLine::Action::eval: return run_evaluation(world, command);

@@ -10,8 +10,8 @@
 #include "comm/placement.hpp"
 #include "data/file_list.hpp"
 #include "data/token_formats.hpp"
-#include "tokenizer/special_files.hpp"
 #include "io/packer.hpp"
+#include "tokenizer/special_files.hpp"
 
 namespace t3d {
 std::vector<TokenCard> read_token_cards(const std::vector<std::string>& patterns,

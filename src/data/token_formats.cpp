@@ -7,10 +7,10 @@
 
 #include "core/error.hpp"
 #include "data/megatron_index.hpp"
-#include "tokenizer/sentencepiece_json.hpp"
-#include "tokenizer/tokenizer.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
+#include "tokenizer/sentencepiece_json.hpp"
+#include "tokenizer/tokenizer.hpp"
 
 namespace t3d {
 namespace {

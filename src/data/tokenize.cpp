@@ -20,10 +20,10 @@
 #include "data/tokenize/prefix_lock.hpp"
 #include "data/tokenize/train_sentencepiece.hpp"
 #include "data/tokenize/training_texts.hpp"
-#include "tokenizer/special_files.hpp"
 #include "device/host_limits.hpp"
 #include "io/partial_file.hpp"
 #include "io/posix_file.hpp"
+#include "tokenizer/special_files.hpp"
 
 namespace t3d {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "tokenizer/tiktoken.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
+#include "tokenizer/tiktoken.hpp"
 
 namespace t3d {
 namespace {

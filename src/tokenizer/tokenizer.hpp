@@ -112,5 +112,4 @@ class Tokenizer {
   return tokenizer_hash(tokenizer.kind(), tokenizer.model());
 }
 
-
 }  // namespace t3d

@@ -1,7 +1,7 @@
 // tokenizer.json: whatever loads can encode and decode. The text behind the last zero byte is
 // encoded, too.
-#include "tokenizer/tokenizer.hpp"
 #include "fuzz/fuzz.hpp"
+#include "tokenizer/tokenizer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   const std::string input(t3d::test::as_text(data, bytes));

@@ -1,7 +1,7 @@
 // Files of ranks ("BASE64 RANK" per line): whatever loads gives every text back.
+#include "fuzz/fuzz.hpp"
 #include "tokenizer/tiktoken.hpp"
 #include "tokenizer/tokenizer.hpp"
-#include "fuzz/fuzz.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   // All bytes have ranks, so that few lines make a tokenizer.

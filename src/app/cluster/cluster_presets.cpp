@@ -7,7 +7,7 @@
 #include "core/levenshtein.hpp"
 #include "core/plan.hpp"
 #include "hetero/cluster/operator_terms.hpp"
-#include "hetero/cluster/vendor_peak.hpp"
+#include "hetero/speed/vendor_peak.hpp"
 
 namespace t3d {
 namespace {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/commands/run_words.hpp"
 #include "core/types.hpp"
 #include "data/tokenize.hpp"
 
@@ -131,7 +132,7 @@ struct CalibrateCommand {
   [[nodiscard]] bool measures() const { return from_run.empty() && !from_slurm && presets.empty(); }
 };
 
-struct CommandLine {
+struct CommandLine : RunWords {
   enum class Action {
     train,      // input, overrides
     dry_run,    // input, overrides, dry_run_ranks
@@ -153,12 +154,8 @@ struct CommandLine {
     scaling     // scaling, overrides
   };
   Action action = Action::train;
-  std::string input;
-  std::vector<std::string> overrides;    // "table.key=value"; -d and -r come last, as such
   std::optional<index_t> dry_run_ranks;  // absent: the ranks started
   index_t sbatch_ranks = 0;              // 0 = one on each node
-  bool quiet = false;                    // only warnings on the screen
-  bool verbose = false;                  // with what the planner compared
   std::string text;
   TokenizeCommand tokenize;
   EvalCommand eval;

@@ -8,8 +8,6 @@
 
 namespace t3d {
 
-/// `last_act`: what is to be done when MPI has ended, if anything.
-int run_training(Communicator& world, const CommandLine& command, std::function<void()>& last_act);
 int run_write_sbatch(Communicator& world, const CommandLine& command);
 int run_dry(Communicator& world, const CommandLine& command);
 int run_evaluation(Communicator& world, const CommandLine& command);

@@ -6,7 +6,6 @@
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/config_load.hpp"
 #include "app/config/model_text.hpp"
-#include "tokenizer/special_files.hpp"
 #include "io/output.hpp"
 #include "io/partial_file.hpp"
 #include "io/posix_file.hpp"
@@ -16,6 +15,7 @@
 #include "io/weights/peft.hpp"
 #include "sched/stop_signal.hpp"
 #include "tensor3d/whole_tensors.hpp"
+#include "tokenizer/special_files.hpp"
 
 namespace t3d {
 namespace {

@@ -6,7 +6,6 @@
 #include "app/commands/setup.hpp"
 #include "app/commands/tokenizer_check.hpp"
 #include "app/config/model_text.hpp"
-#include "tokenizer/special_files.hpp"
 #include "io/checkpoint/checkpoint_write.hpp"
 #include "io/output.hpp"
 #include "io/partial_file.hpp"
@@ -14,6 +13,7 @@
 #include "sched/stop_signal.hpp"
 #include "tensor3d/model_shape.hpp"
 #include "tensor3d/whole_tensors.hpp"
+#include "tokenizer/special_files.hpp"
 
 namespace t3d {
 namespace {

@@ -11,12 +11,12 @@
 #include "comm/agree.hpp"
 #include "core/error.hpp"
 #include "core/finite.hpp"
-#include "tokenizer/special_files.hpp"
 #include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/checkpoint/checkpoint_state.hpp"
 #include "io/posix_file.hpp"
 #include "tensor3d/frozen.hpp"
 #include "tensor3d/whole_tensors.hpp"
+#include "tokenizer/special_files.hpp"
 
 namespace t3d {
 namespace {

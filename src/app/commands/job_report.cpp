@@ -1,12 +1,10 @@
 #include "app/commands/job_report.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <ctime>
 #include <fstream>
 #include <set>
 #include <utility>
@@ -18,9 +16,8 @@
 #include "core/counted.hpp"
 #include "core/error.hpp"
 #include "device/host_limits.hpp"
-#include "hetero/cluster/run_factors.hpp"
-#include "hetero/cluster/vendor_peak.hpp"
 #include "hetero/cost/flops.hpp"
+#include "hetero/speed/vendor_peak.hpp"
 #include "io/checkpoint/checkpoint_group.hpp"
 #include "io/log/rank_plot.hpp"
 #include "io/posix_file.hpp"
@@ -210,14 +207,14 @@ void JobReport::step(const Trainer& trainer, const StepReport& step,
   record.grad_norm = step.grad_norm;
   record.lr = step.lr;
   record.seconds = step.seconds;
-  if (prediction_.there()) {
+  if (predictor_) {
     try {
-      record.predicted_seconds = prediction_.seconds(trainer.plan());
-      prediction_.measured(step.seconds);
-      if (step.measures_plan()) prediction_.computed(step.max_own_seconds(), step.measured.seconds);
+      record.predicted_seconds = predictor_->seconds(trainer.plan());
+      predictor_->measured(step.seconds);
+      if (step.measures_plan()) predictor_->computed(step.max_own_seconds(), step.measured.seconds);
     } catch (const Error& error) {  // no reason to end a run
       warn(fmt::format("no more predictions: {}", error.what()));
-      prediction_ = StepPrediction();
+      predictor_.reset();
     }
   }
   record.tokens = static_cast<double>(step.tokens);
@@ -365,28 +362,27 @@ std::vector<AxisRow> JobReport::axis_rows() {
   return rows;
 }
 
-void JobReport::predict_by(StepPrediction prediction, const std::string& run) {
-  prediction_ = std::move(prediction);
+void JobReport::predict_by(std::unique_ptr<StepPredictor> predictor, const std::string& run) {
+  predictor_ = std::move(predictor);
   run_ = run;
-  const std::string path = config_.run.dir + "/" + kStepFactorsFile;
+  const std::string path = factors_path();
   try {
-    if (path_exists(path)) earlier_ = parse_step_factors(read_record_file(path), path);
+    if (path_exists(path)) earlier_ = read_record_file(path);
+    (void)predictor_->factors_text(run_, earlier_, path);
   } catch (const Error& error) {
+    earlier_.clear();
     warn(fmt::format("written anew: {}", error.what()));
   }
 }
 
+std::string JobReport::factors_path() const { return config_.run.dir + "/" + kStepFactorsFile; }
+
 /// With those of the run's earlier lives, where they are about the same tables.
 void JobReport::save_factors() {
-  std::optional<StepFactors> own = prediction_.factors();
-  if (!own) return;
-  own->factors.time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  own->factors.runs = {run_};
-  if (earlier_ && earlier_->factors.runs == own->factors.runs &&
-      earlier_->node_class == own->node_class && earlier_->calibrated_time == own->calibrated_time)
-    own->factors = merged_factors(earlier_->factors, own->factors);
-  const std::string path = config_.run.dir + "/" + kStepFactorsFile;
-  later(path, [path, text = step_factors_text(*own)] { write_text_durably(path, text); });
+  const std::string path = factors_path();
+  std::string text = predictor_->factors_text(run_, earlier_, path);
+  if (text.empty()) return;
+  later(path, [path, text = std::move(text)] { write_text_durably(path, text); });
 }
 
 // A step is what its books have: what is sent after them belongs to the next.
@@ -415,8 +411,10 @@ void JobReport::finish(const std::string& reason) {
   if (gemm_rate_ > 0 && step_seconds_ > 0) table.remarks.push_back(mfu_remark());
   if (std::string text = epochs_.remark(); !text.empty()) table.remarks.push_back(std::move(text));
   if (noise_sequences_ > 0) table.remarks.push_back(batch_remark());
-  for (const std::string& remark : prediction_.remarks()) table.remarks.push_back(remark);
-  save_factors();
+  if (predictor_) {
+    for (const std::string& remark : predictor_->remarks()) table.remarks.push_back(remark);
+    save_factors();
+  }
   table.phases = phase_rows();
   table.axes = axis_rows();
   if (world_.size() > 1) table.ranks = rank_table(history_, nodes_);

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "app/commands/epochs.hpp"
-#include "app/commands/step_prediction.hpp"
+#include "app/commands/step_predictor.hpp"
 #include "app/commands/tracing.hpp"
 #include "app/config/config.hpp"
 #include "core/folded.hpp"
@@ -38,7 +38,7 @@ class JobReport {
   void open(const Trainer& trainer, double rate);
   /// From here on bytes and times are those of steps.
   /// On rank 0: steps are predicted by this from now on; `run`: the run's id.
-  void predict_by(StepPrediction prediction, const std::string& run);
+  void predict_by(std::unique_ptr<StepPredictor> predictor, const std::string& run);
   /// Steps and the end say how often the texts were read.
   void count_epochs(EpochCount epochs) { epochs_ = std::move(epochs); }
   void begin_steps();
@@ -95,6 +95,7 @@ class JobReport {
   [[nodiscard]] std::vector<PhaseRow> phase_rows();
   [[nodiscard]] std::vector<AxisRow> axis_rows();
   [[nodiscard]] std::string memory_line();
+  [[nodiscard]] std::string factors_path() const;
   void save_factors();
   void write_plot();
   void report_difference();
@@ -121,10 +122,10 @@ class JobReport {
   std::optional<Pause> pause_;      // of a change of plan whose price is not known yet
   std::vector<std::string> nodes_;  // host names, by rank
   EpochCount epochs_;
-  StepPrediction prediction_;
-  std::string run_;                     // its id, where steps are predicted
-  std::optional<StepFactors> earlier_;  // of the run's lives before
-  RankHistory history_;                 // on rank 0
+  std::unique_ptr<StepPredictor> predictor_;  // on rank 0, with hetero.cluster
+  std::string run_;                           // its id, where steps are predicted
+  std::string earlier_;                       // its factors of the lives before; empty = none
+  RankHistory history_;                       // on rank 0
   /// What the ranks compute under the plan in force, and under the one before: times are reported a
   /// step later.
   struct PlanWork {

@@ -45,7 +45,7 @@ ReadPatience::Rule patience_of_start() {
 
 }  // namespace
 
-JobStart::JobStart(Communicator& world, const CommandLine& command,
+JobStart::JobStart(Communicator& world, const RunWords& command,
                    const std::function<void(const std::string&)>& warn)
     : patience(patience_of_start()),
       last_words(world.rank()),

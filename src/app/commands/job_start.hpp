@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "app/commands/command_line.hpp"
 #include "app/commands/job_end.hpp"
 #include "app/commands/kept_input.hpp"
 #include "app/commands/last_words.hpp"
 #include "app/commands/life.hpp"
+#include "app/commands/run_words.hpp"
 #include "app/commands/setup.hpp"
 #include "app/commands/stopping.hpp"
 #include "app/commands/texts.hpp"
@@ -24,7 +24,7 @@ namespace t3d {
 class JobStart {
  public:
   /// `warn`: works also before there is a log.
-  JobStart(Communicator& world, const CommandLine& command,
+  JobStart(Communicator& world, const RunWords& command,
            const std::function<void(const std::string&)>& warn);
   /// Collective. Throws what ends the job.
   void prepare();
@@ -52,7 +52,7 @@ class JobStart {
   void prepare_folder(index_t nodes);
 
   Communicator& world_;
-  const CommandLine& command_;
+  const RunWords& command_;
 };
 
 }  // namespace t3d

@@ -11,10 +11,10 @@
 #include "app/config/defaults.hpp"
 #include "comm/agree.hpp"
 #include "comm/busy.hpp"
-#include "tokenizer/special_files.hpp"
 #include "io/checkpoint/checkpoint_glance.hpp"
 #include "io/checkpoint/state_digest.hpp"
 #include "io/posix_file.hpp"
+#include "tokenizer/special_files.hpp"
 #include "train/step/reshape.hpp"
 
 namespace t3d {

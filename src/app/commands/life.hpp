@@ -1,6 +1,6 @@
-// The record of this life in the run folder (io/lives/life_files.hpp), kept by rank 0 under the run's
-// lock. On the others, and where the record cannot be kept, nothing happens: a warning is all that
-// it may cost.
+// The record of this life in the run folder (io/lives/life_files.hpp), kept by rank 0 under the
+// run's lock. On the others, and where the record cannot be kept, nothing happens: a warning is all
+// that it may cost.
 #pragma once
 #include <functional>
 #include <optional>
@@ -9,8 +9,8 @@
 
 #include "app/config/config.hpp"
 #include "io/checkpoint/checkpoint.hpp"
-#include "io/lock/run_lock.hpp"
 #include "io/lives/life_files.hpp"
+#include "io/lock/run_lock.hpp"
 
 namespace t3d {
 

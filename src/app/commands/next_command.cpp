@@ -22,7 +22,7 @@ std::string_view key_of(std::string_view assignment) {
 
 }  // namespace
 
-std::string next_command(const CommandLine& command, const std::vector<std::string_view>& without,
+std::string next_command(const RunWords& command, const std::vector<std::string_view>& without,
                          const std::string& instead) {
   std::string text = "transformer3d " + word(command.input);
   for (const std::string& assignment : command.overrides)

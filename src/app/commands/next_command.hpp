@@ -4,14 +4,14 @@
 #include <string_view>
 #include <vector>
 
-#include "app/commands/command_line.hpp"
+#include "app/commands/run_words.hpp"
 
 namespace t3d {
 
 /// "transformer3d input.toml --set a.b=c": as this one was called, `without` these keys and that of
 /// `instead`
 /// ("table.key=value"), which stands at the end.
-[[nodiscard]] std::string next_command(const CommandLine& command,
+[[nodiscard]] std::string next_command(const RunWords& command,
                                        const std::vector<std::string_view>& without,
                                        const std::string& instead = {});
 

@@ -5,7 +5,7 @@
 #include "device/host_limits.hpp"
 #include "hetero/calibrate/plan_operators.hpp"
 #include "hetero/cluster/operator_terms.hpp"
-#include "hetero/cluster/vendor_peak.hpp"
+#include "hetero/speed/vendor_peak.hpp"
 #include "io/posix_file.hpp"
 #include "io/study/roofline.hpp"
 #include "train/probe/machine_probe.hpp"

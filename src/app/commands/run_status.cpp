@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "app/commands/commands.hpp"
 #include "app/commands/setup.hpp"
 #include "app/config/config_load.hpp"
 #include "core/error.hpp"
@@ -205,28 +204,6 @@ std::optional<index_t> logged_step_due(const RunStatus& status) {
 void add_missing(RunStatus& status, MissingSteps missing) {
   if (const auto due = logged_step_due(status)) missing.expect_up_to(*due);
   status.missing = std::move(missing);
-}
-
-int run_status(Communicator& world, const CommandLine& command) {
-  all_or_none(world, [&] {
-    if (world.rank() != 0) return;
-    const bool on_screen = ::isatty(STDOUT_FILENO) == 1;
-    std::optional<Error> fault;  // the first; the other folders are looked at all the same
-    for (const std::string& dir : command.status.dirs) {
-      std::optional<RunStatus> status;
-      try {
-        status = look_at_run(dir);
-        add_missing(*status, missing_steps(dir + "/log.jsonl"));
-      } catch (const Error& error) {
-        if (!fault) fault = error;
-      }
-      if (status)
-        write_output(command.status.json ? status_json(*status) : status_text(*status, on_screen));
-    }
-    flush_output();
-    if (fault) throw *fault;
-  });
-  return 0;
 }
 
 }  // namespace t3d

@@ -7,11 +7,11 @@
 
 #include "core/types.hpp"
 #include "io/checkpoint/checkpoint_glance.hpp"
-#include "io/lock/lock_look.hpp"
 #include "io/lives/life_record.hpp"
+#include "io/lives/missing_steps.hpp"
+#include "io/lock/lock_look.hpp"
 #include "io/log/log_index.hpp"
 #include "io/log_tail.hpp"
-#include "io/lives/missing_steps.hpp"
 
 namespace t3d {
 

@@ -8,8 +8,6 @@
 
 namespace t3d {
 
-inline constexpr const char* kStepFactorsFile = "step_factors.json";
-
 struct StepFactors {
   std::string node_class;
   std::string calibrated_time;  // of the class's tables that they belong to

@@ -1,9 +1,10 @@
 #include "app/commands/step_prediction.hpp"
 
-#include <fmt/format.h>
+#include <fmt/chrono.h>
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 
 #include "app/cluster/cluster_file.hpp"
 #include "core/commas.hpp"
@@ -89,10 +90,7 @@ struct StepPrediction::Known {
 StepPrediction::StepPrediction(const std::string& file, const std::vector<std::string>& nodes,
                                const std::vector<std::string>& devices)
     : known_(std::make_unique<Known>(load_cluster(file), nodes, devices)) {}
-StepPrediction::StepPrediction() = default;
 StepPrediction::~StepPrediction() = default;
-StepPrediction::StepPrediction(StepPrediction&&) noexcept = default;
-StepPrediction& StepPrediction::operator=(StepPrediction&&) noexcept = default;
 
 double StepPrediction::seconds(const Plan& plan) {
   if (known_->plan != plan || known_->forecast.seconds() == 0) {
@@ -117,7 +115,7 @@ void StepPrediction::computed(double own, double seconds) {
 }
 
 std::optional<StepFactors> StepPrediction::factors() const {
-  if (known_ == nullptr || known_->filter.steps() == 0) return std::nullopt;
+  if (known_->filter.steps() == 0) return std::nullopt;
   for (const JobPart& part : known_->parts)
     if (part.node_class != known_->parts.front().node_class) return std::nullopt;
   const NodeClass& own = known_->file.classes[known_->parts.front().node_class];
@@ -137,6 +135,20 @@ std::optional<StepFactors> StepPrediction::factors() const {
   return result;
 }
 
+std::string StepPrediction::factors_text(const std::string& run, const std::string& earlier,
+                                         const std::string& source) const {
+  std::optional<StepFactors> before;
+  if (!earlier.empty()) before = parse_step_factors(earlier, source);
+  std::optional<StepFactors> own = factors();
+  if (!own) return {};
+  own->factors.time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  own->factors.runs = {run};
+  if (before && before->factors.runs == own->factors.runs &&
+      before->node_class == own->node_class && before->calibrated_time == own->calibrated_time)
+    own->factors = merged_factors(before->factors, own->factors);
+  return step_factors_text(*own);
+}
+
 // The steps of one run say little of each factor by itself: where those that would be used do not
 // give back its own steps, they would make other plans wrong, too.
 bool StepPrediction::explained() const {
@@ -152,7 +164,7 @@ bool StepPrediction::explained() const {
 }
 
 std::vector<std::string> StepPrediction::remarks() const {
-  if (known_ == nullptr || known_->ratios.empty()) return {};
+  if (known_->ratios.empty()) return {};
   std::vector<std::string> lines{fmt::format(
       "hetero.cluster predicted {} ms a step, measured {} ms (medians of {}): {:+.1f} %",
       readable(1e3 * median_of(known_->predicted), 4),

@@ -8,8 +8,8 @@
 #include "app/config/data_lists.hpp"
 #include "app/config/model_text.hpp"
 #include "core/error.hpp"
-#include "tokenizer/special_files.hpp"
 #include "io/posix_file.hpp"
+#include "tokenizer/special_files.hpp"
 
 namespace t3d {
 namespace {

@@ -10,8 +10,8 @@
 #include "app/config/config.hpp"
 #include "comm/communicator.hpp"
 #include "data/token_source.hpp"
-#include "tokenizer/tokenizer.hpp"
 #include "io/checkpoint/checkpoint.hpp"
+#include "tokenizer/tokenizer.hpp"
 
 namespace t3d {
 

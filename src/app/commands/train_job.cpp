@@ -1,11 +1,12 @@
 // The main job: train from an input file, from the newest checkpoint on, until the steps are done
 // or somebody asks to stop. Policy only; the arithmetic is in train/. What the steps begin with:
 // job_state; how the job ends: job_end.
+#include "app/commands/train_job.hpp"
+
 #include <algorithm>
 #include <filesystem>
 
 #include "app/commands/balancing.hpp"
-#include "app/commands/commands.hpp"
 #include "app/commands/epochs.hpp"
 #include "app/commands/evaluation.hpp"
 #include "app/commands/init_weights.hpp"
@@ -48,9 +49,10 @@ constexpr const char* kInEvaluation = ": all steps are done, the last validation
 
 class TrainJob {
  public:
-  TrainJob(Communicator& world, const CommandLine& command)
+  TrainJob(Communicator& world, const RunWords& command, const MakeStepPredictor& predict)
       : world_(world),
         command_(command),
+        predict_(predict),
         start_(world, command, [this](const std::string& text) { warn(text); }) {}
 
   int run() {
@@ -202,14 +204,14 @@ class TrainJob {
 
   // A prediction is no reason to end a run: what it lacks is said, and the run goes on without it.
   void predict_steps() {
-    if (config_.hetero.cluster.empty() || world_.rank() != 0) return;
+    if (config_.hetero.cluster.empty() || world_.rank() != 0 || !predict_) return;
     try {
       const PlanBasis& basis = state_.planned().basis;
-      StepPrediction prediction(config_.hetero.cluster, basis.nodes, basis.devices);
+      auto predictor = predict_(config_.hetero.cluster, basis.nodes, basis.devices);
       report_->note_folded(fmt::format("a step of this plan should take {} ms, by {}",
-                                       readable(1e3 * prediction.seconds(trainer_->plan()), 4),
+                                       readable(1e3 * predictor->seconds(trainer_->plan()), 4),
                                        config_.hetero.cluster));
-      report_->predict_by(std::move(prediction), state_.run_id());
+      report_->predict_by(std::move(predictor), state_.run_id());
     } catch (const std::exception& error) {
       report_->warn(fmt::format("no prediction of steps: {}", error.what()));
     }
@@ -370,7 +372,8 @@ class TrainJob {
   }
 
   Communicator& world_;
-  const CommandLine& command_;
+  const RunWords& command_;
+  const MakeStepPredictor& predict_;
   JobStart start_;
   Config& config_ = start_.config;
   const Origins& origins_ = start_.origins;
@@ -394,9 +397,10 @@ class TrainJob {
 
 }  // namespace
 
-int run_training(Communicator& world, const CommandLine& command, std::function<void()>& last_act) {
+int run_training(Communicator& world, const RunWords& command, const MakeStepPredictor& predict,
+                 std::function<void()>& last_act) {
   catch_stop_signals();
-  TrainJob job(world, command);
+  TrainJob job(world, command, predict);
   try {
     const int status = job.run();
     last_act = job.last_act();

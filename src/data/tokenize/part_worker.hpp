@@ -4,8 +4,8 @@
 #include <string>
 
 #include "data/tokenize/parts.hpp"
-#include "tokenizer/parts/unicode.hpp"
 #include "io/hdf5/token_file.hpp"
+#include "tokenizer/parts/unicode.hpp"
 
 namespace t3d {
 

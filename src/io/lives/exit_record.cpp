@@ -5,8 +5,8 @@
 #include <cstring>
 #include <mutex>
 
-#include "io/lock/lock_file.hpp"
 #include "io/json_fields.hpp"
+#include "io/lock/lock_file.hpp"
 #include "io/posix_file.hpp"
 
 namespace t3d {

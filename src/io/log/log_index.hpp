@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/types.hpp"
-#include "io/log/append_file.hpp"
 #include "io/lives/missing_steps.hpp"
+#include "io/log/append_file.hpp"
 
 namespace t3d {
 

@@ -7,9 +7,9 @@
 #include <ranges>
 
 #include "core/error.hpp"
+#include "io/lives/missing_steps.hpp"
 #include "io/log/csv_log.hpp"
 #include "io/log/event_log.hpp"
-#include "io/lives/missing_steps.hpp"
 #include "io/log/record_search.hpp"
 #include "io/posix_file.hpp"
 

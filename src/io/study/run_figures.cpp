@@ -10,8 +10,8 @@
 #include "core/error.hpp"
 #include "core/robust.hpp"
 #include "io/json_fields.hpp"
-#include "io/log/log_lines.hpp"
 #include "io/lives/missing_steps.hpp"
+#include "io/log/log_lines.hpp"
 #include "io/log/run_record.hpp"
 #include "io/posix_file.hpp"
 

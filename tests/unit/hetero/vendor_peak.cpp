@@ -1,5 +1,5 @@
 // Data sheets are found by the names that drivers give whole GPUs, and by no others.
-#include "hetero/cluster/vendor_peak.hpp"
+#include "hetero/speed/vendor_peak.hpp"
 
 #include "support/catch.hpp"
 

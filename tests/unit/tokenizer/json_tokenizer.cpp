@@ -4,10 +4,10 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "tokenizer/tokenizer.hpp"
 #include "io/posix_file.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
+#include "tokenizer/tokenizer.hpp"
 
 using namespace t3d;
 using nlohmann::json;

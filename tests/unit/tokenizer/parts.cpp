@@ -2,6 +2,7 @@
 #include <random>
 
 #include "core/error.hpp"
+#include "support/catch.hpp"
 #include "tokenizer/parts/base64.hpp"
 #include "tokenizer/parts/json_text.hpp"
 #include "tokenizer/parts/merges.hpp"
@@ -12,7 +13,6 @@
 #include "tokenizer/parts/trie.hpp"
 #include "tokenizer/parts/utf8.hpp"
 #include "tokenizer/parts/word_cache.hpp"
-#include "support/catch.hpp"
 
 using namespace t3d;
 using namespace t3d::tok;

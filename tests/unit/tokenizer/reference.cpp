@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "tokenizer/parts/utf8.hpp"
-#include "tokenizer/tokenizer.hpp"
 #include "io/posix_file.hpp"
 #include "support/catch.hpp"
+#include "tokenizer/parts/utf8.hpp"
+#include "tokenizer/tokenizer.hpp"
 
 using namespace t3d;
 using Ids = std::vector<std::int32_t>;

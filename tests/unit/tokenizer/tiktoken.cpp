@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "tokenizer/parts/byte_level.hpp"
-#include "tokenizer/tokenizer.hpp"
 #include "io/posix_file.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
+#include "tokenizer/parts/byte_level.hpp"
+#include "tokenizer/tokenizer.hpp"
 
 using namespace t3d;
 using Ids = std::vector<std::int32_t>;

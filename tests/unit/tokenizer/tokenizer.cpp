@@ -4,12 +4,12 @@
 #include <random>
 
 #include "core/error.hpp"
-#include "data/tokenize/train_sentencepiece.hpp"
 #include "data/token_source.hpp"
 #include "data/tokenize.hpp"
-#include "tokenizer/parts/utf8.hpp"
+#include "data/tokenize/train_sentencepiece.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
+#include "tokenizer/parts/utf8.hpp"
 
 using namespace t3d;
 using t3d::test::ScratchFolder;

@@ -3,10 +3,10 @@
 
 #include <random>
 
-#include "tokenizer/parts/regex.hpp"
-#include "tokenizer/parts/utf8.hpp"
 #include "io/posix_file.hpp"
 #include "support/catch.hpp"
+#include "tokenizer/parts/regex.hpp"
+#include "tokenizer/parts/utf8.hpp"
 
 using namespace t3d;
 using namespace t3d::tok;

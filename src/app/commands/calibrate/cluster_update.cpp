@@ -11,6 +11,7 @@
 
 #include "app/cluster/cluster_file.hpp"
 #include "app/commands/step_factors.hpp"
+#include "app/commands/step_predictor.hpp"
 #include "core/counted.hpp"
 #include "core/error.hpp"
 #include "core/phase_clock.hpp"

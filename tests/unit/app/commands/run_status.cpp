@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "io/lives/life_files.hpp"
 #include "io/lock/lock_owner.hpp"
 #include "io/lock/run_lock.hpp"
-#include "io/lives/life_files.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 

@@ -3,8 +3,8 @@
 
 #include "app/commands/setup.hpp"
 #include "core/error.hpp"
-#include "tokenizer/special_files.hpp"
 #include "support/catch.hpp"
+#include "tokenizer/special_files.hpp"
 
 using namespace t3d;
 

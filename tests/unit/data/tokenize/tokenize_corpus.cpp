@@ -10,11 +10,11 @@
 #include "data/token_source.hpp"
 #include "data/tokenize.hpp"
 #include "data/tokenize/part_worker.hpp"
-#include "tokenizer/tokenizer.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
+#include "tokenizer/tokenizer.hpp"
 
 using namespace t3d;
 using t3d::test::contains;

@@ -7,12 +7,12 @@
 
 #include "core/error.hpp"
 #include "data/token_source.hpp"
-#include "tokenizer/tokenizer.hpp"
 #include "io/crc32c.hpp"
 #include "io/hdf5/h5_file.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
+#include "tokenizer/tokenizer.hpp"
 
 using namespace t3d;
 using t3d::test::ScratchFolder;

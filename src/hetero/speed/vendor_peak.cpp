@@ -1,4 +1,4 @@
-#include "hetero/cluster/vendor_peak.hpp"
+#include "hetero/speed/vendor_peak.hpp"
 
 #include <array>
 
