@@ -15,8 +15,8 @@
 #include <map>
 #include <sstream>
 
-#include "hetero/simulate/many_lives.hpp"
-#include "hetero/simulate/trace_lines.hpp"
+#include "forecast/simulate/many_lives.hpp"
+#include "forecast/simulate/trace_lines.hpp"
 
 using namespace t3d;
 

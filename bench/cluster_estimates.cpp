@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "app/cluster/cluster_file.hpp"
-#include "app/commands/calibrate/calibrate_report.hpp"
 #include "core/error.hpp"
 #include "core/phase_clock.hpp"
 #include "core/random.hpp"
-#include "hetero/cluster/operator_estimator.hpp"
+#include "forecast/cluster/cluster_file.hpp"
+#include "forecast/cluster/operator_estimator.hpp"
+#include "tools/calibrate/calibrate_report.hpp"
 
 namespace t3d {
 namespace {

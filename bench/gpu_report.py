@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 PEAK = 989e12  # dense bf16 flop/s of an H100 and an H200 (SXM), by the data sheet
-MODELS = {  # layers, hidden, feed-forward, vocabulary, context, Llama; as src/app/config/presets.cpp
+MODELS = {  # layers, hidden, feed-forward, vocabulary, context, Llama; as src/config/presets.cpp
     "gpt2-124m": (12, 768, 3072, 50257, 1024, False),
     "gpt2-350m": (24, 1024, 4096, 50257, 1024, False),
     "gpt2-774m": (36, 1280, 5120, 50257, 1024, False),

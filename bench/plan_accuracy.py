@@ -127,11 +127,11 @@ def parts(terms, slower):
     return sum(terms.values()) - sum(messages.values()) - meeting, meeting, sum(counted)
 
 
-KNOWN, WAITING, NOISE = 0.5, 0.05, 0.05  # of hetero/forecast/factor_filter: a factor, waiting, a step
+KNOWN, WAITING, NOISE = 0.5, 0.05, 0.05  # of forecast/factor_filter: a factor, waiting, a step
 
 
 def after_steps(before, own_parts, steps=18):
-    """What the factors of a run say of another plan, as hetero/forecast/factor_filter does after so many steps alike: those of computing
+    """What the factors of a run say of another plan, as forecast/factor_filter does after so many steps alike: those of computing
     and of messages are known to a half, waiting to a twentieth of a step, a step to a twentieth."""
     seconds, own = before["seconds"], before["own"]
     computing, meeting, messages = (part / seconds for part in before["parts"])

@@ -6,8 +6,8 @@
 
 #include <chrono>
 
-#include "app/config/make_plan.hpp"
-#include "app/config/presets.hpp"
+#include "config/make_plan.hpp"
+#include "config/presets.hpp"
 #include "hetero/cost/keep_cost.hpp"
 #include "hetero/cost/traffic.hpp"
 

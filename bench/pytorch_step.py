@@ -19,7 +19,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "reference"))
 from pytorch_model import Model, Shape  # noqa: E402
 
-MODELS = {  # as the presets of src/app/config/presets.cpp
+MODELS = {  # as the presets of src/config/presets.cpp
     "gpt-30m": dict(layers=6, hidden=384, heads=6, vocab=50257, context=1024),
     "gpt2-124m": dict(layers=12, hidden=768, heads=12, vocab=50257, context=1024),
 }

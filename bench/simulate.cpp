@@ -6,7 +6,7 @@
 
 #include <ctime>
 
-#include "hetero/simulate/many_lives.hpp"
+#include "forecast/simulate/many_lives.hpp"
 
 using namespace t3d;
 

@@ -1,6 +1,6 @@
 # The page of `transformer3d report` as text in the program: frame, style, and the scripts one after
 # the other, in one function of their own.
-set(page ${CMAKE_SOURCE_DIR}/src/app/commands/report/page)
+set(page ${CMAKE_SOURCE_DIR}/src/tools/report/page)
 set(T3D_REPORT_SCRIPT "")
 foreach(name decode format data scale chart stack ranks tables page)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page}/${name}.js)

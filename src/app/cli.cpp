@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "app/cli/command_options.hpp"
-#include "app/config/defaults.hpp"
-#include "app/config/explain.hpp"
-#include "app/config/toml_input.hpp"
 #include "app/manual/command_facts.hpp"
 #include "app/manual/completion.hpp"
 #include "app/manual/man_page.hpp"
+#include "config/defaults.hpp"
+#include "config/explain.hpp"
+#include "config/toml_input.hpp"
 #include "core/error.hpp"
 #include "core/folded.hpp"
 #include "core/levenshtein.hpp"

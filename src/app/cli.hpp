@@ -1,6 +1,6 @@
 // Parses the command line.
 #pragma once
-#include "app/commands/command_line.hpp"
+#include "tools/command_line.hpp"
 
 namespace t3d {
 

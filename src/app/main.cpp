@@ -12,16 +12,16 @@
 #include <thread>
 
 #include "app/cli.hpp"
-#include "app/commands/commands.hpp"
-#include "app/commands/step_prediction.hpp"
-#include "app/commands/train_job.hpp"
 #include "app/launch_guard.hpp"
 #include "app/spin_limit.hpp"
 #include "comm/mpi/mpi_world.hpp"
 #include "io/output.hpp"
 #include "io/writer/writer_main.hpp"
+#include "run/train_job.hpp"
 #include "sched/signal_check.hpp"
 #include "sched/stop_signal.hpp"
+#include "tools/commands.hpp"
+#include "tools/step_prediction.hpp"
 
 namespace t3d {
 namespace {

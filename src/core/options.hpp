@@ -1,6 +1,6 @@
 // Options of the model and of training, as the input gives them, with every default filled in.
-// Plain data; names, types, checks and help are in app/config/config_schema.cpp. What only app
-// reads stands in app/config/config.hpp.
+// Plain data; names, types, checks and help are in config/config_schema.cpp. What only app
+// reads stands in config/config.hpp.
 #pragma once
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-// Tracer: when this rank did what, for a trace of all ranks (app/commands/tracing.hpp). The places
+// Tracer: when this rank did what, for a trace of all ranks (run/tracing.hpp). The places
 // that are traced ask for the tracer of their thread, which is null unless debug.trace asks for
 // this step: that branch is what tracing costs when it is off.
 //

@@ -1,6 +1,6 @@
 // debug.trace of GPU ranks: what the timer of a queue and NCCL's groups tell of their streams, and
 // that steps are the same with it. Ranks are threads.
-#include "app/commands/tracing.hpp"
+#include "run/tracing.hpp"
 
 #include <cstdlib>
 #include <map>

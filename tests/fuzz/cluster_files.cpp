@@ -1,8 +1,8 @@
 // cluster.toml, as calibrate, plan and runs read it: what is read is written and read again, to the
 // byte, and its tables answer.
-#include "app/cluster/cluster_file.hpp"
+#include "forecast/cluster/cluster_file.hpp"
+#include "forecast/cluster/run_factors.hpp"
 #include "fuzz/fuzz.hpp"
-#include "hetero/cluster/run_factors.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   const std::string text(t3d::test::as_text(data, bytes));

@@ -1,7 +1,7 @@
 // Job plans, as `simulate` reads them: what is read is written and read again, and lives a little.
+#include "forecast/simulate/job_plan.hpp"
+#include "forecast/simulate/many_lives.hpp"
 #include "fuzz/fuzz.hpp"
-#include "hetero/simulate/job_plan.hpp"
-#include "hetero/simulate/many_lives.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   const std::string text(t3d::test::as_text(data, bytes));

@@ -1,6 +1,6 @@
 // Traces of nodes and lists of sacct, as `simulate --trace` reads them; what is read is replayed.
+#include "forecast/simulate/node_source.hpp"
 #include "fuzz/fuzz.hpp"
-#include "hetero/simulate/node_source.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   const std::string text(t3d::test::as_text(data, bytes));

@@ -1,6 +1,6 @@
 // step_factors.json of a run, as calibrate --from-run reads it; what is read is written and read
 // again.
-#include "app/commands/step_factors.hpp"
+#include "tools/step_factors.hpp"
 
 #include "fuzz/fuzz.hpp"
 

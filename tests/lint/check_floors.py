@@ -17,7 +17,11 @@ FLOORS = [
     {"comm", "ops"},
     {"tensor3d"},
     {"hetero", "layers", "io", "tokenizer", "data"},
+    {"config", "record"},
+    {"forecast"},
     {"train", "sched"},
+    {"run"},
+    {"tools"},
     {"app"},
 ]
 # Exceptions on one floor: data and tokenizer read files through io, data uses tokenizers.
@@ -29,7 +33,7 @@ OWNERS = [
     (r"Kokkos_.*|Kokkos/.*", ["src/ops/cpu/"], "Kokkos"),
     (r"(oneapi/)?dnnl.*", ["src/ops/cpu/"], "oneDNN"),
     (r"hdf5.*|H5.*", ["src/io/"], "HDF5"),
-    (r"toml\+\+/.*|toml\.hpp", ["src/app/"], "toml++"),
+    (r"toml\+\+/.*|toml\.hpp", ["src/config/"], "toml++"),
     (r"CLI/.*", ["src/app/"], "CLI11"),
     (r"zstd\.h", ["src/data/"], "Zstandard"),
     (r"nccl\.h", ["src/comm/nccl/"], "NCCL"),

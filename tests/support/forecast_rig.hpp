@@ -4,8 +4,8 @@
 #include <tuple>
 #include <vector>
 
-#include "hetero/forecast/axis_order.hpp"
-#include "hetero/forecast/candidate.hpp"
+#include "forecast/axis_order.hpp"
+#include "forecast/candidate.hpp"
 #include "support/plan_rig.hpp"
 
 namespace t3d::test {

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/commands/setup.hpp"
+#include "run/setup.hpp"
 
 namespace t3d::test {
 

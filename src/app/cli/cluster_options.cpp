@@ -6,11 +6,11 @@
 #include <map>
 
 #include "app/cli/command_options.hpp"
-#include "app/cluster/cluster_presets.hpp"
 #include "core/error.hpp"
 #include "core/plan.hpp"
 #include "core/slowdown.hpp"
 #include "core/utf8.hpp"
+#include "forecast/cluster/cluster_presets.hpp"
 
 namespace t3d {
 namespace {

@@ -1,7 +1,7 @@
 #include "app/manual/input_words.hpp"
 
-#include "app/config/config_schema.hpp"
-#include "app/config/table_list.hpp"
+#include "config/config_schema.hpp"
+#include "config/table_list.hpp"
 
 namespace t3d {
 

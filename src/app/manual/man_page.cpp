@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "app/config/config_schema.hpp"
-#include "app/config/table_list.hpp"
+#include "config/config_schema.hpp"
+#include "config/table_list.hpp"
 #include "core/error.hpp"
 
 namespace t3d {

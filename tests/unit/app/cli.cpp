@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "app/config/toml_input.hpp"
+#include "config/toml_input.hpp"
 #include "core/error.hpp"
 #include "support/catch.hpp"
 

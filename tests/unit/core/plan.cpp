@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "app/commands/replan.hpp"
+#include "run/replan.hpp"
 #include "support/catch.hpp"
 #include "support/plan_rig.hpp"
 

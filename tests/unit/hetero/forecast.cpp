@@ -3,12 +3,12 @@
 // plan.
 #include <fmt/format.h>
 
+#include "forecast/candidate_bounds.hpp"
+#include "forecast/class_memory.hpp"
+#include "forecast/even_reach.hpp"
+#include "forecast/plan_search.hpp"
 #include "hetero/cost/flops.hpp"
 #include "hetero/cost/memory.hpp"
-#include "hetero/forecast/candidate_bounds.hpp"
-#include "hetero/forecast/class_memory.hpp"
-#include "hetero/forecast/even_reach.hpp"
-#include "hetero/forecast/plan_search.hpp"
 #include "support/catch.hpp"
 #include "support/forecast_rig.hpp"
 

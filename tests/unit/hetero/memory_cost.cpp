@@ -4,9 +4,9 @@
 #include <array>
 #include <random>
 
-#include "app/commands/rank_plan.hpp"
 #include "hetero/cost/memory.hpp"
 #include "hetero/cost/traffic.hpp"
+#include "run/rank_plan.hpp"
 #include "support/catch.hpp"
 #include "support/plan.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "app/config/presets.hpp"
+#include "config/presets.hpp"
 #include "hetero/cost/memory.hpp"
 #include "support/catch.hpp"
 #include "support/plan_rig.hpp"

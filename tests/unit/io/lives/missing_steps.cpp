@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "io/log/log_index.hpp"
 #include "io/posix_file.hpp"
+#include "record/log/log_index.hpp"
 #include "support/catch.hpp"
 #include "support/scratch_folder.hpp"
 

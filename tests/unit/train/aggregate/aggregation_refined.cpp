@@ -1,6 +1,6 @@
 // Replicas of different cuboids: the arithmetic of the common refinement, aggregation against the
 // dense oracle, and training that does not notice.
-#include "app/commands/rank_plan.hpp"
+#include "run/rank_plan.hpp"
 #include "support/aggregation_rig.hpp"
 #include "support/training.hpp"
 #include "tensor3d/refinement.hpp"

@@ -2,8 +2,8 @@
 // rank and on uneven cuboids, with gains by group. Then what it sends and what it keeps.
 #include <optional>
 
-#include "app/commands/rank_plan.hpp"
 #include "hetero/cost/update_traffic.hpp"
+#include "run/rank_plan.hpp"
 #include "support/catch.hpp"
 #include "support/dense_optimizers.hpp"
 #include "support/training.hpp"
