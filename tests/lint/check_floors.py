@@ -56,7 +56,30 @@ def floor_of(folder):
     return None
 
 
+LIBRARY = re.compile(r"t3d_add_(?:plain_)?library\((\w+)((?:\s+DEPENDS(?:\s+[a-z0-9_]+)+)?)")
+# A training job carries no planning with it.
+NEVER_LINKED = {("run", "forecast"), ("run", "tools"), ("train", "sched")}
+
+
+def linked(root):
+    """What each folder's library links, directly and through others."""
+    text = (root / "src/CMakeLists.txt").read_text()
+    direct = {name: set(rest.split()[1:]) for name, rest in LIBRARY.findall(text)}
+
+    def all_of(name):
+        return direct.get(name, set()).union(*(all_of(other) for other in direct.get(name, set())))
+
+    return {name: all_of(name) for name in direct}
+
+
 def faults(root):
+    links = linked(root)
+    for own, below in links.items():
+        for target in sorted(below):
+            if floor_of(target) is None or floor_of(own) is None or floor_of(target) > floor_of(own):
+                yield f"src/CMakeLists.txt: {own} links {target}, which does not stand below it"
+            if (own, target) in NEVER_LINKED:
+                yield f"src/CMakeLists.txt: {own} links {target}"
     for path in sorted((root / "src").rglob("*")):
         if path.suffix not in {".hpp", ".cpp", ".h", ".cu", ".cuh"}:
             continue
@@ -82,6 +105,8 @@ def faults(root):
             target = header.split("/")[0]
             if found[1] == "<" or floor_of(target) is None or target == own:
                 continue
+            if target not in links.get(own, set()) and name != "src/app/main.cpp":
+                yield f"{name}:{number}: {own} includes {header}, and does not link src/{target}"
             if floor_of(target) > floor_of(own):
                 yield f"{name}:{number}: {own} includes {header}, which stands above it"
             elif floor_of(target) == floor_of(own) and (own, target) not in SIDEWAYS:
