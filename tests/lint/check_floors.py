@@ -73,6 +73,9 @@ def linked(root):
 
 
 def faults(root):
+    for folder in sorted(path for path in (root / "src").rglob("*") if path.is_dir()):
+        if not (folder / "README.md").is_file():
+            yield f"{folder.relative_to(root)}: has no README.md that says what belongs there"
     links = linked(root)
     for own, below in links.items():
         for target in sorted(below):
