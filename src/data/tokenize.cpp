@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -34,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 struct RunningCommand {
   std::mutex mutex;
   std::string folder;
-  std::optional<PrefixLock> lock;  // of rank 0
+  std::unique_ptr<PrefixLock> lock;  // of rank 0
 };
 RunningCommand& running_command() {
   static auto& command = *new RunningCommand;
@@ -212,8 +213,10 @@ class TokenizeJob {
   // Nothing of another command's is touched before.
   void lock() {
     all_or_none(world_, [&] {
+      if (rank() != 0) return;
+      auto own = std::make_unique<PrefixLock>(prefix_);
       const std::lock_guard guard(running_command().mutex);
-      if (rank() == 0) running_command().lock.emplace(prefix_);
+      running_command().lock = std::move(own);
     });
     const std::lock_guard guard(running_command().mutex);
     running_command().folder = folder_;

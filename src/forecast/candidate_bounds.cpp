@@ -122,7 +122,7 @@ double CandidateBounds::seconds(const JobCandidate& candidate, const PlanRecipe&
   const double messages =
       whole_model ? messages_.seconds(candidate, recipe, tokens, products, here) : 0;
   const double compute = products + update * unit(OperatorKind::optimizer);
-  const double meetings = MessageBounds::linear_calls(m, candidate, recipe);
+  const double meetings = messages_.linear_calls(candidate, recipe);
   double waits = std::numeric_limits<double>::infinity();  // of the class with the least
   for (const Jitter& jitter : jitters_)
     waits = std::min(waits, meeting_seconds(jitter, q * r, compute, meetings));

@@ -18,14 +18,14 @@ class MessageBounds {
  public:
   MessageBounds(const ModelConfig& model, const JobNodes& nodes, const Cluster& cluster);
   /// Gathers and sums of the linears over j and over k in a step, at least.
-  [[nodiscard]] static double linear_calls(const ModelConfig& model, const JobCandidate& candidate,
-                                           const PlanRecipe& recipe);
+  [[nodiscard]] double linear_calls(const JobCandidate& candidate, const PlanRecipe& recipe) const;
   /// What is waited for beside `computing` seconds that can hide messages. `tokens` of the largest
   /// slab in a step; `here`: of an order of axes, or no fewer than any has.
   [[nodiscard]] double seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
                                double tokens, double computing, const OnNode& here) const;
 
  private:
+  [[nodiscard]] double passes(const JobCandidate& candidate, const PlanRecipe& recipe) const;
   /// Seconds of `messages` and `bytes` while so many groups send: at least those of one line.
   struct Line {
     double alpha, beta, beta_group;  // per message; per byte; per byte of each further group

@@ -129,20 +129,22 @@ double MessageBounds::calls_seconds(Verb verb, double calls, double bytes,
 double MessageBounds::seconds(const JobCandidate& candidate, const PlanRecipe& recipe,
                               double tokens, double computing, const OnNode& here) const {
   const double micros = micro_batches(candidate, recipe);
-  // Of several classes the slowest replica may have fewer passes than most.
   const MessageCover cover = message_cover(recipe.base.aggregate.method, candidate.recompute,
-                                           one_class_ ? micros : 1, on_gpus_);
+                                           passes(candidate, recipe), on_gpus_);
   const auto [inside, over] =
       exposed_messages(weights_seconds(candidate, recipe, micros, here), computing, cover);
   return linears_seconds(candidate, recipe, tokens, micros, here) + inside + over;
 }
 
-double MessageBounds::linear_calls(const ModelConfig& model, const JobCandidate& candidate,
-                                   const PlanRecipe& recipe) {
+// Of several classes the slowest replica may have fewer passes than most.
+double MessageBounds::passes(const JobCandidate& candidate, const PlanRecipe& recipe) const {
+  return one_class_ ? micro_batches(candidate, recipe) : 1;
+}
+
+double MessageBounds::linear_calls(const JobCandidate& candidate, const PlanRecipe& recipe) const {
   const auto& [p, q, r] = candidate.cuboid;
   const double axes = (q > 1 ? 1 : 0) + (r > 1 ? 1 : 0);
-  return axes * 2 * kLinearCalls * static_cast<double>(model.layers) *
-         micro_batches(candidate, recipe);
+  return axes * 2 * kLinearCalls * static_cast<double>(model_.layers) * passes(candidate, recipe);
 }
 
 // Each linear gathers and sums in each direction, half of them over j and half over k.

@@ -127,6 +127,7 @@ index_t FileReader::read_up_to(index_t offset, void* out, index_t bytes) const {
     if (done < 0) fail("read", path_);
     if (done == 0) break;
     read += done;
+    tries.went_on();
   }
   return read;
 }

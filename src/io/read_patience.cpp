@@ -42,7 +42,8 @@ bool Tries::again(int reason, const std::string& path) {
       rule.say(fmt::format("cannot read {} ({}): tried again for up to {:.0f} s", path,
                            std::strerror(reason), rule.seconds - patience->spent_seconds_));
   } else {
-    patience->spent_seconds_ += now - counted_;
+    // Without what a read inside this one has counted already.
+    patience->spent_seconds_ += std::max(0.0, now - counted_ - (patience->spent_seconds_ - spent_));
   }
   if (patience->is_spent()) {
     patience->ran_out_ = true;
@@ -59,6 +60,7 @@ bool Tries::again(int reason, const std::string& path) {
   }
   counted_ = PhaseClock::now();
   patience->spent_seconds_ += counted_ - now;
+  spent_ = patience->spent_seconds_;
   return true;
 }
 

@@ -51,9 +51,15 @@ class Tries {
   /// True, after a moment, where a read that failed for the system's `reason` is to be tried again.
   /// False keeps errno = `reason`. Throws Error(retry) when asked to stop.
   [[nodiscard]] bool again(int reason, const std::string& path);
+  /// A part of the read has come: what fails later fails anew.
+  void went_on() {
+    counted_ = -1;
+    busy_.reset();
+  }
 
  private:
   double counted_ = -1;  // up to here the time is counted; -1: none has failed
+  double spent_ = 0;     // of all reads, then
   double pause_ = 0;
   std::optional<BusyScope> busy_;  // the other ranks wait for it
 };

@@ -1,6 +1,8 @@
 #include "run/job_state.hpp"
 
 #include <ctime>
+#include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "comm/agree.hpp"
@@ -61,12 +63,18 @@ void JobState::begin(const Warn& warn) {
 void JobState::warn_of_own_checkpoints(const std::string& chosen, const Warn& warn) {
   all_or_none(world_, [&] {
     if (world_.rank() != 0) return;
-    const auto own = newest_published(config_.checkpoint.dir);
-    if (!own || folder_of(chosen) == config_.checkpoint.dir) return;
+    std::error_code unknown;
+    if (std::filesystem::equivalent(folder_of(chosen), config_.checkpoint.dir, unknown)) return;
+    std::optional<std::string> own;
+    try {
+      if (const auto newest = newest_published(config_.checkpoint.dir)) own = newest->path;
+    } catch (const Error&) {  // no reason to end a start
+    }
+    if (!own) return;
     warn(
         fmt::format("-r {} begins again from {}; {} stays, and is not continued: the same command "
                     "without -r continues it",
-                    config_.checkpoint.restart, chosen, own->path));
+                    config_.checkpoint.restart, chosen, *own));
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/counted.hpp"
 #include "io/lives/life_files.hpp"
+#include "io/lock/lock_owner.hpp"
 #include "sched/requeue.hpp"
 #include "sched/slurm_job.hpp"
 
@@ -19,13 +20,15 @@ void say(const std::string& text) {
   std::fputs(fmt::format("transformer3d: {}\n", text).c_str(), stderr);
 }
 
-/// Why the run is not to be started again, one sentence; empty where it is.
-std::string why_stuck(const std::string& dir, LifeYield yield, const std::string& job) {
+/// Why the run is not to be started again, one sentence; empty where it is. Records of lives name
+/// the job as this_process() does; Slurm's commands know a task of an array by another name.
+std::string why_stuck(const std::string& dir, LifeYield yield) {
   constexpr index_t kBefore = 3;
   if (yield == LifeYield::checkpoint) return {};
   FruitlessLives lives = lives_without_progress(dir, kBefore);
   ++lives.all;
-  const index_t unknown = dir.empty() ? 0 : unknown_lives(dir, job, slurm_restarts());
+  const index_t unknown =
+      dir.empty() ? 0 : unknown_lives(dir, this_process("").job, slurm_restarts());
   lives.all += unknown;
   if (yield == LifeYield::cut_short) ++lives.cut_short;
   if (!lives.are_too_many()) return {};
@@ -61,7 +64,7 @@ std::function<void()> act_once(const std::string& job) {
 PutBack plan_put_back(const std::string& dir, LifeYield yield) {
   const std::string job = slurm_job_id();
   if (job.empty()) return {};
-  if (const std::string why = why_stuck(dir, yield, job); !why.empty()) {
+  if (const std::string why = why_stuck(dir, yield); !why.empty()) {
     say(why);
     return {false, {}};
   }

@@ -121,7 +121,7 @@ bad 78 "" 1 generate r --set mesh.cuboid=[9,9,9]
 # Folders that cannot be written: this holds for root too.
 touch file
 bad 74 "file" 2 input.toml -d file/run --set "mesh.cuboid=[2,1,1]"
-if mkdir -p full && mount -t tmpfs -o size=1500k tmpfs full 2> /dev/null; then
+if mkdir -p full && mount -t tmpfs -o size=1600k tmpfs full 2> /dev/null; then
   # A disk that fills up: training goes on, the first checkpoint stays, the exit code tells.
   run 1 input.toml -d full/run --set checkpoint.every_steps=5 --set checkpoint.keep=9
   cp out.log full.log

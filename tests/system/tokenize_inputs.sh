@@ -44,11 +44,11 @@ cmp bpe-train.h5 again-train.h5 || fail "the kill changed the tokens"
 "$T3D_BIN" tokenize in -o locked --model bpe-train.h5 --threads 1 > /dev/null 2>&1 &
 job=$!
 for _ in $(seq 2000); do
-  [[ -s locked.lock && -d locked.parts ]] && break
+  [[ -s locked.parts.lock && -d locked.parts ]] && break
   sleep 0.01
 done
 kill -STOP $job
-[[ -s locked.lock && -d locked.parts ]] || fail "no lock while texts are tokenized"
+[[ -s locked.parts.lock && -d locked.parts ]] || fail "no lock while texts are tokenized"
 run 1 tokenize text.txt -o locked --valid 0.5
 expect_status 69
 expect_text "process $job on .* is writing token files of this name (locked)"
@@ -58,11 +58,21 @@ expect_status 69
 kill -CONT $job
 wait $job || fail "the first ended with $?"
 cmp bpe-train.h5 locked-train.h5 || fail "the second has changed the tokens of the first"
-[[ ! -e locked-valid.h5 && ! -e locked.lock && ! -e locked.parts ]] || fail "left: $(ls -d locked*)"
-echo "process 1 on elsewhere" > locked.lock # a killed one's
+[[ ! -e locked-valid.h5 && ! -e locked.parts.lock && ! -e locked.parts ]] || fail "left: $(ls -d locked*)"
+echo "process 1 on elsewhere" > locked.parts.lock # a killed one's
 run 1 tokenize in -o locked --model bpe-train.h5
 expect_status 0
-[[ ! -e locked.lock ]] || fail "the lock is left"
+[[ ! -e locked.parts.lock ]] || fail "the lock is left"
+# A file of somebody else that has this name stays as it is, also behind a link.
+echo '{ "nodes": {} }' > locked.parts.lock
+ln -sf locked.parts.lock linked.parts.lock
+for name in locked linked; do
+  "$T3D_BIN" tokenize text.txt -o $name > out.log 2>&1
+  status=$?
+  [[ $status == 78 || $status == 74 ]] || fail "$name: $status"
+  [[ $(cat locked.parts.lock) == '{ "nodes": {} }' ]] || fail "$name.parts.lock was written"
+done
+rm locked.parts.lock linked.parts.lock
 
 # Of no text there are no token files; a vocabulary larger than the text gives is said to be smaller.
 : > nothing.txt
@@ -71,7 +81,7 @@ for inputs in nothing.txt nothing.jsonl "nothing.txt nothing.jsonl"; do
   run 2 tokenize $inputs -o nothing --valid 0.1
   expect_status 78
   expect_text "there is no text in nothing.* no token files are written"
-  [[ ! -e nothing-train.h5 && ! -e nothing-valid.h5 && ! -e nothing.parts && ! -e nothing.lock ]] || fail "left: $(ls -d nothing*)"
+  [[ ! -e nothing-train.h5 && ! -e nothing-valid.h5 && ! -e nothing.parts && ! -e nothing.parts.lock ]] || fail "left: $(ls -d nothing*)"
 done
 head -n 50 text.txt > small.txt
 run 1 tokenize small.txt -o small --kind bpe --vocab 9000

@@ -8,6 +8,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
 #include "device/host_limits.hpp"
@@ -16,52 +18,69 @@
 namespace t3d {
 namespace {
 
-/// "process 17 on node n3", where the file says it.
+constexpr std::string_view kOwner = "process ";
+
+/// "process 17 on n3", or what else stands in the file; empty where nothing does.
 std::string owner_in(const std::string& path) {
   try {
     const std::string text = read_record_file(path);
-    if (!text.empty()) return text.substr(0, text.find('\n'));
+    return text.substr(0, text.find('\n'));
   } catch (const Error&) {
+    return {};
   }
-  return "another process";
 }
 
 }  // namespace
 
-PrefixLock::PrefixLock(const std::string& prefix) : path_(prefix + ".lock") {
+PrefixLock::PrefixLock(const std::string& prefix) : path_(prefix + ".parts.lock") {
+  constexpr int kTries = 100;  // others may remove it between two looks
   make_folder(folder_of(path_));
-  while (!take(prefix)) {
+  for (int n = 0; n < kTries && !take(prefix); ++n) {
   }
+  if (fd_ < 0) throw_error(ExitCode::io, "{} cannot be locked: its file keeps changing", path_);
   write_owner();
 }
 
 PrefixLock::~PrefixLock() {
-  ::unlink(path_.c_str());
+  if (is_named()) ::unlink(path_.c_str());
   ::close(fd_);
+}
+
+bool PrefixLock::is_named() const {
+  struct stat held {
+  }, named{};
+  return ::fstat(fd_, &held) == 0 && ::lstat(path_.c_str(), &named) == 0 &&
+         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
 }
 
 bool PrefixLock::take(const std::string& prefix) {
   constexpr mode_t kMode = 0644;
-  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, kMode);
+  constexpr int kFlags = O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
+  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | kFlags, kMode);
+  if (fd_ < 0 && errno == EACCES)  // left by another user: enough for the lock
+    fd_ = ::open(path_.c_str(), O_RDONLY | kFlags);
   if (fd_ < 0) throw_error(ExitCode::io, "cannot write {}: {}", path_, std::strerror(errno));
+  const std::string owner = owner_in(path_);
+  if (!owner.empty() && !owner.starts_with(kOwner)) {
+    ::close(fd_);
+    throw_error(ExitCode::config, "{} is a file of something else; name other token files by -o",
+                path_);
+  }
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(fd_);
     throw_error(ExitCode::unavailable,
                 "{} is writing token files of this name ({}); wait until it ends, or name other "
-                "ones by -o",
-                owner_in(path_), prefix);
+                "ones by -o. If it has ended, remove {}",
+                owner.empty() ? "another process" : owner, prefix, path_);
   }
-  struct stat held {
-  }, named{};
-  const bool same = ::fstat(fd_, &held) == 0 && ::stat(path_.c_str(), &named) == 0 &&
-                    held.st_ino == named.st_ino && held.st_dev == named.st_dev;
-  if (!same) ::close(fd_);
-  return same;
+  if (is_named()) return true;
+  ::close(std::exchange(fd_, -1));
+  return false;
 }
 
 // For the other's message alone: the lock holds without it.
 void PrefixLock::write_owner() const {
-  const std::string text = fmt::format("process {} on {}\n", ::getpid(), host_name());
+  const std::string text = fmt::format("{}{} on {}\n", kOwner, ::getpid(), host_name());
   if (::ftruncate(fd_, 0) != 0) return;
   [[maybe_unused]] const ssize_t written = ::pwrite(fd_, text.data(), text.size(), 0);
 }

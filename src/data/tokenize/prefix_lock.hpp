@@ -4,12 +4,12 @@
 
 namespace t3d {
 
-/// Holds PREFIX.lock by flock, which the system gives back when its process ends in whatever way: a
-/// file that is left is no obstacle. Where a file system has no such locks, nothing is held.
+/// Holds PREFIX.parts.lock by flock, which the system gives back when its process ends in whatever
+/// way: a file that is left is no obstacle. Where a file system has no such locks, nothing is held.
 class PrefixLock {
  public:
   /// Makes the folder of `prefix`. Error(unavailable), naming the other process, when the lock is
-  /// held; Error(io).
+  /// held; Error(io); Error(config) where a file of somebody else has this name.
   explicit PrefixLock(const std::string& prefix);
   /// Removes the file, then gives the lock back.
   ~PrefixLock();
@@ -19,6 +19,8 @@ class PrefixLock {
  private:
   /// False when the file that was opened has been removed meanwhile.
   [[nodiscard]] bool take(const std::string& prefix);
+  /// Does the path name the open file?
+  [[nodiscard]] bool is_named() const;
   void write_owner() const;
 
   std::string path_;

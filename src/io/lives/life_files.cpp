@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -98,6 +99,12 @@ void remove_open(const std::string& dir) {
     throw_error(ExitCode::io, "cannot remove {}: {}", open_path(dir), std::strerror(errno));
 }
 
+/// Slurm's restart of the life that this process has written down last; -1 = none.
+std::atomic<index_t>& recorded_restart() {
+  static std::atomic<index_t> restart{-1};
+  return restart;
+}
+
 }  // namespace
 
 std::optional<LifeRecord> read_open_life(const std::string& dir) {
@@ -105,13 +112,17 @@ std::optional<LifeRecord> read_open_life(const std::string& dir) {
   if (!path_exists(open_path(dir))) return std::nullopt;
   const std::optional<LifeRecord> life = parse_life(read_record_file(open_path(dir)));
   if (!life) return std::nullopt;
-  const std::vector<LifeRecord> ended = last_lives(dir, kLines);
-  if (!ended.empty() && ended.back().life >= life->life) return std::nullopt;
+  try {
+    const std::vector<LifeRecord> ended = last_lives(dir, kLines);
+    if (!ended.empty() && ended.back().life >= life->life) return std::nullopt;
+  } catch (const Error&) {  // does not say now
+  }
   return life;
 }
 
 void write_open_life(const std::string& dir, const LifeRecord& life) {
   write_text_durably(open_path(dir), format_life(life) + "\n");
+  recorded_restart() = life.restart;
 }
 
 LifeRecord closed_as_found(const LifeRecord& life, const std::string& dir,
@@ -191,8 +202,8 @@ index_t unknown_lives(const std::string& dir, const std::string& job, index_t re
     for (const LifeRecord& life : lives.value_or(std::vector<LifeRecord>{}))
       if (life.job == job) known = life.restart;
     return std::max<index_t>(0, restart - known - 1);
-  } catch (const std::exception&) {
-    return restart;
+  } catch (const std::exception&) {  // cannot be read now: what this process knows
+    return std::max<index_t>(0, restart - recorded_restart() - 1);
   }
 }
 

@@ -189,11 +189,15 @@ bool LockFile::take_over(const Holder& holder) {
 /// Without room for it, somebody who comes and goes while this lock is removed is not noticed.
 void LockFile::leave_trace() noexcept {
   try {
-    const int fd = ::open(trace_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode);
+    // Renamed to its name: whole or not there, and never written through a link that stands there.
+    const std::string draft = trace_ + "." + owner_.token;
+    const int fd =
+        ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode);
     const std::string record = format_owner(owner_);
     if (fd >= 0) {
-      static_cast<void>(!::pwrite(fd, record.data(), record.size(), 0));
+      const bool whole = ::pwrite(fd, record.data(), record.size(), 0) == std::ssize(record);
       ::close(fd);
+      if (!whole || ::rename(draft.c_str(), trace_.c_str()) != 0) ::unlink(draft.c_str());
     }
     if (const std::optional<LockOwner> last = last_taker()) last_token_ = last->token;
   } catch (const std::exception&) {
@@ -268,7 +272,7 @@ LockFile::Standing LockFile::take_again(std::string& note) noexcept {
   Standing standing = Standing::gone;
   try {
     const std::optional<LockOwner> last = last_taker();
-    if (last && last->token != last_token_) {
+    if (last && last->token != last_token_ && last->token != owner_.token) {
       note = fmt::format("{} was removed, and {} has had it since", path_, describe(*last));
       return Standing::taken;
     }
@@ -279,8 +283,11 @@ LockFile::Standing LockFile::take_again(std::string& note) noexcept {
       note = fmt::format("{} was removed by somebody; this job has taken it again", path_);
       return Standing::ours;
     }
-    standing = Standing::taken;
-    note = fmt::format("{} was removed, and somebody else has it now", path_);
+    // There is one after all: ours, which the file system had lost sight of, or another's.
+    standing = this->standing();
+    if (standing == Standing::ours) standing = Standing::unclear;  // the next renewal writes it
+    if (standing == Standing::taken)
+      note = fmt::format("{} was removed, and somebody else has it now", path_);
   } catch (const std::exception& error) {
     note = fmt::format("{} was removed, and cannot be taken again: {}", path_, error.what());
   }

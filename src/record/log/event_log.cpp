@@ -94,8 +94,9 @@ StepsThere logged_events(const std::string& folder, index_t most_bytes) {
     for_each_event_step(
         folder + "/" + *name, [&](index_t step) { steps.add(step); },
         name == oldest ? std::max<index_t>(0, -left) : 0);
-  if (steps.missing.last()) return steps;
-  return logged_events(folder, std::numeric_limits<index_t>::max());
+  constexpr index_t kAll = std::numeric_limits<index_t>::max();
+  if (steps.missing.last() || most_bytes == kAll) return steps;
+  return logged_events(folder, kAll);
 }
 
 void drop_events(const std::string& folder) {
