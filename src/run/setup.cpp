@@ -120,7 +120,7 @@ Config checked_input(Communicator& world, const std::string& text, const std::st
       if (missing == 0 || errors.faults().size() > missing) throw;
       throw_error(ExitCode::no_input, "{}", errors.what());
     }
-    check_against_ranks(config, ranks, origins);
+    if (ranks > 0) check_against_ranks(config, ranks, origins);
   });
   return config;
 }

@@ -27,7 +27,8 @@ struct AcceptedInput {
   std::string fault;  // of the file; then `text` is what an earlier life has kept
 };
 
-/// Collective: rank 0 reads the input, all check it for `ranks` ranks. Where `accepted` is asked
+/// Collective: rank 0 reads the input, all check it for `ranks` ranks (0: for any number). Keys of
+/// [model] that are not written come from what init.from names. Where `accepted` is asked
 /// for, a life that goes on by itself takes the input that was kept (kept_input.hpp) instead of one
 /// with faults.
 [[nodiscard]] Config load_input(Communicator& world, const std::string& path,

@@ -158,10 +158,11 @@ std::string time_text(double hours) {
 }
 
 std::string unmet_text(const std::vector<JobOption>& options, const JobWish& wish) {
+  const std::string deadline = fmt::format("the deadline in {:g} % of the lives", 100 * wish.risk);
   const std::string kept = fmt::format(
-      "no plan keeps to {}", !wish.budget             ? std::string("the deadline")
+      "no plan keeps to {}", !wish.budget             ? deadline
                              : !wish.deadline_seconds ? budget_text(wish)
-                                                      : "the deadline and " + budget_text(wish));
+                                                      : deadline + " and " + budget_text(wish));
   const NearestOptions nearest = nearest_options(options);
   const JobOption &soonest = options[nearest.soonest], &cheapest = options[nearest.cheapest];
   if (!std::isfinite(soonest.hours.high)) {
@@ -175,7 +176,7 @@ std::string unmet_text(const std::vector<JobOption>& options, const JobWish& wis
         most.job.sizes.back().name);
   }
   return fmt::format(
-      "{}; the nearest possible, with 95 %: the soonest ends within {} "
+      "{}; the nearest possible, in 95 % of the lives: the soonest ends within {} "
       "(cost {} {}; {}), the cheapest costs {} {} (ends within {}; {})",
       kept, time_text(soonest.hours.high), readable(soonest.cost.high, 4), soonest.job.currency,
       soonest.job.sizes.back().name, readable(cheapest.cost.high, 4), cheapest.job.currency,

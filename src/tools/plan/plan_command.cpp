@@ -3,8 +3,10 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include "config/config_load.hpp"
@@ -14,6 +16,7 @@
 #include "core/counted.hpp"
 #include "data/token_card.hpp"
 #include "forecast/cluster/cluster_file.hpp"
+#include "forecast/cluster/old_gpus.hpp"
 #include "forecast/cluster/run_factors.hpp"
 #include "forecast/simulate/job_plan.hpp"
 #include "io/output.hpp"
@@ -240,11 +243,9 @@ void plan_phases(const PlanReport& report, const Config& config, const Origins& 
                               "and phase-N.sbatch; elastic.json"));
 }
 
-void plan_it(const CommandLine& line) {
+void plan_it(const CommandLine& line, Config config, const Origins& origins) {
   const PlanCommand& command = line.plan;
   check_output(command);
-  Origins origins;
-  Config config = load_config(command.input, line.overrides, &origins);
   if (config.model.vocab == 0)
     (void)open_corpus(read_token_cards(train_files(config.data), config.data.format), config,
                       false);
@@ -259,7 +260,14 @@ void plan_it(const CommandLine& line) {
   const index_t steps =
       command.elastic ? planned_steps(config) : remaining_steps(config, command, notes);
   const SearchRequest request = request_of(config, origins, cluster, command);
-  const std::vector<std::vector<JobPart>> sets = node_sets(request, cluster);
+  std::vector<std::vector<JobPart>> sets = node_sets(request, cluster);
+  // Nodes that no run is possible on are planned with only where there are no others.
+  const auto runs = [&](const std::vector<JobPart>& parts) {
+    return std::none_of(parts.begin(), parts.end(), [&](const JobPart& part) {
+      return is_old_gpu(cluster.classes[part.node_class].device);
+    });
+  };
+  if (std::any_of(sets.begin(), sets.end(), runs)) std::erase_if(sets, std::not_fn(runs));
   if (sets.empty())
     throw_error(ExitCode::config, "no set of nodes of {} has {} nodes{}", command.cluster,
                 request.nodes > 0 ? request.nodes : request.most_nodes,
@@ -329,9 +337,11 @@ void plan_it(const CommandLine& line) {
 }  // namespace
 
 int run_plan(Communicator& world, const CommandLine& command) {
+  Origins origins;
+  const Config config = load_input(world, command.plan.input, command.overrides, 0, origins);
   all_or_none(world, [&] {
     if (world.rank() != 0) return;
-    plan_it(command);
+    plan_it(command, config, origins);
     flush_output();
   });
   return 0;
