@@ -286,7 +286,7 @@ SimulatedJob parse_job_plan(const std::string& text, const std::string& source) 
     if (first == std::string::npos || text[first] != '{')
       throw_error(ExitCode::config,
                   "{} is no job plan, which is JSON; \"transformer3d plan INPUT.toml --cluster "
-                  "CLUSTER.toml --elastic -o DIR\" writes one (DIR/job_plan.json)",
+                  "CLUSTER.toml -o DIR\" writes one (DIR/job_plan.json)",
                   source);
     throw_error(ExitCode::config, "{}: not JSON: {}", source, printable(error.what(), 200));
   }

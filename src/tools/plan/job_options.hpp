@@ -84,7 +84,7 @@ struct NearestOptions {
   std::size_t soonest = 0, cheapest = 0;
 };
 [[nodiscard]] NearestOptions nearest_options(const std::vector<JobOption>& options);
-/// "no plan keeps to the deadline; the nearest possible, ..."
+/// "no plan keeps to the deadline in 95 % of the lives; the nearest possible, ..."
 [[nodiscard]] std::string unmet_text(const std::vector<JobOption>& options, const JobWish& wish);
 
 /// A unit in which so many hours are no small fraction: seconds, minutes or hours.
