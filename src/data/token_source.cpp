@@ -39,7 +39,7 @@ class JoinedSource final : public TokenSource {
       if (vocab > 0 && source->vocab() > vocab)
         throw_error(ExitCode::config,
                     "{}: the model's vocabulary is {}, and these need model.vocab >= {} (where it "
-                    "is left out, the files say it)",
+                    "is left out and no weights are begun from, the files say it)",
                     source->describe(), vocab, source->vocab());
       vocab_ = std::max(vocab_, source->vocab());
       if (source->tokenizer_hash() != sources_.front()->tokenizer_hash())

@@ -30,6 +30,23 @@ void JobEnd::paused() { goes_on_ = paused_ = true; }
 
 void JobEnd::fault_may_pass() { may_pass_ = true; }
 
+namespace {
+
+/// As it stands in files and lists: faults of an input have a line each.
+std::string in_one_line(const std::string& text) {
+  std::string line;
+  for (const char letter : text) {
+    if (letter == '\n')
+      line += line.ends_with(':') ? "" : ";";
+    else if (letter != ' ' || !line.ends_with(' '))
+      line += letter;
+  }
+  while (line.ends_with(';') || line.ends_with(' ')) line.pop_back();
+  return line;
+}
+
+}  // namespace
+
 void JobEnd::record(ExitCode code, const std::string& reason, const Progress& progress) {
   // Asked to stop while the folder, or a file, was waited for: no step has come to its end.
   const bool before =
@@ -39,7 +56,8 @@ void JobEnd::record(ExitCode code, const std::string& reason, const Progress& pr
   goes_on_ = goes_on_ || before || code == ExitCode::peer_lost || (may_pass_ && has_folder_);
   const bool writes = has_folder_ && !folder_is_anothers();
   const index_t saved = progress.last_saved;
-  ExitRecord record{code, reason, std::max(progress.done, saved), {}, goes_on_, false, paused_};
+  ExitRecord record{
+      code, in_one_line(reason), std::max(progress.done, saved), {}, goes_on_, false, paused_};
   if (saved >= 0) record.checkpoint = saved;
   record.epoch = epoch_;
   if (goes_on_ && !paused_) {

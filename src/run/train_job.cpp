@@ -294,6 +294,18 @@ class TrainJob {
     return end_together(ExitCode::done, reason);
   }
 
+  [[nodiscard]] std::string continuation_text() const {
+    const std::string command = next_command(command_, {"checkpoint.restart"});
+    const MeshConfig& mesh = config_.mesh;
+    const bool any = mesh.cuboid_auto && mesh.cuboids.empty() && mesh.place.empty() &&
+                     mesh.plan.empty() && (mesh.replicas_auto || mesh.replicas == 1);
+    if (any) return "to continue, on any number of ranks: " + command;
+    const std::string ranks = counted(world_.size(), "rank");
+    return fmt::format("to continue, on {}, since the mesh is written: {}{}", ranks,
+                       world_.size() > 1 ? fmt::format("mpirun -n {} ", world_.size()) : "",
+                       command);
+  }
+
   /// What the life before was stopped in.
   int evaluate_at_last() {
     const index_t done = trainer_->progress().steps;
@@ -320,9 +332,7 @@ class TrainJob {
       throw AgreedError(ExitCode::io,
                         "the last checkpoint could not be written; see the warnings above");
     if (loop_->has_paused()) start_.end.paused();
-    if (loop_->stopped())
-      report_->note("to continue, on any number of ranks: " +
-                    next_command(command_, {"checkpoint.restart"}));
+    if (loop_->stopped()) report_->note(continuation_text());
     const ExitCode code =
         loop_->stopped() || loop_->has_paused() ? ExitCode::retry : ExitCode::done;
     provenance_->end(world_, report_->totals(), static_cast<int>(code), reason,
