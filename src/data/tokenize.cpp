@@ -385,8 +385,7 @@ void clear_unfinished_parts() {
   const std::string& folder = running_command().folder;
   if (folder.empty()) return;
   ::unlink(failed_mark(folder).c_str());
-  std::error_code in_use;  // finished parts stay
-  std::filesystem::remove(folder, in_use);
+  ::rmdir(folder.c_str());  // finished parts stay
   running_command().lock.reset();
 }
 

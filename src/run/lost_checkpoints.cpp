@@ -61,7 +61,13 @@ std::string folder_before(const std::string& run, const std::string& now) {
 
 std::string check_lost_checkpoints(const std::string& run, const std::string& checkpoints,
                                    bool found) {
-  const std::optional<SavedBefore> saved = saved_before(run);
+  std::optional<SavedBefore> saved;
+  try {
+    saved = saved_before(run);
+  } catch (const Error& error) {  // a checkpoint that is there is worth more than its record
+    if (!found) throw;
+    return fmt::format("whether checkpoints are lost is not known: {}", error.what());
+  }
   if (!saved || (found && is_there(*saved, checkpoints))) return "";
   const std::string before = folder_before(run, checkpoints);
   const std::string where = saved->path.empty() ? "in " + before : "at " + saved->path;

@@ -56,6 +56,17 @@ done
 cmp planned/plan.toml bare/plan.toml || fail "another plan than the checkpoint's run had"
 same_losses planned bare 0
 
+# -r PATH begins there each time that it is written; that the folder has been brought on is said.
+run 2 input.toml -d onward -r planned --set run.steps=10
+expect_status 0
+grep -q "begins again" out.log && fail "a first call has nothing to warn of"
+run 2 input.toml -d onward -r planned --set run.steps=10
+expect_status 0
+expect_text "warning: -r planned begins again from planned/ckpt/step-00000008; onward/ckpt/step-00000010 stays, and is not continued: the same command without -r continues it"
+run 2 input.toml -d onward --set run.steps=12
+expect_status 0
+expect_text "resumed from onward/ckpt/step-00000010.lineage-1 at step 10"
+
 # A checkpoint of a version that had balance.predictor and the rules of LB-BSP: a job that is put back into
 # the queue has its old input, and goes on with a warning of each key. So does the input that the checkpoint keeps.
 earlier=$T3D_SOURCE/tests/reference/earlier_balance
@@ -81,14 +92,3 @@ PY
     { d = ($2 > $4 ? $2 - $4 : $4 - $2); if (NF != 4 || $1 != $3 || d > 1e-5 * $2) { print; bad = 1 } }
     END { exit bad || NR != 3 }' || fail "$input: other losses than the earlier version's"
 done
-
-# -r PATH begins there each time that it is written; that the folder has been brought on is said.
-run 2 input.toml -d onward -r planned --set run.steps=10
-expect_status 0
-grep -q "begins again" out.log && fail "a first call has nothing to warn of"
-run 2 input.toml -d onward -r planned --set run.steps=10
-expect_status 0
-expect_text "warning: -r planned begins again from planned/ckpt/step-00000008; onward/ckpt/step-00000010 stays, and is not continued: the same command without -r continues it"
-run 2 input.toml -d onward --set run.steps=12
-expect_status 0
-expect_text "resumed from onward/ckpt/step-00000010.lineage-1 at step 10"

@@ -60,6 +60,16 @@ index_t needed_vocab(std::string_view message) {
   return needed;
 }
 
+bool has_characters(const Corpus& corpus) {
+  constexpr std::string_view kNone("\0\n\r\t ", 5);
+  for (index_t at = 0; at < corpus.bytes();) {
+    const std::string piece = corpus.piece(at, corpus.bytes(), kPieceBytes);
+    if (piece.find_first_not_of(kNone) != std::string::npos) return true;
+    at += std::ssize(piece);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string train_sentencepiece(const std::vector<std::string>& files, const std::string& kind,
@@ -67,7 +77,9 @@ std::string train_sentencepiece(const std::vector<std::string>& files, const std
   if (kind != "bpe" && kind != "unigram")
     throw_error(ExitCode::config, "unknown tokenizer \"{}\"; one of bytes, bpe, unigram", kind);
   const Corpus corpus(list_files(files));
-  if (corpus.bytes() == 0) throw_error(ExitCode::config, "the corpus for the tokenizer is empty");
+  // Without a character the trainer ends the process.
+  if (!has_characters(corpus))
+    throw_error(ExitCode::config, "the corpus for the tokenizer has no characters");
   // Identity and no stripping, so that decoding gives the text back; what is not in the vocabulary
   // (newlines too) goes as bytes. Of the marks only the end of a document, which no text becomes.
   const std::unordered_map<std::string, std::string> flags{{"model_type", kind},

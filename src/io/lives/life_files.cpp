@@ -198,12 +198,13 @@ index_t unknown_lives(const std::string& dir, const std::string& job, index_t re
     const std::optional<LifeRecord> open = found([&] { return read_open_life(dir); });
     if (open && open->job == job && open->restart >= restart) return 0;
     const auto lives = found([&] { return std::optional(last_lives(dir, kMost)); });
-    index_t known = -1;  // restart of the last life of this job
+    // Restart of the last life of this job. Cannot be read now: what this process has written down.
+    index_t known = lives ? -1 : index_t{recorded_restart()};
     for (const LifeRecord& life : lives.value_or(std::vector<LifeRecord>{}))
       if (life.job == job) known = life.restart;
     return std::max<index_t>(0, restart - known - 1);
-  } catch (const std::exception&) {  // cannot be read now: what this process knows
-    return std::max<index_t>(0, restart - recorded_restart() - 1);
+  } catch (const std::exception&) {
+    return restart;
   }
 }
 

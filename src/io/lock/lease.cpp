@@ -21,18 +21,20 @@ std::optional<LockFile::Holder> holder_of(const std::string& path) {
 }
 
 void check_file(const std::string& path, const std::string& token) {
-  // Three renewals: at the next one the owner notices that the file is gone.
+  // Three renewals: at the next one the owner notices that the file is gone, or writes its record
+  // again.
   constexpr int kLooks = 24;
   constexpr std::chrono::milliseconds kLook{250};
   std::optional<LockFile::Holder> now = holder_of(path);
-  for (int look = 0; look < kLooks && !now; ++look) {
+  for (int look = 0; look < kLooks && (!now || !now->owner); ++look) {
     std::this_thread::sleep_for(kLook);
     now = holder_of(path);
   }
   if (now && now->owner && now->owner->token == token) return;
   const bool other = now && now->owner;
+  const char* const nobody = now ? "its record cannot be read" : "somebody has removed it";
   throw_error(ExitCode::unavailable, "{} is not ours any more: {}. This job ends", path,
-              other ? "it was taken over by " + describe(*now->owner) : "somebody has removed it");
+              other ? "it was taken over by " + describe(*now->owner) : nobody);
 }
 
 }  // namespace

@@ -127,7 +127,6 @@ std::optional<LockFile::Holder> LockFile::try_take() {
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {
     if (create_lock()) {
-      leave_trace();
       list_leftovers();
       return std::nullopt;
     }
@@ -181,7 +180,6 @@ bool LockFile::take_over(const Holder& holder) {
   if (!again || again->sign != holder.sign) return false;
   if (::rename(draft_.c_str(), path_.c_str()) != 0) fail("rename", draft_);
   held_ = true;
-  leave_trace();
   list_leftovers();
   return true;
 }

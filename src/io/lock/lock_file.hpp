@@ -40,6 +40,10 @@ class LockFile {
 
   /// One try; nullopt when the lock is ours now. Error(io) when the folder fails.
   [[nodiscard]] std::optional<Holder> try_take();
+  /// For the one that had the lock before, should its file have been removed: somebody else works
+  /// here now. Not before all locks of a job are held: who gives them back at once has done
+  /// nothing.
+  void leave_trace() noexcept;
   /// Tells the others that the owner is alive, and looks whether they can see it: where the open
   /// file has become another one than that of the path, or does not answer any more, through the
   /// file of the path, if that is still ours. `note` receives what went wrong on the way.
@@ -57,7 +61,6 @@ class LockFile {
  private:
   [[nodiscard]] int open_draft() const;
   bool create_lock();
-  void leave_trace() noexcept;
   [[nodiscard]] std::optional<LockOwner> last_taker() const noexcept;
   bool take_over(const Holder& holder);
   [[nodiscard]] bool write_record() const noexcept;

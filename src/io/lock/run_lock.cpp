@@ -100,6 +100,7 @@ RunLock::RunLock(const std::vector<std::string>& folders, const std::string& run
     lease_.files.push_back(held->file.path());
     state_->files.push_back(std::move(held));
   }
+  for (const auto& held : state_->files) held->file.leave_trace();
   // The thread must take no signal: those that stop the run are waited for elsewhere.
   sigset_t all, before;
   sigfillset(&all);

@@ -87,8 +87,7 @@ void CsvLog::read_columns() {
   if (file_size(path_) <= 0) return;
   const std::string names = first_line(path_);
   if (!names.starts_with(kFirstColumns))
-    throw_error(ExitCode::io,
-                "{} is not a log of steps: its first line does not begin with {}; move it away",
+    throw_error(ExitCode::io, "{} is not a log of steps: its first line does not begin with {}",
                 path_, kFirstColumns);
   columns_ = fields_of(names);
   columns_.erase(columns_.begin(), columns_.begin() + 2);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <functional>
@@ -22,6 +23,7 @@
 #include "record/log/fill_up.hpp"
 #include "record/log/log_index.hpp"
 #include "record/log/progress_bar.hpp"
+#include "record/log/run_record.hpp"
 
 namespace t3d {
 namespace {
@@ -222,8 +224,22 @@ class RunLog::Impl : public std::enable_shared_from_this<RunLog::Impl> {
                     fault.path, begins, fault.reason, begins));
   }
 
+  /// What stands there and is no spreadsheet of steps is kept under another name: no reason to end
+  /// a run that has its steps in log.jsonl.
+  void open_spreadsheet(const std::string& path) {
+    try {
+      table_ = std::make_unique<CsvLog>(path);
+    } catch (const Error& fault) {
+      const std::string aside = damaged_name(path);
+      if (!std::filesystem::is_regular_file(path) || ::rename(path.c_str(), aside.c_str()) != 0)
+        throw;
+      warn(fmt::format("{}; it is kept as {}", fault.what(), aside));
+      table_ = std::make_unique<CsvLog>(path);
+    }
+  }
+
   void open_table(const std::string& path, const MissingSteps& of_log) {
-    table_ = std::make_unique<CsvLog>(path);
+    open_spreadsheet(path);
     fill(path, of_log, csv_steps(path), [&](const StepRecord& record) { keep(*table_, record); });
   }
 

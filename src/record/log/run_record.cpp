@@ -192,15 +192,14 @@ RecordJson new_record() {
   return json;
 }
 
-/// A name that nothing has.
-std::string free_name(const std::string& path) {
+}  // namespace
+
+std::string damaged_name(const std::string& path) {
   std::string name = path + ".damaged";
   for (int number = 2; path_exists(name); ++number)
     name = fmt::format("{}.damaged-{}", path, number);
   return name;
 }
-
-}  // namespace
 
 std::string text_hash(const std::string& text) { return fmt::format("{:016x}", stream_of(text)); }
 
@@ -212,7 +211,7 @@ std::optional<PutAside> add_life_start(const std::string& dir, const LifeStart& 
       path_exists(path) ? read_record(read_text_file(path)) : ReadRecord{new_record(), ""};
   std::optional<PutAside> put_aside;
   if (!fault.empty()) {
-    put_aside = PutAside{free_name(path), fault};
+    put_aside = PutAside{damaged_name(path), fault};
     rename_durably(path, put_aside->path);
     record = new_record();
   }

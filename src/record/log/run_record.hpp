@@ -14,6 +14,9 @@
 
 namespace t3d {
 
+/// A name that nothing has, for a file that is put aside.
+[[nodiscard]] std::string damaged_name(const std::string& path);
+
 /// What was built, and what it runs with.
 struct ProgramFacts {
   std::string version, commit, compiler, flags, build_type, mpi;

@@ -64,7 +64,8 @@ TEST_CASE("an impossible wish is named, with what is nearest") {
   wish.deadline_seconds = 1e-3;
   options = job_options(searched_nodes(cluster), wish, cluster);
   CHECK(!choose_option(options, wish));
-  CHECK_THAT(unmet_text(options, wish), contains("the deadline and the budget;"));
+  CHECK_THAT(unmet_text(options, wish),
+             contains("the deadline in 95 % of the lives and the budget;"));
 }
 
 TEST_CASE("lives that do not end: neither chosen nor drawn, and said where there are no others") {
