@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/python_json.hpp"
 #include "core/utf8.hpp"
 #include "io/hdf5/token_file.hpp"
 #include "io/posix_file.hpp"
@@ -21,7 +22,7 @@ using Ids = std::vector<std::int32_t>;
 /// Empty where there is no such file.
 Json read_object(const std::string& path) {
   if (!path_exists(path)) return Json::object();
-  Json json = Json::parse(read_text_file(path), nullptr, false);
+  Json json = Json::parse(json_of_python(read_text_file(path)), nullptr, false);
   if (!json.is_object()) throw_error(ExitCode::io, "{} is not a JSON object", path);
   return json;
 }

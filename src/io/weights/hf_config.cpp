@@ -10,6 +10,7 @@
 
 #include "core/commas.hpp"
 #include "core/error.hpp"
+#include "core/python_json.hpp"
 #include "core/utf8.hpp"
 #include "io/weights/hf_layout.hpp"
 
@@ -298,7 +299,7 @@ void write_llama(const ModelConfig& m, HfFamily family, nlohmann::ordered_json& 
 }
 
 Json parse_object(std::string_view text, const std::string& path) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = Json::parse(json_of_python(text), nullptr, false);
   if (!json.is_object()) throw_error(ExitCode::io, "{} is not a JSON object", path);
   return json;
 }

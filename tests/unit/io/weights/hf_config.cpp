@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/python_json.hpp"
 #include "io/weights/hf_layout.hpp"
 #include "support/catch.hpp"
 
@@ -100,4 +101,9 @@ TEST_CASE("a wrong value is wrong input, and what is no JSON cannot be read") {
   CHECK(changed("vocab_size", nullptr).code() == ExitCode::config);
   CHECK(changed("rms_norm_eps", "small").code() == ExitCode::config);
   CHECK(fault_of("{\"model_type\": \"mis").code() == ExitCode::io);
+  // As Python writes numbers that JSON does not have, in a key that nobody reads.
+  std::string text = mistral().dump();
+  text.insert(1, "\"time_step_limit\": [0.0, Infinity, NaN, -Infinity], \"of\": \"NaN \\\"NaN\",");
+  CHECK_NOTHROW(parse_hf_config(text, "f"));
+  CHECK(json_of_python("[NaN, \"Infinity \\\" NaN\"]") == "[null, \"Infinity \\\" NaN\"]");
 }
