@@ -333,6 +333,7 @@ TEST_CASE("whoever has had a removed lock in between is noticed, and it is not t
     {
       LockFile other(folder.path(), this_process("visitor"));
       REQUIRE_FALSE(other.try_take());
+      other.leave_trace();
       std::this_thread::sleep_for(std::chrono::seconds(seconds));
     }
     try {
@@ -348,6 +349,31 @@ TEST_CASE("whoever has had a removed lock in between is noticed, and it is not t
       CHECK(warnings[0].find("run visitor has had it since") != std::string::npos);
     CHECK_FALSE(fs::exists(lock_of(folder)));
   }
+}
+
+TEST_CASE("whoever gives a removed lock back at once has done nothing with it") {
+  const ScratchFolder folder("lock");
+  RunLock lock({folder.path()}, "r", [](const std::string&) {});
+  fs::remove(lock_of(folder));
+  {
+    LockFile other(folder.path(), this_process("visitor"));  // and is refused another folder's
+    REQUIRE_FALSE(other.try_take());
+  }
+  CHECK_NOTHROW(lock.check());
+  CHECK_FALSE(lock.lost());
+  CHECK(fs::exists(lock_of(folder)));
+}
+
+TEST_CASE("a lock out of sight for a moment is ours still") {
+  const ScratchFolder folder("lock");
+  LockFile file(folder.path(), this_process("r"));
+  REQUIRE_FALSE(file.try_take());
+  fs::rename(lock_of(folder), folder.path() + "/hidden");
+  std::string note;
+  CHECK(file.renew(note) == LockFile::Standing::gone);
+  fs::rename(folder.path() + "/hidden", lock_of(folder));
+  CHECK(file.take_again(note) == LockFile::Standing::unclear);
+  CHECK(file.renew(note) == LockFile::Standing::ours);
 }
 
 TEST_CASE("a record that came back as another file is renewed there") {
