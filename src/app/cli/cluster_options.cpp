@@ -30,16 +30,30 @@ double seconds_of(const std::string& word) {
   return number * known->second;
 }
 
-/// "200", or with the unit of the prices: "200 EUR", "1500 billing units".
-void take_budget(const std::string& word, PlanCommand& command) {
+/// "1,000" as "1000": commas before three digits.
+std::string without_commas(const std::string& text) {
+  const auto is_digit = [&](std::size_t at) {
+    return at < text.size() && text[at] >= '0' && text[at] <= '9';
+  };
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at)
+    if (text[at] != ',' || at == 0 || !is_digit(at - 1) || !is_digit(at + 1) || !is_digit(at + 2) ||
+        !is_digit(at + 3) || is_digit(at + 4))
+      plain += text[at];
+  return plain;
+}
+
+/// "200", or with the unit of the prices: "200 EUR", "1,500 billing units".
+void take_budget(const std::string& given, PlanCommand& command) {
   constexpr double kLeast = 1e-9, kMost = 1e15;
+  const std::string word = without_commas(given);
   double most = 0;
   const auto [end, reason] = std::from_chars(word.data(), word.data() + word.size(), most);
   const std::string unit(end, word.data() + word.size());
   const std::size_t first = unit.find_first_not_of(' ');
   if (reason != std::errc{} || !(most >= kLeast && most <= kMost))
     throw_error(ExitCode::usage, "--budget: '{}' is no budget such as 200 or \"200 EUR\"",
-                printable(word, 40));
+                printable(given, 40));
   command.budget = most;
   command.budget_unit =
       first == std::string::npos ? "" : unit.substr(first, unit.find_last_not_of(' ') + 1 - first);

@@ -198,4 +198,14 @@ TEST_CASE("wrong usage") {
   CHECK_FALSE(usage_error({"in.toml", "eval", "a", "b"}).empty());
 }
 
+TEST_CASE("a budget has a number, with commas or without, and maybe a unit") {
+  const auto plan_of = [](const std::string& budget) {
+    return parse({"plan", "in.toml", "--cluster", "c.toml", "--budget", budget}).plan;
+  };
+  CHECK(plan_of("1,234,500.5 EUR").budget == 1234500.5);
+  CHECK(plan_of("1,234,500.5 EUR").budget_unit == "EUR");
+  CHECK(plan_of("200").budget == 200);
+  CHECK(plan_of("200").budget_unit.empty());
+}
+
 }  // namespace t3d
